@@ -4,4 +4,8 @@ The package has four storeys, each a folder at the top of the repository: `infra
 (what the data is), `tasks` (what is done) and `flows` (in what order). A storey imports only from those below it.
 """
 
+from assay.moved import forward
+
 __version__ = "0.1.0"
+
+forward()

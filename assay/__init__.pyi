@@ -1,4 +1,4 @@
 from assay.flows.in_python import audit as audit
-from assay.flows.trying.rulebooks import votes as votes
+from assay.flows.rule_trial import votes as votes
 
 __version__: str

@@ -2,6 +2,6 @@
 
 import sys
 
-from assay.flows.trying.rulebooks import votes
+from assay.flows.rule_trial import votes
 
 sys.modules[__name__] = votes  # type: ignore[assignment]  # what stands there is what `from assay import` hands out

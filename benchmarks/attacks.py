@@ -16,7 +16,7 @@ from claims import claim, tell
 from peers import ATTACKS, provide
 from side_by_side import Stopwatch, Work, compare
 
-from assay.infra.seeds import Seeds
+from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.running import Draws, run_attack
 from assay.tasks.attacks.settings import APGD, PGD, ImageAttack, Square
 from assay.tasks.subjects.images.model import ImageModel

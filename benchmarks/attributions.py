@@ -17,8 +17,7 @@ import torch
 from claims import claim, tell
 from peers import provide
 
-from assay.tasks.diagnostics.integrated_gradients import COMPLETE, integrated_gradients
-from assay.tasks.diagnostics.saliency import saliency_maps
+from assay.tasks.diagnostics.maps import COMPLETE, integrated_gradients, saliency_maps
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 

@@ -15,14 +15,13 @@ from contextlib import nullcontext
 
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
-from assay.infra.conductors import Conductor, Direct
 from assay.infra.engines.opening import open_engine
-from assay.infra.environment import prepare_environment
-from assay.infra.prefect_server import PrefectServer, prefect_api
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
+from assay.infra.masking import prepare_environment
+from assay.infra.prefect.server import PrefectServer, prefect_api
 from assay.infra.settings import Compute
-from assay.infra.store import Store
+from assay.infra.stages.runs import Conductor, Direct, Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 PIPELINE = "breast-cancer"
 
@@ -59,7 +58,7 @@ def main(engine: str, orchestrated: bool) -> None:
 def _conductor(orchestrated: bool) -> Conductor:
     if not orchestrated:
         return Direct()
-    from assay.infra.prefect_tasks import Orchestrated
+    from assay.infra.prefect.tasks import Orchestrated
 
     return Orchestrated()
 

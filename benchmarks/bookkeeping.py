@@ -14,15 +14,14 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from assay.data.schemas import Classes
-from assay.infra.artifacts import Artifact
-from assay.infra.conductors import Conductor, Direct
 from assay.infra.engines.opening import open_engine
-from assay.infra.environment import prepare_environment
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
+from assay.infra.masking import prepare_environment
 from assay.infra.settings import Compute
-from assay.infra.stage import stage, write_table
-from assay.infra.store import Store
+from assay.infra.stages.runs import Conductor, Direct, Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 _BATCH = 10
 
@@ -45,8 +44,8 @@ def orchestrated(store: str, batches: int) -> dict[str, list[float]]:
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
 
-    from assay.infra.prefect_server import PrefectServer, prefect_api
-    from assay.infra.prefect_tasks import Orchestrated
+    from assay.infra.prefect.server import PrefectServer, prefect_api
+    from assay.infra.prefect.tasks import Orchestrated
 
     @task(name="bare", persist_result=False, cache_policy=NO_CACHE)
     def bare(number: int) -> int:

@@ -24,8 +24,8 @@ from typing import Any
 import psutil
 from claims import claim, tell
 
-from assay.infra.manifests import Manifest, Part
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import Manifest, Part
+from assay.infra.storage.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 

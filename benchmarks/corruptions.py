@@ -19,12 +19,9 @@ import torch
 from claims import claim, tell
 from peers import provide
 
-from assay.infra.seeds import Seeds
-from assay.tasks.corruptions.blur import motion_blur
-from assay.tasks.corruptions.constants import constants
-from assay.tasks.corruptions.draws import Draws
-from assay.tasks.corruptions.sequences import sequence
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.infra.stages.exact import Seeds
+from assay.tasks.corruptions.camera import Draws, motion_blur
+from assay.tasks.corruptions.table import CORRUPTIONS, constants, sequence
 
 PEERS = ("imagecorruptions==1.1.2", "opencv-python-headless==5.0.0.93")
 FRAMES, SIDE = 31, 224

@@ -41,7 +41,7 @@ def pieces(rows: int) -> list[int]:
 
 @lru_cache
 def tokenizer_file() -> str:
-    from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
+    from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary
 
     return learn_vocabulary([text for words in (12, 100, 400) for text in documents(words)])
 
@@ -50,7 +50,7 @@ def tokenizer_file() -> str:
 def small_bert():
     import torch
 
-    from assay.tasks.subjects.token_networks.small_bert import new_bert
+    from assay.tasks.subjects.token_networks.hugging_face import new_bert
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -67,8 +67,7 @@ def our_model(instant: bool):
     """The subject as our engine sees it, with or without a network behind it."""
     from tokenizers import Tokenizer
 
-    from assay.tasks.subjects.texts.hugging_face import HuggingFaceClassifier
-    from assay.tasks.subjects.texts.network import NetworkModel
+    from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
 
     class Instant(NetworkModel):
         def token_probabilities(self, batch):
@@ -81,7 +80,7 @@ def our_model(instant: bool):
 def ours(words: int, top: int, instant: bool) -> Work:
     def work(rows: int, stopwatch: Stopwatch) -> None:
         from assay.tasks.trust.explainers.explaining import explain
-        from assay.tasks.trust.explainers.settings import Explaining
+        from assay.tasks.trust.explainers.table import Explaining
 
         model = our_model(instant)
         for text, samples in zip(documents(words), pieces(rows), strict=False):
@@ -164,7 +163,7 @@ def one_text(words: int) -> Work:
 
     def work(rows: int, stopwatch: Stopwatch) -> None:
         from assay.tasks.trust.explainers.explaining import explain
-        from assay.tasks.trust.explainers.settings import Explaining
+        from assay.tasks.trust.explainers.table import Explaining
 
         with stopwatch:
             explain(our_model(False), documents(words)[0], 1, Explaining(samples=rows), np.random.default_rng(0))

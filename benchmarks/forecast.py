@@ -22,8 +22,8 @@ from pathlib import Path
 
 from claims import claim, tell
 
-from assay.infra.manifests import RunRecord, StageRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord, StageRecord
+from assay.infra.storage.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINES = ("breast-cancer", "first-night", "digits-quick", "digits-defended-quick", "digits", "digits-overfitting")

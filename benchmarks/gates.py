@@ -16,13 +16,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from assay.flows.report.alarm_budget import Budget
-from assay.tasks.statistics.between_runs import RunDifference, by_intervals, difference
+from assay.flows.report.gates import Budget
+from assay.tasks.statistics.between_runs import RunDifference, Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gate import Gate
-from assay.tasks.statistics.gates_on_change import Compared, look
+from assay.tasks.statistics.gates import Compared, look
 from assay.tasks.statistics.proportions import share
-from assay.tasks.statistics.sampled import Sampled, right_or_wrong
+from assay.tasks.statistics.settings import Gate
 
 NIGHTS, GATES, QUARTER = 400, 12, 91
 ACCURACY, CHURN, AFTER = 0.9, 0.01, 14

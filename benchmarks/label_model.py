@@ -12,11 +12,11 @@ EPOCHS = 100  # Snorkel's default, for both
 
 
 def ours(rows: int, stopwatch: Stopwatch) -> None:
-    from assay.infra.exact import merge
+    from assay.infra.stages.exact import merge
     from assay.tasks.statistics.vote_counts import count_partition, vote_counts
-    from assay.tasks.weak_labels.labels import weak_labels
-    from assay.tasks.weak_labels.settings import WeakLabelling
-    from assay.tasks.weak_labels.snorkel_counts import snorkel
+    from assay.tasks.weak_labels.labelers import weak_labels
+    from assay.tasks.weak_labels.snorkel import snorkel
+    from assay.tasks.weak_labels.table import WeakLabelling
 
     def counted(table):
         with stopwatch:

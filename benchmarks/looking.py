@@ -17,11 +17,11 @@ import torch
 from claims import claim, tell
 from torch.utils.flop_counter import FlopCounterMode
 
-from assay.infra.engines.memory import keep_freed_memory
-from assay.infra.seeds import Seeds
-from assay.tasks.corruptions.frames import look
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.subjects.images.for_inference import for_inference
+from assay.infra.engines.calls import keep_freed_memory
+from assay.infra.stages.exact import Seeds
+from assay.tasks.corruptions.table import Corruptions
+from assay.tasks.corruptions.task import answers_to_frames
+from assay.tasks.subjects.images.inference import for_inference
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 
@@ -109,7 +109,7 @@ def looked(models: list[ImageModel], images: np.ndarray) -> tuple[float, np.ndar
     began = time.process_time()
     seen = [
         answers.ravel()
-        for each in look(by_name, images, ids, shown, Corruptions(severities=[3]), Seeds(0, "looking"))
+        for each in answers_to_frames(by_name, images, ids, shown, Corruptions(severities=[3]), Seeds(0, "looking"))
         for answers in each.answers.values()
     ]
     return time.process_time() - began, np.concatenate(seen)

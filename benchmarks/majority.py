@@ -8,8 +8,7 @@ from simulated_votes import vote_matrices, vote_tables
 
 
 def ours(rows: int, stopwatch: Stopwatch) -> None:
-    from assay.tasks.weak_labels.labels import weak_labels
-    from assay.tasks.weak_labels.majority import majority
+    from assay.tasks.weak_labels.labelers import majority, weak_labels
 
     labeler = majority([f"f{i}" for i in range(60)])
     for table in vote_tables(rows):

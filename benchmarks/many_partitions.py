@@ -88,9 +88,9 @@ def say_tiny(tenth: dict[str, Any], whole: dict[str, Any]) -> dict[str, float]:
 
 def parcel_cost(ranges: int) -> tuple[float, float]:
     """Seconds to take one parcel out of a partition's file of so many, and the file's bytes per sample."""
-    from assay.infra.folders import Folder
-    from assay.infra.parcels import Post, parcels
-    from assay.infra.parquet import write_part
+    from assay.infra.stages.shuffle import Post, parcels
+    from assay.infra.storage.folders import Folder
+    from assay.infra.storage.parquet import write_part
 
     rows = ROWS_PER_PARTITION // ranges
     with tempfile.TemporaryDirectory() as place:
@@ -109,8 +109,8 @@ def index_bytes(opened: float, partitions: int, ranges: int) -> float:
 
     Those are ranges of the test, but for ranks, which each of two orders sends back to the partitions.
     """
-    from assay.infra.parcels import ENTRY_BYTES
-    from assay.tasks.ordering.known_ranges import SHARE
+    from assay.infra.stages.shuffle import ENTRY_BYTES
+    from assay.tasks.ordering.ranges import SHARE
 
     back = 2 * partitions * ranges
     return ENTRY_BYTES * ((opened - back) * SHARE * ranges + back * partitions)
@@ -123,7 +123,7 @@ def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) 
 
 def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
     """The sums for so many samples, a claim each."""
-    from assay.infra.parcels import AT_ONCE
+    from assay.infra.stages.shuffle import AT_ONCE
 
     assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
     asked = requests(counts["asked"], partitions, ranges)

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from claims import claim, tell
 
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 
 PIPELINES = """
 compute: {workers: 2}

@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--labelers", nargs="+", default=LABELERS)
     parser.add_argument("--to", choices=("labels", "validity", "test"), default="validity", help="where the chain ends")
     options = parser.parse_args()
-    from assay.infra.environment import prepare_environment
+    from assay.infra.masking import prepare_environment
 
     prepare_environment()
     print(json.dumps(_run(options)))
@@ -72,10 +72,10 @@ def main() -> None:
 
 def _run(options: argparse.Namespace) -> dict[str, object]:
     from assay.infra.engines.opening import open_engine
-    from assay.infra.progress import open_progress
-    from assay.infra.runs import Run
     from assay.infra.settings import Compute
-    from assay.infra.store import Store
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.store import Store
+    from assay.infra.terminal import open_progress
 
     compute = Compute(workers=options.workers, memory=options.memory, gpu="never")
     with Run(
@@ -105,8 +105,7 @@ def chain(options: argparse.Namespace, to: str) -> None:
     """Votes → pruning → labelers → weak labels → intervals → order → validity → the order's test, as curation does."""
     from planted_votes import plant_votes
 
-    from assay.tasks.ordering.approaches import OURS
-    from assay.tasks.ordering.settings import Ordering
+    from assay.tasks.ordering.settings import OURS, Ordering
     from assay.tasks.ordering.task import (
         bound_confidence,
         find_clusters,
@@ -116,7 +115,7 @@ def chain(options: argparse.Namespace, to: str) -> None:
     )
     from assay.tasks.pruning.settings import Pruning
     from assay.tasks.pruning.task import prune_labeling_functions
-    from assay.tasks.weak_labels.settings import WeakLabelling
+    from assay.tasks.weak_labels.table import WeakLabelling
     from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
     ordering, labelling = Ordering(), WeakLabelling()

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import Classes, Samples, Votes
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import say, stage, write_table
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 
 _COPIES, _EVERY = 0.9, 10
 

@@ -20,19 +20,18 @@ from typing import Any
 import pyarrow as pa
 from claims import claim, tell
 
-from assay.infra.artifacts import Artifact, Files, Table
-from assay.infra.branches import Branch, outcomes, start
-from assay.infra.compute import Call
+from assay.infra.engines.calls import Call
 from assay.infra.engines.opening import open_engine
-from assay.infra.environment import prepare_environment
-from assay.infra.partitions import map_pieces
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
+from assay.infra.masking import prepare_environment
 from assay.infra.settings import Compute
-from assay.infra.stage import stage
-from assay.infra.store import Store
-from assay.infra.subflows import subflow
-from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage
+from assay.infra.stages.trainings import Checkpoints, train_on_worker
+from assay.infra.storage.artifacts import Artifact, Files, Table
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 WORKERS, TRAININGS, ATTACKS, PARTITIONS = 8, 12, 40, 6
 _SHORTEST, _LONGEST = 6.0, 18.0
@@ -103,12 +102,14 @@ def night(scale: float, log: str) -> dict[str, Any]:
     """All trainings, and every attack as soon as its model is there."""
     draw = random.Random(0)
     lengths = [scale * draw.uniform(_SHORTEST, _LONGEST) for _ in range(TRAININGS)]
-    models = [start(f"training {at}", train, f"training-{at}", seconds, log) for at, seconds in enumerate(lengths)]
+    models = [
+        start_branch(f"training {at}", train, f"training-{at}", seconds, log) for at, seconds in enumerate(lengths)
+    ]
     attacks: dict[str, Branch[Any]] = {}
     for number in range(ATTACKS):
         victim, seconds = models[number % TRAININGS], scale * draw.uniform(_SHORTEST, _LONGEST) / 3
-        attacks[f"attack {number}"] = start(f"attack {number}", attack, victim, f"attack-{number}", seconds, log)
-    return outcomes(attacks)
+        attacks[f"attack {number}"] = start_branch(f"attack {number}", attack, victim, f"attack-{number}", seconds, log)
+    return branch_outcomes(attacks)
 
 
 def busy(log: Path) -> dict[str, float]:

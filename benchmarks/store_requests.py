@@ -22,14 +22,14 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 from planted_curation import LABELERS, chain
 
-from assay.infra import remote_files
-from assay.infra.compute import Call, Outcome
-from assay.infra.engines.serial import SerialEngine
-from assay.infra.environment import prepare_environment
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
+from assay.infra.engines.calls import Call, Outcome
+from assay.infra.engines.opening import SerialEngine
+from assay.infra.masking import prepare_environment
 from assay.infra.settings import Compute
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage import folders
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.ordering import sorting
 
 FUNCTIONS, ROWS, FEW_ROWS = 10, 240_000, 2_400
@@ -127,7 +127,7 @@ def _count(call: Call) -> Call:
 def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     """What the chain asks for, with so many partitions and its orders in so many ranges."""
     asked.clear()
-    remote_files.PIECE_BYTES = 0
+    folders.PIECE_BYTES = 0
     sorting.IN_ONE_PLACE, sorting.RANGE_ROWS = 0, rows // ranges
     options = argparse.Namespace(
         rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS

@@ -31,16 +31,16 @@ import psutil
 import pyarrow as pa
 
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.compute import Call
+from assay.infra.engines.calls import Call
 from assay.infra.engines.opening import open_engine
-from assay.infra.environment import prepare_environment
-from assay.infra.partitions import Reuse, map_partitions, map_pieces, reduce_partitions
-from assay.infra.progress import ShownStage, SilentProgress
-from assay.infra.runs import Run
+from assay.infra.masking import prepare_environment
 from assay.infra.settings import Compute
-from assay.infra.stage import stage, write_table
-from assay.infra.store import Store
+from assay.infra.stages.partitions import Reuse, map_partitions, map_pieces, reduce_partitions
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.terminal import ShownStage, SilentProgress
 
 ROWS = 10
 FOLDED = 5  # a fifth of the calls is folded: the scheduler holds those until the fold ends

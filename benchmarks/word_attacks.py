@@ -36,7 +36,7 @@ def subject():
     """A small BERT, taught by some of the reviews, and its tokenizer."""
     import torch
 
-    from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary, new_bert
+    from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary, new_bert
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -66,7 +66,7 @@ def fast_tokenizer(vocabulary: str, longest: int):
 @lru_cache
 def word_vectors() -> tuple[list[str], np.ndarray]:
     """MiniLM's vectors of all words of the reviews."""
-    from assay.tasks.attacks.words.swapping import content_words
+    from assay.tasks.attacks.texts.swaps import content_words
     from assay.tasks.language.embeddings.encoder import EncoderProvider, SentenceEncoder, minilm_folder
 
     texts, _, attacked = reviews()
@@ -82,13 +82,12 @@ def told(side: str, statuses: Sequence[str]) -> None:
 def ours(rows: int, stopwatch: Stopwatch) -> None:
     from tokenizers import Tokenizer
 
+    from assay.tasks.attacks.texts.settings import A2T
+    from assay.tasks.attacks.texts.similarity import NetworkEncoder
     from assay.tasks.attacks.words.composing import compose
-    from assay.tasks.attacks.words.settings import A2T
-    from assay.tasks.attacks.words.similarity import NetworkEncoder
     from assay.tasks.language.embeddings.encoder import minilm_folder
-    from assay.tasks.language.neighbours import Vocabulary
-    from assay.tasks.subjects.texts.hugging_face import HuggingFaceClassifier
-    from assay.tasks.subjects.texts.network import NetworkModel
+    from assay.tasks.language.spaces import Vocabulary
+    from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
 
     network, vocabulary = subject()
     model = NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(vocabulary), (0, 1), 0, 512)
@@ -146,7 +145,7 @@ def textattacks_a2t(network, tokenizer):
     from textattack.transformations import WordSwapEmbedding
 
     from assay.tasks.language.embeddings.encoder import minilm_folder
-    from assay.tasks.language.stop_words import negations, stop_words
+    from assay.tasks.language.words import negations, stop_words
 
     class LexiconPartOfSpeech(Constraint):
         def _check_constraint(self, transformed_text, reference_text):

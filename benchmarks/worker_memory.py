@@ -17,8 +17,8 @@ from claims import claim, tell
 from memory_watch import MemoryWatch
 from processes import python
 
-from assay.infra.compute import Call, Engine
-from assay.infra.engines import memory
+from assay.infra.engines import calls as memory
+from assay.infra.engines.calls import Call, Engine
 from assay.infra.engines.opening import open_engine
 from assay.infra.settings import Compute
 

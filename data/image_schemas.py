@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from assay.infra.artifacts import Files, Table
+from assay.infra.storage.artifacts import Files, Table
 
 _S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
 _SHARES = pa.list_(pa.float64())

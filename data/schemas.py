@@ -1,8 +1,12 @@
-"""One class per kind of artifact: its columns, its keys, its meaning."""
+"""One class per kind of artifact: its columns, its keys, its meaning. Kinds of images, texts and biomedical terms
+have modules of their own.
+"""
+
+from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.infra.artifacts import Files, Table
+from assay.infra.storage.artifacts import Files, Table
 
 
 def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
@@ -226,3 +230,219 @@ class Findings(Table):
 
 class SubjectFiles(Files):
     """A subject as files: parameters as safetensors or JSON, never a pickle, and a card that says how it was made."""
+
+
+def class_names(classes: pa.Table) -> list[str]:
+    """The names of the classes, in the order of their codes.
+
+    >>> class_names(pa.table({"code": [1, 0], "name": ["malignant", "benign"]}))
+    ['benign', 'malignant']
+    """
+    return [str(name) for name in classes.sort_by("code").column("name").to_pylist()]
+
+
+_ANSWER_S, _ANSWER_I2, _ANSWER_I4 = pa.string(), pa.int16(), pa.int32()
+
+
+class PeoplesAnswers(Table):
+    """One row per sample that people were asked about: its class by the gold column, by them, and what it is now.
+
+    `people` gave an answer, `agreeing` of them this one (where they are even, one of those most given), `skipped`
+    looked and gave none. `cluster` is a hash of the sample's group, null where samples are independent.
+    """
+
+    schema = pa.schema(
+        [
+            pa.field("id", _ANSWER_S, nullable=False),
+            pa.field("before", _ANSWER_I2, nullable=True),
+            pa.field("answer", _ANSWER_I2, nullable=True),
+            pa.field("gold", _ANSWER_I2, nullable=True),
+            pa.field("people", _ANSWER_I4, nullable=False),
+            pa.field("agreeing", _ANSWER_I4, nullable=False),
+            pa.field("skipped", _ANSWER_I4, nullable=False),
+            pa.field("outcome", _ANSWER_S, nullable=False),
+            pa.field("cluster", pa.int64(), nullable=True),
+        ]
+    )
+
+
+_HARDNESS_S, _HARDNESS_I2, _HARDNESS_I4, _HARDNESS_I8, _HARDNESS_F = (
+    pa.string(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float64(),
+)
+
+
+def _hardness_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class SampleHardness(Table):
+    """How hard an audit found each sample by one measure: higher is harder, and only the order of values counts.
+
+    `subject` is empty where the measure is of no subject. A sample that the measure says nothing of has no row; of
+    several rows with one measure, subject and sample the hardest counts. −∞ stands for what nothing made wrong.
+    """
+
+    schema = _hardness_schema(
+        ("id", _HARDNESS_S, False),
+        ("subject", _HARDNESS_S, False),
+        ("measure", _HARDNESS_S, False),
+        ("value", _HARDNESS_F, False),
+    )
+
+
+class HardnessPairs(Table):
+    """One row per pair of measures and group of samples of about one rank by `first`: how hard they are by `second`.
+
+    `x` and `y` are mean ranks, from 0 (the easiest sample) to 1 (the hardest); [low, high] is the interval of `y`.
+    """
+
+    schema = _hardness_schema(
+        ("subject", _HARDNESS_S, False),
+        ("first", _HARDNESS_S, False),
+        ("second", _HARDNESS_S, False),
+        ("n", _HARDNESS_I8, False),
+        ("x", _HARDNESS_F, False),
+        ("y", _HARDNESS_F, False),
+        ("low", _HARDNESS_F, False),
+        ("high", _HARDNESS_F, False),
+    )
+
+
+class HardestSamples(Table):
+    """One row per sample that is hard by every measure it has, and measure: its value, the share it is harder than.
+
+    `place` 1 is the hardest by the mean of these shares; `n` is how many samples the measure speaks of.
+    """
+
+    schema = _hardness_schema(
+        ("subject", _HARDNESS_S, False),
+        ("place", _HARDNESS_I4, False),
+        ("id", _HARDNESS_S, False),
+        ("measure", _HARDNESS_S, False),
+        ("value", _HARDNESS_F, False),
+        ("harder_than", _HARDNESS_F, False),
+        ("n", _HARDNESS_I8, False),
+        ("gold", _HARDNESS_I2, True),
+        ("predicted", _HARDNESS_I2, True),
+    )
+
+
+_OVERFITTING_S, _OVERFITTING_I4, _OVERFITTING_I8, _OVERFITTING_F, _OVERFITTING_R = (
+    pa.string(),
+    pa.int32(),
+    pa.int64(),
+    pa.float64(),
+    pa.list_(pa.float32()),
+)
+
+
+def _overfitting_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class IndependenceTests(Table):
+    """One row per test of whether a model and a set of samples are independent.
+
+    `generator` is what made the adversarial examples, `role` what the samples are: the test set (`test`), the samples
+    that the model learned from (`training`, a positive control) or samples that nobody has measured a model on
+    (`fresh`, a negative control). `models` counts the models whose values were averaged. `mean`, `sigma`, `span`,
+    `log_p`, `minimum_gap` and `reach` are those of the test; `error`, `adversarial_error` and `estimate` are R_S, R_adv
+    and R_g; the densities h are means over misclassified originals and over successful adversarial examples, of which
+    there are `moved`. `basic_p` is the test by two intervals. `test_set` and `model` are fingerprints: the same samples
+    with the same labels, the same answers to them. `chances` are those of an error on each orbit, where the test is the
+    exact one.
+    """
+
+    schema = _overfitting_schema(
+        ("subject", _OVERFITTING_S, False),
+        ("generator", _OVERFITTING_S, False),
+        ("role", _OVERFITTING_S, False),
+        ("models", _OVERFITTING_I4, False),
+        ("bound", _OVERFITTING_S, False),
+        ("n", _OVERFITTING_I8, False),
+        ("mean", _OVERFITTING_F, False),
+        ("sigma", _OVERFITTING_F, False),
+        ("span", _OVERFITTING_F, False),
+        ("log_p", _OVERFITTING_F, False),
+        ("minimum_gap", _OVERFITTING_F, False),
+        ("reach", _OVERFITTING_F, False),
+        ("error", _OVERFITTING_F, False),
+        ("adversarial_error", _OVERFITTING_F, True),
+        ("estimate", _OVERFITTING_F, False),
+        ("h_original", _OVERFITTING_F, True),
+        ("h_adversarial", _OVERFITTING_F, True),
+        ("moved", _OVERFITTING_I8, True),
+        ("basic_p", _OVERFITTING_F, True),
+        ("test_set", _OVERFITTING_S, False),
+        ("model", _OVERFITTING_S, False),
+        ("chances", pa.list_(_OVERFITTING_F), True),
+    )
+
+
+class SyntheticRuns(Table):
+    """One row per run and ε of the synthetic experiment: the two errors, the estimate, the tests, and every T_i.
+
+    `low` and `high` of `error` and `estimate` are not stored: they follow from n and the two standard deviations.
+    """
+
+    schema = _overfitting_schema(
+        ("experiment", _OVERFITTING_S, False),
+        ("run", _OVERFITTING_I4, False),
+        ("eps", _OVERFITTING_F, False),
+        ("n", _OVERFITTING_I8, False),
+        ("mean", _OVERFITTING_F, False),
+        ("sigma", _OVERFITTING_F, False),
+        ("log_p", _OVERFITTING_F, False),
+        ("basic_p", _OVERFITTING_F, False),
+        ("risk", _OVERFITTING_F, False),
+        ("error", _OVERFITTING_F, False),
+        ("adversarial_error", _OVERFITTING_F, False),
+        ("estimate", _OVERFITTING_F, False),
+        ("error_sigma", _OVERFITTING_F, False),
+        ("estimate_sigma", _OVERFITTING_F, False),
+        ("h_original", _OVERFITTING_F, True),
+        ("h_adversarial", _OVERFITTING_F, True),
+        ("training_accuracy", _OVERFITTING_F, False),
+        ("first_weight", _OVERFITTING_F, False),
+        ("values", _OVERFITTING_R, False),
+    )
+
+
+class SyntheticTests(Table):
+    """One row per experiment, number of models, bin of models and ε: the test on the averaged values."""
+
+    schema = _overfitting_schema(
+        ("experiment", _OVERFITTING_S, False),
+        ("models", _OVERFITTING_I4, False),
+        ("bin", _OVERFITTING_I4, False),
+        ("eps", _OVERFITTING_F, False),
+        ("n", _OVERFITTING_I8, False),
+        ("mean", _OVERFITTING_F, False),
+        ("sigma", _OVERFITTING_F, False),
+        ("log_p", _OVERFITTING_F, False),
+    )
+
+
+class ShiftedWindows(Table):
+    """One row per sample of known class and generator: what shifting the window did to a subject there.
+
+    `wrong` is L(f, x), `attackable` whether it is right and some shift makes it wrong; `adversarial` is L(f, g(x)) and
+    `weighted` is L(f, g(x)) h(g(x)), under a random generator the mean over its draws. `wrong_at` says for every shift,
+    from top to bottom and from left to right, whether the subject is wrong there. `looks` counts forward passes.
+    """
+
+    schema = _overfitting_schema(
+        ("id", _OVERFITTING_S, False),
+        ("gold", pa.int16(), False),
+        ("generator", _OVERFITTING_S, False),
+        ("wrong", pa.bool_(), False),
+        ("attackable", pa.bool_(), False),
+        ("adversarial", _OVERFITTING_F, False),
+        ("weighted", _OVERFITTING_F, False),
+        ("wrong_at", pa.list_(pa.bool_()), False),
+        ("looks", _OVERFITTING_I4, False),
+    )

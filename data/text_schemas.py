@@ -1,8 +1,12 @@
-"""The kinds of artifact that text audits make: their columns, their keys, their meaning."""
+"""The kinds of artifact that audits of text classifiers make: explanations and trust, word substitutions, attacked
+texts and their changes.
+"""
+
+from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.infra.artifacts import Table
+from assay.infra.storage.artifacts import Table
 
 _S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
 
@@ -152,3 +156,128 @@ class WordVectors(Table):
     """One row per provider and word: its vector, null where the provider does not know the word."""
 
     schema = _schema(("provider", _S, False), ("word", _S, False), ("vector", pa.list_(pa.float32()), True))
+
+
+_WORD_S, _WORD_I2, _WORD_I4, _WORD_F, _WORD_B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
+
+
+def _word_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+_TOLD_APART = (("auc", _WORD_F, True), ("low", _WORD_F, True), ("high", _WORD_F, True), ("pairs", _WORD_I4, True))
+
+
+class WordSwaps(Table):
+    """One row per word and class: what may take its place, the best first; class −1 stands for every class.
+
+    `related` is what the trust oracle says of the word and the class (null where it was not asked, or cannot say).
+    `cosines` and `importance` belong to the candidates, with NaN where there is none.
+    """
+
+    schema = _word_schema(
+        ("code", _WORD_I2, False),
+        ("word", _WORD_S, False),
+        ("related", _WORD_B, True),
+        ("candidates", pa.list_(_WORD_S), False),
+        ("cosines", pa.list_(_WORD_F), False),
+        ("importance", pa.list_(_WORD_F), False),
+    )
+
+
+class CosineLimits(Table):
+    """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines), and how
+    well the vectors tell synonyms from random pairs, as in `SynonymCosines`."""
+
+    schema = _word_schema(("provider", _WORD_S, False), ("limit", _WORD_F, True), *_TOLD_APART)
+
+
+class SynonymCosines(Table):
+    """One row per source of word vectors: the cosine that half of all known synonyms reach, and θ_relate.
+
+    NaN where the vectors know too few synonyms to say; null where nobody asked, or lists have no cosines. `auc` is how
+    likely one of so many synonym `pairs` has a higher cosine than a random pair, with its interval (`low`, `high`);
+    null where the vectors know too few pairs, or there are none.
+    """
+
+    schema = _word_schema(
+        ("provider", _WORD_S, False), ("synonyms", _WORD_F, True), ("related", _WORD_F, True), *_TOLD_APART
+    )
+
+
+class AttackedTexts(Table):
+    """One row per sample: whether the attack changed what the subject says of it, and by which words.
+
+    `status` is success, failed or skipped; `reason` says why not. Skipped is what the attack could not try: of such a
+    sample the attacked text is its own. A successful attack changed one word at least. The
+    prediction `predicted` with its `probabilities` is of the original, `attacked` with `attacked_probabilities` of the
+    attacked text. `positions` (which word of the text), `starts`, `ends` (characters of the original), `originals` and
+    `replacements` belong together, in reading order. `words` counts all words of the text, `changed` those that the
+    attack changed. `similarity` is by the encoder of the attack's own constraint, `second_similarity` by another; null
+    where nothing was changed. `refused` counts the replacements of the text's words that were left out as their
+    opposites; null where opposites are let in. `limits` are the least cosines of a replacement that were in force, by
+    `providers`: null for lists without cosines.
+    """
+
+    schema = _word_schema(
+        ("id", _WORD_S, False),
+        ("gold", _WORD_I2, True),
+        ("status", _WORD_S, False),
+        ("reason", _WORD_S, False),
+        ("predicted", _WORD_I2, False),
+        ("probabilities", pa.list_(_WORD_F), False),
+        ("attacked", _WORD_I2, False),
+        ("attacked_probabilities", pa.list_(_WORD_F), False),
+        ("text", _WORD_S, False),
+        ("attacked_text", _WORD_S, False),
+        ("positions", pa.list_(_WORD_I4), False),
+        ("starts", pa.list_(_WORD_I4), False),
+        ("ends", pa.list_(_WORD_I4), False),
+        ("originals", pa.list_(_WORD_S), False),
+        ("replacements", pa.list_(_WORD_S), False),
+        ("words", _WORD_I4, False),
+        ("changed", _WORD_I4, False),
+        ("modified", _WORD_F, False),
+        ("similarity", _WORD_F, True),
+        ("encoder", _WORD_S, False),
+        ("second_similarity", _WORD_F, True),
+        ("second_encoder", _WORD_S, False),
+        ("queries", _WORD_I4, False),
+        ("refused", _WORD_I4, True),
+        ("ranking", _WORD_S, False),
+        ("providers", pa.list_(_WORD_S), False),
+        ("limits", pa.list_(_WORD_F), False),
+    )
+
+
+_CHANGED_S, _CHANGED_I2, _CHANGED_I4, _CHANGED_F = pa.string(), pa.int16(), pa.int32(), pa.float64()
+
+
+def _changed_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+
+
+class ChangedTexts(Table):
+    """One row per attacked text that the report shows: the original, and every change that was made to it.
+
+    `attack` made it (`group` says how, where there are several ways); `before` and `after` are what the subject says of
+    the two texts. `starts`, `ends` (characters of the original) and `news` belong together. `similarity` is null where
+    none was measured. Where texts are masked, `text` is empty, `news` holds no words, and the places are those of the
+    changes in reading order, so that nothing of the text is left.
+    """
+
+    schema = _changed_schema(
+        ("id", _CHANGED_S, False),
+        ("attack", _CHANGED_S, False),
+        ("group", _CHANGED_S, False),
+        ("gold", _CHANGED_I2, True),
+        ("before", _CHANGED_I2, False),
+        ("after", _CHANGED_I2, False),
+        ("status", _CHANGED_S, False),
+        ("text", _CHANGED_S, False),
+        ("starts", pa.list_(_CHANGED_I4), False),
+        ("ends", pa.list_(_CHANGED_I4), False),
+        ("news", pa.list_(_CHANGED_S), False),
+        ("words", _CHANGED_I4, True),
+        ("similarity", _CHANGED_F, True),
+    )

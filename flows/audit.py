@@ -9,15 +9,14 @@ from typing import Any, TypeVar
 
 from assay.data.schemas import Findings
 from assay.flows.audits.data import DATA, Data
-from assay.flows.audits.kind import AuditKind, Ground
 from assay.flows.audits.table import in_running_order
+from assay.flows.kind import AuditKind, Ground
 from assay.flows.pipeline import Pipeline
-from assay.infra.acting import acting_for
-from assay.infra.artifacts import Artifact
-from assay.infra.branches import Branch, outcomes, start, waited_for
 from assay.infra.errors import AssayError
-from assay.infra.runs import current_run
-from assay.infra.subflows import subflow
+from assay.infra.stages.branches import Branch, branch_outcomes, branches_joined, start_branch, subflow
+from assay.infra.stages.runs import current_run
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.choices import plugin_scope
 from assay.tasks.statistics.task import conclude
 
 T = TypeVar("T")
@@ -52,7 +51,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     ground = Ground(pipeline, folder, stand_on(pipeline, folder, data))
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]
-    concluded = start("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
+    concluded = start_branch("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
     return Audit(ground, tuple(run.failures), concluded)
 
 
@@ -64,17 +63,17 @@ def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str]
         if kind.name != DATA.name and kind.asked(pipeline) and (only is None or kind.name in only)
     ]
     branches: dict[str, Branch[Any]] = {}
-    with waited_for():
+    with branches_joined():
         for kind in in_running_order(asked):
             there = {DATA.name: data, **branches}
             below = {name: there[name] for name in kind.below(pipeline) if name in there}
             after = {name: branches[name] for name in kind.after if name in branches}
-            branches[kind.name] = start(kind.name, perform, kind, pipeline, folder, after, **below)
-    results = {DATA.name: data, **outcomes(branches)}
+            branches[kind.name] = start_branch(kind.name, perform, kind, pipeline, folder, after, **below)
+    results = {DATA.name: data, **branch_outcomes(branches)}
     return {kind.name: results[kind.name] for kind in pipeline.kinds if kind.name in results}
 
 
 def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
-    with acting_for(kind.identity):
+    with plugin_scope(kind.identity):
         return kind.run(Ground(pipeline, folder, {**below, **after}))

@@ -10,19 +10,13 @@ from contextlib import nullcontext
 import click
 
 from assay import __version__
-from assay.flows.commands.answers import BUG, INTERRUPTED, Answering, echo
-from assay.flows.commands.blaming import blame
-from assay.flows.commands.exporting import export
-from assay.flows.commands.judging import accept, compare, gate
-from assay.flows.commands.keeping import data, store
-from assay.flows.commands.looking import check, history, list_pipelines, report, runs
-from assay.flows.commands.nightly import deploy, notify, serve, worker
-from assay.flows.commands.running import plan, reproduce, run
-from assay.flows.commands.starting import init
-from assay.flows.commands.trying import rules
-from assay.infra.endings import TerminatedError, signals_in_words
+from assay.flows.commands.data import data, export, init, rules, store
+from assay.flows.commands.options import BUG, INTERRUPTED, Answering, echo
+from assay.flows.commands.review import accept, blame, check, compare, gate, history, list_pipelines, report, runs
+from assay.flows.commands.run import deploy, notify, plan, reproduce, run, serve, worker
 from assay.infra.errors import AssayError
 from assay.infra.masking import mask_complaints
+from assay.infra.terminal import TerminatedError, signals_as_errors
 
 
 @click.group(
@@ -74,7 +68,7 @@ def answer(arguments: Sequence[str]) -> int:
     Errors become one sentence on standard error; with `--debug` the traceback stands above it.
     """
     debug = "--debug" in arguments
-    with signals_in_words() if list(arguments[:1]) == ["run"] else nullcontext():
+    with signals_as_errors() if list(arguments[:1]) == ["run"] else nullcontext():
         return _answered(arguments, debug)
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from prefect import flow
 
-from assay.flows.commands.answers import echo
-from assay.flows.nights.afterwards import SERVED
+from assay.flows.commands.options import echo
+from assay.flows.nights.after_run import SERVED
 from assay.infra.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def serve(project: Project, file: Path) -> None:
     """Stay, and run each pipeline on its schedule; a night that still runs makes the next one skip, not pile up."""
     from prefect import serve as serve_deployments
 
-    from assay.flows.nights.watching import Watch
+    from assay.flows.nights.notify import Watch
 
     scheduled = deployments_of(project, file)
     os.environ[SERVED] = json.dumps({each.name: each.parameters for each in scheduled})
@@ -98,7 +98,7 @@ def serve(project: Project, file: Path) -> None:
 
 def deploy(project: Project, file: Path) -> None:
     """Register one deployment per scheduled pipeline with the configured Prefect server."""
-    from assay.infra.prefect_server import configured_api
+    from assay.infra.prefect.server import configured_api
 
     if configured_api() is None:
         raise InputError("There is no Prefect server to deploy to: set PREFECT_API_URL, or use assay serve.")
@@ -134,7 +134,7 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
 @contextlib.contextmanager
 def _api() -> Iterator[Path | None]:
     """The user's Prefect server, or one of ours for as long as we serve, and the file that opens its UI."""
-    from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
+    from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 
     if configured_api() is not None:
         yield None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.shares import share_in_words
+from assay.tasks.ingest.settings import share_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +50,8 @@ class Audited:
     @cached_property
     def findings(self) -> pd.DataFrame:
         """Everything that was measured, a row each: metric, of, group, subject, value, interval, n, p and verdict."""
-        from assay.infra.parquet import read_parquet
-        from assay.infra.store import Store
+        from assay.infra.storage.parquet import read_parquet
+        from assay.infra.storage.store import Store
 
         frame: pd.DataFrame = read_parquet(Store(self.store).folder, f"runs/{self.run}/findings.parquet").to_pandas()
         return frame
@@ -107,7 +107,7 @@ def audit(
 
     from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_pipeline
-    from assay.infra.store import Store
+    from assay.infra.storage.store import Store
 
     project = load_project(config, pipeline=pipeline, overrides=overrides, store=store)
     console = Console(soft_wrap=True, highlight=False) if progress else Console(file=io.StringIO())

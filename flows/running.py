@@ -10,38 +10,35 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
-from assay.flows.configuration.mistakes import dotted
-from assay.flows.nights.afterwards import leave_traces
-from assay.flows.operations.inputs import check_inputs
+from assay.flows.forecast.plan import check_inputs
+from assay.flows.nights.after_run import leave_traces
 from assay.flows.pipeline import Pipeline, Project
-from assay.flows.report.alarm_budget import level_of, write_budget
 from assay.flows.report.all_nights import write_index
-from assay.flows.report.baselines import Past
-from assay.flows.report.judgement import as_recorded, judge_night
-from assay.flows.report.outcomes import outcomes_in
+from assay.flows.report.comparison import outcomes_in
+from assay.flows.report.gates import Past, as_recorded, judge_night, level_of, write_budget
 from assay.flows.report.records import sample_in_words
-from assay.infra.bounds import Allowance
-from assay.infra.branches import start
-from assay.infra.endings import signals_in_words
-from assay.infra.environment import prepare_environment
+from assay.flows.yaml_document import dotted
+from assay.infra.engines.calls import Allowance
 from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
-from assay.infra.folders import Folder
-from assay.infra.manifests import RunRecord
-from assay.infra.partitions import collect
-from assay.infra.prefect_server import PrefectServer, configured_api, prefect_api
-from assay.infra.progress import Progress, open_progress
-from assay.infra.runs import Run
-from assay.infra.store import Store
-from assay.infra.sweep import close_crashed_runs
-from assay.tasks.reporting.headline import worst_of
+from assay.infra.masking import prepare_environment
+from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
+from assay.infra.stages.branches import start_branch
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import close_crashed_runs
+from assay.infra.terminal import Progress, open_progress, signals_as_errors
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting.report import worst_of
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.gates import GateResult
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from assay.infra.compute import Engine
+    from assay.infra.engines.calls import Engine
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def run_pipeline(
     server = None if configured_api() else PrefectServer().launch()
     try:
         with (
-            signals_in_words(),
+            signals_as_errors(),
             _open_run(project, pipeline, store, seed, fresh, verify, share, console.file if console else None) as run,
         ):
             if server is not None:
@@ -113,12 +110,12 @@ def _open_run(
     share: float,
     stream: IO[str] | None,
 ) -> Iterator[Run]:
-    from assay.flows.forecast.recorded import foreseen
-    from assay.infra.prefect_tasks import Orchestrated
+    from assay.flows.forecast.plan import forecast_for_record
+    from assay.infra.prefect.tasks import Orchestrated
 
     close_crashed_runs(store)
     progress = open_progress(cast("TextIO | None", stream))
-    expected = foreseen(project, pipeline, seed, share, fresh)
+    expected = forecast_for_record(project, pipeline, seed, share, fresh)
     run = Run(
         pipeline.name,
         store,
@@ -170,7 +167,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
     run.record.findings = _write_findings(run, findings)
-    from assay.flows.report.pages import write_report
+    from assay.flows.report.run_page import write_report
 
     verdicts, report = write_report(run, pipeline, audited, findings, gates, status)
     run.record.status = status
@@ -222,7 +219,7 @@ def say_what_is_new(run: Run) -> None:
         run.progress.notice(f"Verified  {same if verified else none}")
 
 
-_READER = "assay.tasks.ingest.reading"
+_READER = "assay.tasks.ingest.entry"
 """Behind it lies what nearly every first call needs: Arrow, Pydantic and pandas, half a second."""
 
 
@@ -256,7 +253,9 @@ def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
     results = dict(ground.results)
     for kind in ground.pipeline.kinds:
         if kind.name in results:
-            concluded = start(f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run).outcome()
+            concluded = start_branch(
+                f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run
+            ).outcome()
             if concluded is not None:
                 results[kind.name] = concluded[0]
                 findings += concluded[1]

@@ -1,13 +1,25 @@
-"""What went wrong, in the user's words. Every error here is one sentence (and a way out), never a traceback."""
+"""What went wrong, in the user's words: every error is a sentence and a way out, names the setting that is to blame,
+and suggests the name that was probably meant.
+"""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec, Self, TypeVar
 
 from assay.infra.masking import mask
+
+
+class Stopped(BaseException):
+    """The run is over (interrupted, or broken elsewhere): what its other branches have under way is left as it is.
+
+    No `Exception`, so that nothing on the way takes it for a failure of its own.
+    """
+
 
 P = ParamSpec("P")
 V = TypeVar("V")
@@ -102,3 +114,84 @@ def raises_no_secrets(function: Callable[P, V]) -> Callable[P, V]:
         return called_without_secrets(lambda: function(*args, **kwargs))
 
     return call
+
+
+def reason_of(error: BaseException) -> str:
+    """The first line of an error without its full stop and without secrets, or its name where it says nothing.
+
+    >>> reason_of(OSError("no such bucket.")), reason_of(ValueError("bad magic\\nat 4")), reason_of(TimeoutError())
+    ('no such bucket', 'bad magic', 'TimeoutError')
+    """
+    return (mask(str(error)).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+@contextmanager
+def blamed_on(setting: str, word: str | None = None) -> Iterator[None]:
+    """Within the block, what is wrong is wrong with the setting, unless an error names another one.
+
+    `setting` is its name, with its position where it stands in a list (`providers.1`); `word` is what stands there.
+
+    >>> with blamed_on("weights", "net.pt"):
+    ...     raise InputError("There is no such file.")
+    Traceback (most recent call last):
+    assay.infra.errors.SettingError: There is no such file.
+    """
+    try:
+        yield
+    except SettingError:
+        raise
+    except InputError as error:
+        raise SettingError(str(error), setting, word or "") from error
+
+
+def setting_path(setting: str) -> tuple[str | int, ...]:
+    """The steps to a setting.
+
+    >>> setting_path("providers.1"), setting_path("weights")
+    (('providers', 1), ('weights',))
+    """
+    return tuple(int(step) if step.isdecimal() else step for step in setting.split("."))
+
+
+MOST_LISTED = 40
+"""Of more names than this, only the first are listed."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, if any is close; capitals do not matter.
+
+    >>> nearest("brest-cancer", ["digits", "breast-cancer"]), nearest("SGD", ["adam", "sgd"])
+    ('breast-cancer', 'sgd')
+    """
+    closest = _closest(word, known)
+    return closest[0] if closest else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What to say of an unknown word: the one that was probably meant, else all that are known.
+
+    >>> suggestion("corelation", ["correlation", "rank"])
+    'did you mean correlation?'
+    >>> suggestion("x", ["correlation", "rank"])
+    'known here: correlation, rank'
+    >>> suggestion("pgd-3", ["pgd-2", "pgd-4", "gap-7"])
+    'did you mean pgd-4 or pgd-2?'
+    """
+    names = list(dict.fromkeys(known))
+    closest = _closest(word, names)
+    if closest:
+        return f"did you mean {_either(closest)}?"
+    more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"known here: {', '.join(names[:MOST_LISTED])}{more}"
+
+
+def _closest(word: str, known: Iterable[str]) -> list[str]:
+    """The words that are closest, and equally close; at most three."""
+    names = {name.lower(): name for name in known}
+    matches = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
+    closeness = [difflib.SequenceMatcher(None, name, word.lower()).ratio() for name in matches]
+    return [names[name] for name, ratio in zip(matches, closeness, strict=True) if ratio == closeness[0]]
+
+
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from assay.infra.suggestions import nearest
+from assay.infra.errors import nearest
 
 
 class Settings(BaseModel):

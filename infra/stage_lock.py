@@ -1,10 +1,11 @@
 """Stage versions cannot be forgotten: `stage_versions.lock` holds a fingerprint of the code behind every stage.
 
 A stage's fingerprint covers the syntax trees (comments and docstrings aside) of the functions, classes and constants
-that it reaches by name, in whatever module they stand, except the plumbing in `infra`: that moves bytes and computes no
-result, and the tests hold it to equal digests. Moving code changes no fingerprint. What a table of choices lists (an
-attack, a labeler …) has a line of its own, so that a new attack moves no stage's; so has each rulebook of ours. Changed code under an unchanged
-version fails the check until the version goes up or somebody says why the results are the same.
+that it reaches by name, in whatever module they stand, except the plumbing in `infra`: that moves bytes and computes
+no result, and the tests hold it to equal digests. Moving code changes no fingerprint. What a table of choices lists
+(an attack, a labeler …) has a line of its own, so that a new attack moves no stage's; so has each rulebook of ours.
+Changed code under an unchanged version fails the check until the version goes up or somebody says why the results are
+the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "stage_versions.lock"
-_COMPUTES = ("assay.tasks", "assay.data", "assay.infra.seeds", "assay.infra.exact", "assay.infra.settings")
+_COMPUTES = ("assay.tasks", "assay.data", "assay.infra.stages.exact", "assay.infra.settings")
 _TABLES = ("NamedChoices", "TaggedChoices")
 _RULEBOOKS = Path("tasks", "labeling", "rulebooks")
 _ADDRESS = re.compile(r"assay(\.\w+)+:\w+")
@@ -57,8 +58,8 @@ def stages_in(root: Path) -> dict[str, Locked]:
                 reached = [place for name in names if (place := code.place(module, name)) is not None]
                 stages[choice] = Locked(choice, 0, code.fingerprint(reached))
         if path.parent == root / _RULEBOOKS and path.stem != "__init__":
-            rulebook, names = f"RULEBOOKS: {path.stem}", code.module(module).defined
-            stages[rulebook] = Locked(rulebook, 0, code.fingerprint([(module, name) for name in names]))
+            rulebook, defined = f"RULEBOOKS: {path.stem}", code.module(module).defined
+            stages[rulebook] = Locked(rulebook, 0, code.fingerprint([(module, name) for name in defined]))
     return stages
 
 

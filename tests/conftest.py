@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from assay.infra.environment import prepare_environment
+from assay.infra.masking import prepare_environment
 
 prepare_environment()
 
@@ -39,7 +39,7 @@ def _comes_home() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What the environment says where a team has a Prefect server: one that outlives a test, with its secret."""
-    from assay.infra.prefect_server import PrefectServer
+    from assay.infra.prefect.server import PrefectServer
 
     server = PrefectServer(home=tmp_path_factory.mktemp("prefect")).launch()
     try:
@@ -61,10 +61,10 @@ def on_teams_prefect(prefect_environment: dict[str, str], monkeypatch: pytest.Mo
 def make_run(tmp_path: Path) -> Callable[..., "object"]:
     """A function that makes runs over the same store: `with make_run(seed=1) as run: …`."""
     from assay.infra.engines.opening import open_engine
-    from assay.infra.progress import SilentProgress
-    from assay.infra.runs import Run
     from assay.infra.settings import Compute
-    from assay.infra.store import Store
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.store import Store
+    from assay.infra.terminal import SilentProgress
 
     def make(
         pipeline: str = "test",

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.infra.errors import InputError
-from assay.infra.suggestions import suggestion
-from assay.infra.syntax import tree_of
+from assay.infra.errors import InputError, suggestion
+from assay.infra.user_code.sources import tree_of
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
-from assay.flows.configuration.written import Clash, as_dict
-from assay.flows.configuration.yaml_source import Value
-from assay.infra.artifacts import Artifact
-from assay.tasks.agreement.metrics import METRICS
-from assay.tasks.agreement.settings import Annotators
+from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict
+from assay.flows.yaml_document import Value
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.agreement.alpha import METRICS, Annotators
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.kind import NamedColumn
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.configuration.mistakes import Where, suggestion
-from assay.flows.configuration.written import Clash, as_dict, as_list, choice_named, each_subject, name_of
-from assay.flows.configuration.yaml_source import Value
-from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice
-from assay.tasks.attacks.menu import ATTACKS
-from assay.tasks.attacks.table import IMAGE_ATTACKS
-from assay.tasks.attacks.terms.choice import TermAttackChoice
-from assay.tasks.attacks.text_choice import TextAttackChoice
-from assay.tasks.statistics.controls import controlled_by
+from assay.flows.kind import Clash, as_dict, as_list, choice_named, each_subject, name_of
+from assay.flows.yaml_document import Value, Where, suggestion
+from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice, TermAttackChoice, TextAttackChoice
+from assay.tasks.attacks.table import ATTACKS, IMAGE_ATTACKS
+from assay.tasks.statistics.metrics import controlled_by
 from assay.tasks.subjects.addresses.table import is_only_asked
-from assay.tasks.subjects.eps import as_number, eps_name
 from assay.tasks.subjects.kinds import kinds_written
+from assay.tasks.subjects.settings import as_number, eps_name
 
 WORST_CASE = "worst-case"
 READERS = {

@@ -1,4 +1,6 @@
-"""The data: what every audit stands on. It enters, or is refused by file and row; the report says what came in."""
+"""The data that every audit stands on: samples enter or are refused by file and row, and the report says what came
+in and what is new since the last night.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +9,53 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, Measured
-from assay.flows.configuration.written import Clash, as_dict
-from assay.infra.artifacts import Artifact
-from assay.tasks.ingest.people.metrics import METRICS
+from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ingest.settings import METRICS
 
 if TYPE_CHECKING:
-    from assay.data.answer_schemas import PeoplesAnswers
     from assay.data.image_schemas import ImagePaths
-    from assay.data.schemas import Classes, ContractResults, Findings, Rejects, Samples
-    from assay.flows.configuration.mistakes import Where
-    from assay.flows.configuration.named_columns import NamedColumn
-    from assay.flows.configuration.named_things import MissingThing
-    from assay.flows.configuration.yaml_source import Value
+    from assay.data.schemas import Classes, ContractResults, Findings, PeoplesAnswers, Rejects, Samples
+    from assay.flows.kind import MissingThing, NamedColumn
     from assay.flows.pipeline import Pipeline
+    from assay.flows.yaml_document import Value, Where
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.store import Store
     from assay.tasks.ingest.settings import Source
+    from assay.tasks.ingest.sources import ResolvedSource
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
+
+
+def note_files(run: Run, source: ResolvedSource) -> None:
+    """Write down which files were taken in, and say which of them are new, changed or gone since an earlier night."""
+    from assay.tasks.ingest.sources import arrivals
+
+    if source.given is not None or not run.is_night:
+        return
+    now = source.contents
+    earlier = _latest(run.store, run)
+    run.store.folder.write_json(_place(run.id), {"files": list(now.items())})
+    if earlier is None:
+        return
+    name, before = earlier
+    changes = arrivals(before, now)
+    run.record.arrivals = f"{changes.in_words()} since run {name}"
+    if changes:
+        run.notice(f"{run.record.arrivals[0].upper()}{run.record.arrivals[1:]}.")
+
+
+def _latest(store: Store, run: Run) -> tuple[str, dict[str, str]] | None:
+    """The latest other night of the pipeline that took files in, and those files."""
+    for record in reversed(store.runs(run.record.pipeline)):
+        noted = None if record.id == run.id else store.folder.read_json(_place(record.id))
+        if noted is not None:
+            return record.id, {str(name): str(digest) for name, digest in noted["files"]}
+    return None
+
+
+def _place(run: str) -> str:
+    return f"runs/{run}/source.json"
 
 
 @dataclass(frozen=True)
@@ -43,12 +75,9 @@ class Data:
 
 def take_in(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
-    from assay.flows.audits.source_files import note_files
-    from assay.infra.runs import current_run
-    from assay.tasks.ingest.paths_task import keep_paths, names_paths
-    from assay.tasks.ingest.share_task import draw_share
+    from assay.infra.stages.runs import current_run
     from assay.tasks.ingest.sources import resolve
-    from assay.tasks.ingest.task import ingest
+    from assay.tasks.ingest.task import draw_share, ingest, keep_paths, names_paths
 
     source = resolve(ground.pipeline.source, ground.folder)
     entered = ingest(source, source.settings)
@@ -63,8 +92,8 @@ def take_in(ground: Ground) -> Data:
 
 def _with_peoples_gold(ground: Ground, data: Data) -> Data:
     """The data with people's answers as the gold of their samples."""
-    from assay.tasks.ingest.people.files import find_answers
-    from assay.tasks.ingest.people.task import settle_gold
+    from assay.tasks.ingest.label_studio import find_answers
+    from assay.tasks.ingest.task import settle_gold
 
     assert ground.pipeline.source.gold is not None
     settled = settle_gold(data.samples, data.classes, find_answers(ground.pipeline.source.gold, ground.folder))
@@ -76,18 +105,18 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     import pyarrow as pa
 
     from assay.data.schemas import Rejects
-    from assay.infra.partitions import collect
-    from assay.tasks.ingest.page import page
-    from assay.tasks.statistics.grouped_samples import count_groups
+    from assay.infra.stages.partitions import collect
+    from assay.tasks.ingest.page import ingest_page
+    from assay.tasks.statistics.groups import count_groups
 
     contracts = [data.contract, *(one for made in ground.results.values() for one in getattr(made, "contracts", ()))]
     gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
     checked = pa.concat_tables([collect(one, None) for one in contracts])
     rejects = collect(data.rejects, Rejects.schema.names)
-    yield page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
+    yield ingest_page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
     if data.answers is not None:
-        from assay.data.classes import class_names
-        from assay.tasks.ingest.people.page import page as of_answers
+        from assay.data.schemas import class_names
+        from assay.tasks.ingest.page import answers_page as of_answers
 
         yield of_answers(collect(data.answers, None), class_names(collect(data.classes, None)), findings)
 
@@ -100,17 +129,16 @@ def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
 
 def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
     """The files of the source, and the columns that its settings or anything else in the pipeline names."""
-    from assay.flows.configuration.named_things import missing_in_source, tried
+    from assay.flows.kind import missing_if_fails, missing_in_source
 
     yield from missing_in_source(pipeline, folder)
     if pipeline.source.gold is not None:
-        yield from tried(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
+        yield from missing_if_fails(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
 
 
 def _read_answers(source: Source, folder: Path) -> None:
     """Read people's answers as a run will; their classes are known beforehand where the source names them."""
-    from assay.tasks.ingest.people.answers import require_classes
-    from assay.tasks.ingest.people.files import find_answers
+    from assay.tasks.ingest.label_studio import find_answers, require_classes
 
     assert source.gold is not None
     answers = find_answers(source.gold, folder)

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, Measured
-from assay.flows.configuration.written import Clash, as_dict, each_subject
-from assay.flows.configuration.yaml_source import Value
-from assay.infra.artifacts import Artifact
-from assay.tasks.subjects.addresses.asked import METRICS, asked_services, is_service, service_findings
+from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict, each_subject
+from assay.flows.yaml_document import Value
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings
 from assay.tasks.subjects.settings import WAYS
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.configuration.mistakes import Where
     from assay.flows.pipeline import Pipeline
-    from assay.infra.runs import Run
+    from assay.flows.yaml_document import Where
+    from assay.infra.stages.runs import Run
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -39,14 +38,14 @@ def run(_ground: Ground) -> Services:
     return Services()
 
 
-def counted(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
+def count_requests(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
     """How often they were asked, once everybody has."""
     return services, service_findings(asked_services(ground.pipeline.subjects), run.id, run.store)
 
 
 def page(_ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
     """Questions, requests and cost."""
-    from assay.tasks.subjects.addresses.page import page as of_services
+    from assay.tasks.subjects.addresses.services import services_page as of_services
 
     if findings.select("services"):
         yield of_services(findings)
@@ -68,6 +67,6 @@ SERVICES = AuditKind(
     asked,
     run,
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
-    afterwards=counted,
+    afterwards=count_requests,
     background=page,
 )

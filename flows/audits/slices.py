@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.kind import AuditKind, Ground, Key, Measured
-from assay.flows.configuration.written import Clash, as_dict, as_list
-from assay.flows.configuration.yaml_source import Value
-from assay.infra.artifacts import Artifact
-from assay.tasks.slices.metrics import METRICS
-from assay.tasks.slices.settings import Slices
+from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict, as_list
+from assay.flows.yaml_document import Value
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.slices.search import METRICS, Slices
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.configuration.named_columns import NamedColumn
+    from assay.flows.kind import NamedColumn
     from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.statistics.findings import FindingIndex
@@ -36,7 +34,7 @@ def asked(pipeline: Pipeline) -> bool:
 def run(ground: Ground) -> Sliced:
     """Hold what the subjects say against the columns, and search for slices that are worse."""
     from assay.flows.audits.data import Data
-    from assay.flows.audits.subjects.answered import predictions_of
+    from assay.flows.audits.subjects_flow import predictions_of
     from assay.tasks.slices.task import measure_slices
 
     settings = ground.pipeline.asked(Slices)

@@ -1,7 +1,7 @@
 """Hybrids of two runs: some parts as they are now, the others as they were, run through the stages that are needed.
 
-They are ordinary stages in the same store, so that what either run made is taken from there. They stand aside: no
-record of theirs is taken for a night.
+They are ordinary stages in the same store, so that what either run made is taken from there. No record of a
+hybrid counts as a night.
 """
 
 from __future__ import annotations
@@ -17,27 +17,43 @@ from typing import Any
 from assay.data.schemas import Findings
 from assay.flows.audit import stand_on
 from assay.flows.audits.data import DATA
-from assay.flows.audits.kind import Ground
-from assay.flows.blame.changes import Changes
-from assay.flows.blame.folders import lay_out
-from assay.flows.blame.sides import SAMPLES, SEED, Side, assembled
+from assay.flows.blame.changes import SAMPLES, SEED, Changes, Side, mixed_settings
+from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline, Project
-from assay.flows.report.comparison import Key
-from assay.flows.report.outcomes import KeptOutcomes, outcomes_in
+from assay.flows.report.comparison import FindingKey, KeptOutcomes, outcomes_in
 from assay.flows.running import engine_of
-from assay.infra.conductors import Conductor
-from assay.infra.engines.opening import engine_to_look_with
+from assay.infra.engines.opening import engine_for_plan
 from assay.infra.errors import InputError
-from assay.infra.ingredients import PLACE
-from assay.infra.manifests import RunRecord, StageRecord
-from assay.infra.partitions import collect
-from assay.infra.plans import Plan, PlannedStage
-from assay.infra.progress import Progress, SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.branches import Plan, PlannedStage
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Conductor, Run
+from assay.infra.storage.artifacts import RunRecord, StageRecord
+from assay.infra.storage.folders import contained
+from assay.infra.storage.store import Store
+from assay.infra.terminal import Progress, SilentProgress
+from assay.infra.user_code.references import INGREDIENTS
+from assay.tasks.statistics.between_runs import Coalition, Sampled
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.statistics.sampled import Sampled
-from assay.tasks.statistics.shapley import Coalition
+
+
+def lay_out(place: Path, today: Path, files: Mapping[str, bytes]) -> Path:
+    """The folder `place`, in which everything is as in `today` (by symbolic link) but for these files.
+
+    Files that code opens beside itself are found there under the names that their keys know.
+    """
+    files = {contained(None, name, "The record of a run"): content for name, content in files.items()}
+    place.mkdir(parents=True)
+    above = {name.split("/", 1)[0] for name in files if "/" in name}
+    for entry in sorted(today.iterdir()) if today.is_dir() else ():
+        if entry.name not in above and entry.name not in files and entry.name != "__pycache__":
+            (place / entry.name).symlink_to(entry.absolute())
+    for folder in sorted(above):
+        below = {name.split("/", 1)[1]: content for name, content in files.items() if name.startswith(f"{folder}/")}
+        lay_out(place / folder, today / folder, below)
+    for name, content in files.items():
+        if "/" not in name:
+            (place / name).write_bytes(content)
+    return place
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,7 @@ class Hybrids:
     store: Store
     project: Project
     changes: Changes
-    finding: Key
+    finding: FindingKey
     kinds: Sequence[str] | None = field(default=None)
     """The kinds of audit that it stands on; None for all of them."""
 
@@ -90,7 +106,7 @@ class Hybrids:
 
     def _run(self, seed: int, progress: Progress, conductor: Conductor | None = None) -> Run:
         compute = self.project.compute
-        engine = engine_of(self.project, progress) if conductor is None else lambda: engine_to_look_with(compute)
+        engine = engine_of(self.project, progress) if conductor is None else lambda: engine_for_plan(compute)
         name = self.changes.after.record.pipeline
         return Run(name, self.store, engine, progress, seed=seed, compute=compute, conductor=conductor, aside=True)
 
@@ -105,7 +121,7 @@ class Hybrids:
     def _pipeline(self, coalition: Coalition) -> Pipeline:
         swapped = {one.part for one in self.changes.swappable}
         new = coalition | {one.part for one in self.changes.lost if one.part not in swapped}
-        settings = assembled(self.changes.before, self.changes.after, new)
+        settings = mixed_settings(self.changes.before, self.changes.after, new)
         known = self.project.pipeline(self.changes.after.record.pipeline)
         try:
             return type(known).model_validate(settings)
@@ -118,8 +134,8 @@ class Hybrids:
         files: dict[str, bytes] = {}
         for name, part in self.changes.roles.items():
             file = next((one for one in self._side(part, coalition).files if one.name == name and one.kept), None)
-            if file is not None and self.store.folder.exists(f"{PLACE}/{file.sha256}"):
-                files[name] = self.store.folder.read(f"{PLACE}/{file.sha256}")
+            if file is not None and self.store.folder.exists(f"{INGREDIENTS}/{file.sha256}"):
+                files[name] = self.store.folder.read(f"{INGREDIENTS}/{file.sha256}")
         return files
 
     @contextmanager

@@ -1,27 +1,94 @@
-"""From a pipelines.yaml to settings, with errors a person can act on."""
+"""From a pipelines.yaml to a project, or to every mistake in it, settings that are impossible together among them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from assay.flows.configuration.combinations import clashes
-from assay.flows.configuration.menu import Menu
-from assay.flows.configuration.mistakes import ConfigurationError, Mistake, Where, dotted, shown
-from assay.flows.configuration.overrides import FLAG, apply_overrides, file_name
-from assay.flows.configuration.plugins import with_named
-from assay.flows.configuration.short_forms import name_plugins, write_out_all
-from assay.flows.configuration.truth_columns import with_truth
-from assay.flows.configuration.validation import validate, value_or_nothing
-from assay.flows.configuration.written import WrittenPipeline
-from assay.flows.configuration.written_lines import Lines
-from assay.flows.configuration.yaml_source import Document, Value, read_yaml
+from assay.flows.configuration.menu import Menu, with_named
+from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
+from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_list, each_subject, name_of
 from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
-from assay.infra.credentials import has_password
+from assay.flows.validation import validate, value_or_nothing
+from assay.flows.yaml_document import (
+    FLAG,
+    ConfigurationError,
+    Document,
+    Lines,
+    Mistake,
+    Value,
+    Where,
+    apply_overrides,
+    dotted,
+    file_name,
+    read_yaml,
+    shown,
+    suggestion,
+)
 from assay.infra.errors import InputError
-from assay.infra.given_files import content_of
+from assay.infra.storage.network import has_password
+from assay.infra.user_code.references import content_of
 from assay.tasks.ingest.settings import Source
+
+
+def stages_of(kinds: Sequence[AuditKind[Any]]) -> dict[str, Measured]:
+    """The stages whose findings gates may name."""
+    return {measured.stage: measured for kind in kinds for measured in kind.measures}
+
+
+def unknown_metric(finding: str, kinds: Sequence[AuditKind[Any]]) -> str:
+    """What is wrong with the `stage.metric` that a gate names, and what was probably meant; empty where it exists.
+
+    >>> from assay.flows.audits.table import KINDS
+    >>> unknown_metric("attack.acuracy", KINDS), unknown_metric("attack.accuracy", KINDS)
+    ('no stage measures attack.acuracy; did you mean attack.accuracy?', '')
+    """
+    known = stages_of(kinds).get(finding.partition(".")[0])
+    if known is None or finding in known.names:
+        return ""
+    return f"no stage measures {finding}; {suggestion(finding, known.names)}"
+
+
+def clashes(pipeline: dict[str, Value], kinds: Sequence[AuditKind[Any]]) -> Iterator[Clash]:
+    """Everything in a pipeline that cannot be together."""
+    for kind in kinds:
+        yield from kind.clashes(pipeline)
+    for position, gate in enumerate(as_list(pipeline.get("gates"))):
+        if isinstance(gate, dict):
+            yield from _gate(pipeline, gate, ("gates", position), kinds)
+
+
+def _gate(
+    pipeline: dict[str, Value], gate: dict[str, Value], where: Where, kinds: Sequence[AuditKind[Any]]
+) -> Iterator[Clash]:
+    finding, known = gate.get("finding"), stages_of(kinds)
+    stage = finding.partition(".")[0] if isinstance(finding, str) else ""
+    if not stage:
+        return
+    if stage not in known:
+        yield Clash((*where, "finding"), f"no stage measures {stage}; {suggestion(stage, known)}")
+        return
+    measured = known[stage]
+    if unknown := unknown_metric(str(finding), kinds):
+        yield Clash((*where, "finding"), unknown)
+        return
+    if all(pipeline.get(name) is None for name in measured.keys) and not measured.also(pipeline):
+        yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(measured.keys)}")
+    better = next((metric.better for metric in measured.metrics if metric.name == finding), None)
+    for key, worse, other in (("drop_at_most", "lower", "rise_at_most"), ("rise_at_most", "higher", "drop_at_most")):
+        if gate.get(key) is not None and better == worse:
+            yield Clash((*where, key), f"of {finding} {worse} is better, so that is no loss; write {other}")
+    if measured.gate is not None:
+        yield from measured.gate(pipeline, gate, where)
+    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
+    name = gate.get("subject")
+    defended = pipeline.get("defenses") and str(name).partition("+")[0] in subjects  # plain+maadvt
+    if isinstance(name, str) and name not in subjects and not defended:
+        hint = suggestion(name, subjects) if subjects else "the pipeline has no subject"
+        yield Clash((*where, "subject"), f"there is no such subject; {hint}")
+
 
 DEFAULT_FILE = "pipelines.yaml"
 MOST_BYTES = 1 << 20
@@ -106,7 +173,7 @@ def _project(
     file: Path, document: Document, settings: ProjectFile, menu: Menu, changed: set[Where], store: str | None
 ) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
-    pipelines = {name: _gathered(one) for name, one in settings.pipelines.items()}
+    pipelines = {name: _with_all_subjects(one) for name, one in settings.pipelines.items()}
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(
@@ -206,7 +273,7 @@ def _reported(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
     return dataclasses.replace(mistake, path=path)
 
 
-def _gathered(pipeline: Pipeline) -> Pipeline:
+def _with_all_subjects(pipeline: Pipeline) -> Pipeline:
     """The pipeline with its one `subject`, if it has one, among its `subjects`, each with its columns of truth."""
     subjects = pipeline.subjects if pipeline.subject is None else (pipeline.subject,)
     return pipeline.model_copy(update={"subjects": tuple(with_truth(one, pipeline.source) for one in subjects)})

@@ -1,32 +1,41 @@
-"""Everything that a pipeline can name: kinds of audit and the choices in their settings, ours and those of plug-ins."""
+"""Everything that a pipeline can name: kinds of audit and the choices in their settings, ours and those of plug-
+ins, installed or written as `module:object`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from assay.flows.audits.kind import AuditKind
-from assay.flows.audits.protocol import troubles_beside, troubles_in_order, troubles_of
-from assay.flows.audits.table import KINDS, AnyKind, with_kind
-from assay.flows.configuration.mistakes import Where
+from assay.flows.audits.table import KINDS, AnyKind, troubles_beside, troubles_in_order, troubles_of, with_kind
+from assay.flows.kind import AuditKind
 from assay.flows.pipeline import Pipeline
-from assay.infra.choices import Choices, NamedChoices, TaggedChoices
+from assay.flows.validation import value_or_nothing
+from assay.flows.yaml_document import Document, Mistake, Value, Where, dotted, shown
 from assay.infra.errors import InputError
-from assay.infra.plugins import Origin, called, installed, place_of
 from assay.infra.settings import Settings
-from assay.tasks.attacks.menu import ATTACKS
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.table import CORRUPTIONS
-from assay.tasks.defenses.menu import DEFENCES
+from assay.infra.user_code.choices import (
+    Choices,
+    NamedChoices,
+    Origin,
+    TaggedChoices,
+    called,
+    installed,
+    place_of,
+    referred,
+)
+from assay.tasks.attacks.table import ATTACKS
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
+from assay.tasks.defenses.table import DEFENCES
 from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.settings import Source
 from assay.tasks.trust.explainers.table import EXPLAINERS
 from assay.tasks.trust.settings import Trust
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.table import LABELERS
+from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
 
 GROUP = "assay.audits"
 """Where installed packages offer kinds of audit."""
@@ -112,3 +121,65 @@ class Menu:
             by = f'The audit "{kind.name}"' if kind.origin is None else called(kind.origin)
             raise InputError(f"{by} is no kind of audit that can be used: {trouble}.")
         return self
+
+
+def with_named(menu: Menu, document: Document, folder: Path) -> Menu:
+    """The menu with every `module:object` in the document; one that cannot be had is among the document's mistakes."""
+    for where, word in _audits_named(document):
+        with _mistakes_at(document, where, word):
+            menu = menu.with_audit(audit_named(word, folder))
+    with _mistakes_at(document, ("audits",)):
+        menu.in_order()
+    for where, place, word in choices_named(document):
+        with _mistakes_at(document, where, word):
+            menu = menu.with_choice(place, word, folder)
+    return menu
+
+
+def audit_named(written: str, folder: Path) -> Origin:
+    """The kind of audit behind `module:object`; a file will not do, since workers import what its stages call."""
+    if written.rpartition(":")[0].endswith(".py"):
+        raise InputError(
+            f'"{written}" is a file, and workers import the stages of an audit by their name: put the module where '
+            "Python finds it (PYTHONPATH, or an installed package) and write module:object."
+        )
+    return referred(written, folder)
+
+
+def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
+    """Every `module:object` in a pipeline that stands for a choice: where, at which place of a pipeline, the word."""
+    for name, pipeline in value_or_nothing(value_or_nothing(document.value).get("pipelines")).items():
+        if not isinstance(pipeline, dict):
+            continue
+        for place in (*TAGGED, *LISTED):
+            where: Where = ("pipelines", name, *place)
+            value = document.found(where)
+            items = list(enumerate(value)) if isinstance(value, list) else []
+            for at, item in items:
+                word = item.get(_tag_of(place)) if isinstance(item, dict) else item
+                if isinstance(word, str) and ":" in word:
+                    yield (*where, at), place, word
+            if isinstance(value, str) and ":" in value:
+                yield where, place, value
+
+
+def _tag_of(place: Where) -> str:
+    return TAGGED[place].tag if place in TAGGED else ""
+
+
+def _audits_named(document: Document) -> Iterator[tuple[Where, str]]:
+    listed: Value = value_or_nothing(document.value).get("audits")
+    for at, word in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(word, str):
+            yield ("audits", at), word
+
+
+@contextmanager
+def _mistakes_at(document: Document, where: Where, word: str = "") -> Iterator[None]:
+    """Within the block, what is wrong is a mistake of the document at that place."""
+    try:
+        yield
+    except InputError as error:
+        written = shown(word) if word else ""
+        mistake = Mistake(document.file, document.line(where), dotted(where), written, str(error))
+        document.mistakes.append((where, mistake))

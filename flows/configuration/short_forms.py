@@ -1,17 +1,67 @@
-"""Short forms written out, each thing keeping its line: `- pgd: {eps: 0.1}` is `- {attack: pgd, eps: 0.1}`."""
+"""Short forms written out, each thing keeping its line: `- pgd: {eps: 0.1}` is `- {attack: pgd, eps: 0.1}`, and
+`model: m.onnx` over images is `network: m.onnx`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.flows.configuration.addressed import name_what_is_addressed
-from assay.flows.configuration.menu import TAGGED, Menu
-from assay.flows.configuration.mistakes import Where
-from assay.flows.configuration.plugins import choices_named
-from assay.flows.configuration.validation import value_or_nothing
-from assay.flows.configuration.yaml_source import Document, Value
+from assay.data.samples.registry import EMBEDDED
+from assay.flows.configuration.menu import TAGGED, Menu, choices_named
+from assay.flows.kind import as_dict, each_subject
+from assay.flows.validation import value_or_nothing
+from assay.flows.yaml_document import Document, Value, Where
 from assay.infra.settings import Settings
+from assay.tasks.ingest.settings import Source
+from assay.tasks.subjects.addresses.table import address_of
+from assay.tasks.subjects.kinds import KINDS
 from assay.tasks.subjects.settings import Subject
+
+_OF_IMAGES = ("crop", "mean", "std", "block")
+"""Settings of a subject that only one which looks at images has."""
+
+
+def name_what_is_addressed(document: Document) -> None:
+    """Writes `model: ADDRESS` as the setting that says what is looked at: `network: ADDRESS` over images.
+
+    >>> subject, source = {"model": "m.onnx"}, {"images": "scans"}
+    >>> name_what_is_addressed(Document("x", {"pipelines": {"p": {"source": source, "subject": subject}}}, {}))
+    >>> subject
+    {'network': 'm.onnx'}
+    """
+    for name, written in value_or_nothing(value_or_nothing(document.value).get("pipelines")).items():
+        pipeline = as_dict(written)
+        for where, subject in each_subject(pipeline):
+            model = subject.get("model")
+            if not isinstance(model, str) or address_of(model) is None:
+                continue
+            way = what_it_looks_at(subject, as_dict(pipeline.get("source")))
+            if way != "model":
+                subject[way] = subject.pop("model")
+                _keep_line(document, ("pipelines", name, *where), way)
+
+
+def what_it_looks_at(subject: dict[str, Value], source: dict[str, Value]) -> str:
+    """The setting that a model at an address goes by: what the subject reads says it, else what the source has.
+
+    >>> what_it_looks_at({"text": "body"}, {}), what_it_looks_at({"features": ["age"]}, {"images": "scans"})
+    ('classifier', 'model')
+    """
+    reader = next((kind.name for kind in KINDS if any(setting in subject for setting in kind.reads)), None)
+    if reader is not None:
+        return reader
+    if "features" in subject:
+        return "model"
+    sample = EMBEDDED.get(str(source.get("dataset")))
+    images = any(source.get(name) is not None for name in ("images", "image")) or (sample and sample.has_images)
+    return "network" if images or any(setting in subject for setting in _OF_IMAGES) else "model"
+
+
+def _keep_line(document: Document, where: Where, way: str) -> None:
+    line = document.lines.get((*where, "model"))
+    if line is not None:
+        document.lines[(*where, way)] = line
+
 
 SUBJECT_FIELDS = frozenset(Subject.model_fields)
 
@@ -113,15 +163,15 @@ def _repeat_lines(document: Document, where: Where, position: int, times: int) -
 
 
 def _bundled(tag: str, bundles: Mapping[str, Sequence[Settings]]) -> dict[str, list[dict[str, Value]]]:
-    return {name: [_spelt(tag, one) for one in several] for name, several in bundles.items()}
+    return {name: [_as_mapping(tag, one) for one in several] for name, several in bundles.items()}
 
 
 def _written(tag: str, presets: Mapping[str, Settings]) -> dict[str, dict[str, Value]]:
     """What goes by a name, as it would be written out."""
-    return {name: _spelt(tag, settings) for name, settings in presets.items()}
+    return {name: _as_mapping(tag, settings) for name, settings in presets.items()}
 
 
-def _spelt(tag: str, settings: Settings) -> dict[str, Value]:
+def _as_mapping(tag: str, settings: Settings) -> dict[str, Value]:
     return {tag: str(getattr(settings, tag)), **settings.model_dump(mode="json", exclude_unset=True)}
 
 
@@ -133,3 +183,18 @@ def _written_out(document: Document, place: Where, key: str, name: str, options:
     if old in lines:
         lines.setdefault((*place, key), lines[old])
     return options if key in options else {key: name, **options}
+
+
+def with_truth(subject: Subject, source: Source) -> Subject:
+    """The subject, reading the source's `tokens` and `tags`, or its `score`, where it leaves them open.
+
+    >>> scorer = Subject(scorer="mine.py:score", pair=("first", "second"))
+    >>> with_truth(scorer, Source(csv=["pairs.csv"], score="similarity")).score
+    'similarity'
+    """
+    named: dict[str, str] = {}
+    if subject.scorer is not None and source.score is not None:
+        named = {"score": source.score}
+    if subject.tagger is not None and source.tags is not None:
+        named = {"tokens": source.tokens, "tags": source.tags}
+    return subject.model_copy(update={name: one for name, one in named.items() if name not in subject.model_fields_set})

@@ -1,4 +1,6 @@
-"""`assay export`: the curated sets of a run as a folder that pandas and Hugging Face read in one line."""
+"""`assay export`: the curated sets of a run as a folder that pandas and Hugging Face read in one line, with their
+data card.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,269 @@ import contextlib
 import hashlib
 import json
 import os
+import posixpath
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay import __version__
+from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import CuratedSets
-from assay.flows.export.curated_folder import ABOUT, CuratedFolder, curated_folder
-from assay.flows.export.data_card import CardFacts, Lineage, data_card, verdict_in_words
-from assay.flows.export.pictures import original_paths
 from assay.flows.report.records import read_table, tables_of
-from assay.infra.artifacts import Artifact
+from assay.flows.yaml_document import dotted
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.reporting.croissant import ExportedFile, Origin, croissant
-from assay.tasks.statistics.run_findings import findings_of
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
+
+PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+"""What the column `image` holds."""
+
+_READ_AS = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
+
+
+def original_paths(store: Store, record: RunRecord) -> dict[str, str]:
+    """The paths of the images by sample, as the run's table names them; none where it held the images."""
+    tables = [table for *_, table in tables_of(store, record, "ImagePaths")]
+    return {row["id"]: row["path"] for table in tables for row in table.to_pylist()}
+
+
+def with_pictures(table: pa.Table, paths: Mapping[str, str]) -> pa.Table:
+    """The table with one column of PNG files where it had pixels and their extents; without images, as it is.
+
+    The path is that in the table that named the image, or below its folder where samples are named so, and else the
+    sample's name.
+    """
+    if not set(COLUMNS) <= set(table.column_names):
+        return table
+    cells = [
+        {"bytes": png(pixels_of(table.slice(row, 1))[0]), "path": paths.get(str(name)) or _picture_path(str(name))}
+        for row, name in enumerate(table["id"].to_pylist())
+    ]
+    kept = table.drop_columns(list(COLUMNS)).append_column("image", pa.array(cells, PICTURE))
+    return kept.replace_schema_metadata({**(table.schema.metadata or {}), "huggingface": _READ_AS})
+
+
+def _picture_path(name: str) -> str:
+    """The path of an image's original, or one made of the sample's name.
+
+    >>> _picture_path("cat/1.jpg"), _picture_path("table.csv:7")
+    ('cat/1.jpg', 'table.csv:7.png')
+    """
+    return name if name.lower().endswith(ENDINGS) and not posixpath.isabs(name) else f"{name}.png"
+
+
+ABOUT: Mapping[str, str] = {
+    "id": "the sample's name, unique",
+    "rank": "its place in the adversarial order; 0 is the easiest",
+    "dataset": "the first of D1 … DN that holds it; every later one does too",
+    "label": "the weak label, as a class code",
+    "label_name": "the weak label, by name",
+    "confidence": "the labeler's confidence in it",
+    "lower": "lower end of the Clopper-Pearson interval of that confidence; the order follows it",
+    "upper": "upper end of that interval",
+    "votes_cast": "how many labelling functions of the panel voted",
+    "gold": "the true class where it is known, as a class code",
+    "gold_name": "the true class where it is known, by name",
+    "image": "the image as a PNG file, as models saw it, and its path in the table or folder that it came from",
+}
+
+
+@dataclass(frozen=True)
+class CuratedFolder:
+    """What an export holds: the whole order as one table, and how many rows each of D1 … DN takes of it."""
+
+    whole: pa.Table
+    sizes: tuple[int, ...]
+
+    def dataset(self, number: int) -> pa.Table:
+        """D_number: the first rows of the order."""
+        return self.whole.slice(0, self.sizes[number - 1])
+
+
+def curated_folder(
+    curated: pa.Table, samples: pa.Table, classes: Mapping[int, str], paths: Mapping[str, str] = MappingProxyType({})
+) -> CuratedFolder:
+    """The curated table in its order, with class names, the samples' own columns, and where their images lay."""
+    ordered = curated.sort_by("rank")
+    columns = {name: ordered[name] for name in ordered.column_names}
+    columns["label_name"] = _named(ordered["label"], classes)
+    columns["gold_name"] = _named(ordered["gold"], classes)
+    table = pa.table({name: columns[name] for name in ABOUT if name in columns})
+    rows = pc.index_in(table["id"], samples["id"].combine_chunks())
+    for name in samples.column_names:
+        if name not in ("id", "gold"):
+            shown = name if name not in ABOUT or name in COLUMNS else f"feature_{name}"
+            table = table.append_column(shown, samples[name].take(rows))
+    last = int(pc.max(ordered["dataset"]).as_py() or 0)
+    counts = {int(entry["values"]): int(entry["counts"]) for entry in pc.value_counts(ordered["dataset"]).to_pylist()}
+    sizes, total = [], 0
+    for number in range(1, last + 1):
+        total += counts.get(number, 0)
+        sizes.append(total)
+    return CuratedFolder(with_pictures(table, paths), tuple(sizes))
+
+
+def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:
+    return pa.array([None if code is None else classes.get(code, str(code)) for code in codes.to_pylist()], pa.string())
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where an export comes from: its run, the settings of that run, and its stages with their digests."""
+
+    run: str
+    pipeline: str
+    started: str
+    seed: int
+    labeler: str
+    assay: str
+    settings: Mapping[str, object]
+    stages: Sequence[tuple[str, str, str]]
+    """Per artifact: the stage's title, the kind of artifact, its digest."""
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What a data card says besides the lineage."""
+
+    title: str
+    description: str
+    licence: str
+    sizes: Sequence[int]
+    accuracy: Sequence[tuple[float | None, int]]
+    """Per data set: the share of weak labels that are right where gold is known, and over how many samples."""
+    columns: Sequence[tuple[str, str, str]]
+    """Per column: its name, its type, what it is."""
+    validity: Sequence[Finding]
+
+
+def data_card(facts: CardFacts, lineage: Lineage) -> str:
+    """The card as Markdown, with the front matter that Hugging Face reads."""
+    return "\n".join(
+        [
+            _front_matter(facts),
+            _introduction(facts, lineage),
+            _validity_section(facts),
+            _columns_section(facts),
+            _lineage_section(lineage),
+        ]
+    )
+
+
+def verdict_in_words(validity: Sequence[Finding]) -> str:
+    """Whether the labels get worse along the order, as one sentence: as the page of the run concludes."""
+    from assay.tasks.ordering.page import verdict
+
+    lines = verdict(FindingIndex(validity))
+    return f"**{lines[0].text}.**" if lines else "**Not measured**: no order was tested."
+
+
+def _front_matter(facts: CardFacts) -> str:
+    # JSON is YAML: strings that come from a configuration are written as JSON, so that none can break out.
+    lines = ["---", f"pretty_name: {json.dumps(facts.title)}"]
+    if _IDENTIFIER.fullmatch(facts.licence):
+        lines.append(f"license: {json.dumps(facts.licence.lower())}")
+    else:  # Hugging Face takes an identifier, or `other` with a name
+        lines += ["license: other", f"license_name: {json.dumps(facts.licence)}"]
+    lines += ["annotations_creators:", "- machine-generated", "tags:", "- robustness", "- weak-supervision", "- assay"]
+    lines += ["configs:", "- config_name: curated", "  default: true", "  data_files:"]
+    lines += ["  - split: test", "    path: curated.parquet"]
+    for number in range(1, len(facts.sizes) + 1):
+        lines += [f"- config_name: D{number}", "  data_files:", "  - split: test", f"    path: D{number}.parquet"]
+    return "\n".join([*lines, "---", ""])
+
+
+def _introduction(facts: CardFacts, lineage: Lineage) -> str:
+    last, labeler = len(facts.sizes), escaped_markdown(lineage.labeler)
+    return f"""# {escaped_markdown(facts.title)}
+
+{escaped_markdown(facts.description) or "A data set that is hard on purpose."}
+
+{facts.sizes[-1] if facts.sizes else 0} samples in an order from easy to hard, cut into {last} nested data sets
+D1 … D{last}: D1 holds the samples whose label is most certain, D{last} all of them. A robust model's agreement with
+the weak labels falls along the order; the report of the run shows how.
+
+```python
+import pandas; pandas.read_parquet("D{last}.parquet")
+import datasets; datasets.load_dataset("path/of/this/folder", "D{last}", split="test")
+```
+
+**Licence:** {escaped_markdown(facts.licence)} (the licence of the source data; the curation adds no conditions).
+
+## How it was made
+
+Labelling functions voted on every sample; those that depend on each other were pruned; the labeler
+*{labeler}* turned the votes of the rest into a label and a confidence; a Clopper-Pearson interval says
+how sure that confidence is given the number of votes; samples are ordered by its lower end (Pugh et al.,
+*Curating Naturally Adversarial Datasets*).
+Labels are weak: they are estimates, not truths. `gold` holds the true class where it is known.
+"""
+
+
+def _validity_section(facts: CardFacts) -> str:
+    lines = ["## Is the order adverse?", "", verdict_in_words(facts.validity), ""]
+    lines += ["| data set | samples | weak labels that are right | of n with known class |", "|---|---:|---:|---:|"]
+    for number, (size, (share, n)) in enumerate(zip(facts.sizes, facts.accuracy, strict=True), start=1):
+        lines.append(f"| D{number} | {size} | {'not measured' if share is None else f'{share:.1%}'} | {n} |")
+    return "\n".join([*lines, ""])
+
+
+def _columns_section(facts: CardFacts) -> str:
+    lines = ["## Columns", "", "`curated.parquet` holds the whole order once; `D1.parquet` … its beginnings.", ""]
+    lines += ["| column | type | what it is |", "|---|---|---|"]
+    lines += [
+        f"| {escaped_markdown(name)} | {escaped_markdown(kind)} | {escaped_markdown(about)} |"
+        for name, kind, about in facts.columns
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _lineage_section(lineage: Lineage) -> str:
+    lines = ["## Lineage", "", f"Run `{lineage.run}` of the pipeline `{escaped_markdown(lineage.pipeline)}`, started"]
+    lines += [f"{lineage.started}, seed {lineage.seed}, Assay {lineage.assay}.", ""]
+    lines += ["| stage | artifact | digest |", "|---|---|---|"]
+    lines += [f"| {escaped_markdown(title)} | {kind} | `{digest}` |" for title, kind, digest in lineage.stages]
+    lines += ["", "Settings:", "", "| setting | value |", "|---|---|"]
+    lines += [
+        f"| {escaped_markdown(name)} | {escaped_markdown(json.dumps(value, ensure_ascii=False))} |"
+        for name, value in _flat_settings(lineage.settings)
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _flat_settings(settings: object, where: tuple[str | int, ...] = ()) -> list[tuple[str, object]]:
+    if isinstance(settings, Mapping) and settings:
+        return [row for name, inner in settings.items() for row in _flat_settings(inner, (*where, str(name)))]
+    return [] if settings is None else [(dotted(where), settings)]
+
+
+def escaped_markdown(text: str) -> str:
+    """Text from outside as Markdown that shows it and does nothing else.
+
+    >>> escaped_markdown("a|b\\n<script>")
+    'a\\\\|b &lt;script&gt;'
+    """
+    one_line = " ".join(text.split())
+    for sign, written in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        one_line = one_line.replace(sign, written)
+    for sign in "|`*_[]#":
+        one_line = one_line.replace(sign, f"\\{sign}")
+    return one_line
+
 
 ROWS_IN_A_GROUP = 65_536
 
@@ -130,7 +374,7 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
 
 def _licence_of(record: RunRecord) -> str:
     """The licence that the catalogue knows for the run's data set."""
-    from assay.flows.operations.data_sets import licence_of
+    from assay.flows.operations.check import licence_of
 
     dataset = (record.settings.get("source") or {}).get("dataset")
     return (licence_of(dataset) if dataset else None) or "unknown"

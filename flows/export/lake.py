@@ -1,35 +1,225 @@
-"""`assay export RUN --lake WHERE`: what a run knows of single samples, back in the lake that the samples came from.
+"""`assay export RUN --lake WHERE`: what a run knows of single samples, as tidy tables in the lake that the samples
+came from.
 
-`WHERE/TABLE/pipeline=…/run=…/part-00000.parquet`, a file per partition of the run; nights lie side by side. What every
-run wrote stands in `WHERE/_assay/RUN.json`, written last: without it the run is not there. As Delta each `WHERE/TABLE`
-is a Delta table with the same columns and partitions, and a run replaces its own rows only.
+`WHERE/TABLE/pipeline=…/run=…/part-00000.parquet`, a file per partition of the run; nights lie side by side. What
+every run wrote stands in `WHERE/_assay/RUN.json`, written last: without it the run is not there. As Delta each
+`WHERE/TABLE` is a Delta table with the same columns and partitions, and a run replaces its own rows only.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay import __version__
-from assay.data.classes import class_names
-from assay.flows.export.data_card import plain
-from assay.flows.export.image_paths import PathsBeside
-from assay.flows.export.lake_tables import HARDNESS, INTERVALS, ORDER, TABLES, VOTES, WEAK_LABELS, Said, TidyTable
-from assay.flows.report.records import parts_of, read_table
-from assay.flows.report.samples import labelled_by, taken_in
-from assay.infra.artifacts import Artifact
-from assay.infra.errors import AssayError, InputError
-from assay.infra.folders import Folder
-from assay.infra.manifests import RunRecord
-from assay.infra.reasons import reason_of
-from assay.infra.store import Store
+from assay.data.image_schemas import ImagePaths
+from assay.data.schemas import class_names
+from assay.flows.export.curated_sets import escaped_markdown
+from assay.flows.report.records import ingested, labelled_by, parts_of, read_table
+from assay.infra.errors import AssayError, InputError, reason_of
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import plural
+
+_NONE = ImagePaths.schema.empty_table()
+
+
+class PathsBeside:
+    """The path of each sample's image, for tables in the order of the samples.
+
+    What was kept of the paths is read on as far as a table needs it; what lies behind is let go. A table that begins
+    anew is looked up from the beginning.
+    """
+
+    def __init__(self, store: Store, record: RunRecord) -> None:
+        handles = [one for stage in record.stages for one in stage.outputs.values() if one["kind"] == "ImagePaths"]
+        self._store = store
+        self._kept: list[Artifact[ImagePaths]] = [Artifact.from_json(one) for one in handles if one["rows"]]
+        self._are_ids = (record.settings.get("source") or {}).get("images") is not None
+        self._rest: Iterator[pa.Table] = iter(())
+        self._window = _NONE
+
+    def of(self, ids: pa.ChunkedArray) -> pa.Array:
+        """The paths of these samples; null where there is none."""
+        if self._are_ids:  # samples of a folder of images are named by their paths
+            return ids.combine_chunks()
+        if not self._kept:
+            return pa.nulls(len(ids), pa.string())
+        wanted = ids.combine_chunks()
+        if not self._reaches(wanted):
+            self._rest = (part for kept in self._kept for part in parts_of(self._store, kept))
+            self._window = _NONE
+            self._reaches(wanted)
+        places = pc.index_in(wanted, value_set=self._window["id"].combine_chunks())
+        paths = self._window["path"].combine_chunks().take(places)
+        self._window = self._window.slice(pc.max(places).as_py() or 0)
+        return paths
+
+    def _reaches(self, wanted: pa.Array) -> bool:
+        """Whether all of them are among the paths read so far, or those read on."""
+        while not pc.all(pc.is_in(wanted, value_set=self._window["id"].combine_chunks())).as_py():
+            following = next(self._rest, None)
+            if following is None:
+                return False
+            self._window = pa.concat_tables([self._window, following])
+        return True
+
+
+_S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
+_SAMPLE: Mapping[str, tuple[pa.DataType, str]] = {
+    "id": (_S, "the sample's name, as the source names its rows"),
+    "path": (_S, "the path of its image, as the source names it; null where samples are rows of a table"),
+}
+_LABELER = {"labeler": (_S, "whose weak label it is")}
+_LABEL = {
+    "label": (_I2, "the weak label, as a class code"),
+    "label_name": (_S, "the weak label, by name"),
+    "confidence": (_F, "the labeler's confidence in it; a score, no chance"),
+    "votes_cast": (_I4, "how many functions of the panel voted"),
+}
+_UNDECIDED = {"undecided": (_B, "no class won: the label is the default")}
+
+_BATCH = 1 << 17
+
+Made = Callable[[pa.Table, "BesidePartition"], Iterator[pa.Table]]
+
+
+@dataclass(frozen=True)
+class BesidePartition:
+    """What is said beside a partition: the classes by name, whose labels they are, and the paths of its samples."""
+
+    classes: Sequence[str]
+    labeler: str
+    paths: pa.Array
+
+    def name_of(self, codes: pa.ChunkedArray | pa.Array) -> pa.Array:
+        """The names of class codes, null where a code is.
+
+        >>> BesidePartition(["ham", "spam"], "", pa.nulls(0)).name_of(pa.array([1, None], pa.int16())).to_pylist()
+        ['spam', None]
+        """
+        return pa.array(self.classes, _S).take(codes)
+
+
+@dataclass(frozen=True)
+class TidyTable:
+    """One table of the lake: what its rows are, its columns with their meaning, and how a partition becomes rows."""
+
+    name: str
+    about: str
+    columns: Mapping[str, tuple[pa.DataType, str]]
+    made: Made
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of its columns."""
+        return pa.schema([(name, dtype) for name, (dtype, _) in self.columns.items()])
+
+    def rows(self, part: pa.Table, said: BesidePartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition, a batch at a time."""
+        for table in self.made(part, said):
+            yield from table.select(self.schema.names).cast(self.schema).to_batches(max_chunksize=_BATCH)
+
+
+def votes_of(votes: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+    """A row per sample and function, function by function; null where it abstains.
+
+    >>> rows = pa.table({"id": ["a", "b"], "has_link": pa.array([1, -1], pa.int8())})
+    >>> next(votes_of(rows, BesidePartition(["ham", "spam"], "", pa.nulls(2, _S))))["vote_name"].to_pylist()
+    ['spam', None]
+    """
+    for name in votes.column_names[1:]:
+        cast = pc.if_else(pc.less(votes[name], 0), None, votes[name].cast(_I2))
+        function = pa.array([name] * votes.num_rows, _S)
+        columns = [votes["id"], said.paths, function, cast, said.name_of(cast)]
+        yield pa.table(columns, names=["id", "path", "function", "vote", "vote_name"])
+
+
+def labels_of(labels: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+    """A row per sample: what a labeler says of it, with whatever stands beside."""
+    beside = {"path": said.paths, "labeler": pa.array([said.labeler] * labels.num_rows, _S)}
+    for codes, named in (("label", "label_name"), ("gold", "gold_name")):
+        if codes in labels.column_names:
+            beside[named] = said.name_of(labels[codes])
+    yield pa.table({name: labels[name] for name in labels.column_names} | beside)
+
+
+def hardness_of(rows: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+    """The rows as they are, with their paths."""
+    yield rows.append_column("path", said.paths)
+
+
+VOTES = TidyTable(
+    "votes",
+    "A row per sample and labelling function, also those that pruning left out.",
+    {
+        **_SAMPLE,
+        "function": (_S, "the labelling function"),
+        "vote": (_I2, "the class it votes for, as a class code; null where it abstains"),
+        "vote_name": (_S, "that class by name"),
+    },
+    votes_of,
+)
+WEAK_LABELS = TidyTable(
+    "weak_labels",
+    "A row per sample and labeler: the estimated class.",
+    {
+        **_SAMPLE,
+        **_LABELER,
+        **_LABEL,
+        "share": (_F, "the share of the votes that the label is taken to have won, which its interval is made of"),
+        **_UNDECIDED,
+    },
+    labels_of,
+)
+INTERVALS = TidyTable(
+    "intervals",
+    "A row per sample and labeler: the Clopper-Pearson interval of the confidence in its weak label.",
+    {
+        **_SAMPLE,
+        **_LABELER,
+        **_LABEL,
+        "votes_won": (_F, "the votes that the label is taken to have won; a real number"),
+        "lower": (_F, "lower end of the interval (theta_L); the order follows it"),
+        "upper": (_F, "upper end of the interval"),
+        **_UNDECIDED,
+    },
+    labels_of,
+)
+ORDER = TidyTable(
+    "adversarial_order",
+    "A row per ordered sample and labeler: its place in the order and the data sets D1 … DN.",
+    {
+        **_SAMPLE,
+        **_LABELER,
+        "rank": (_I8, "its place in the adversarial order; 0 is the easiest"),
+        "dataset": (_I4, "the first of D1 … DN that holds it; every later one does too"),
+        "gold": (_I2, "the true class where it is known, as a class code"),
+        "gold_name": (_S, "the true class where it is known, by name"),
+    },
+    labels_of,
+)
+HARDNESS = TidyTable(
+    "hardness",
+    "A row per sample, subject and measure of hardness (of runs with `hardness`): how hard an audit found it.",
+    {
+        **_SAMPLE,
+        "subject": (_S, "the subject that it is hard for; empty where the measure is of none"),
+        "measure": (_S, "the measure of hardness"),
+        "value": (_F, "how hard it is: higher is harder, and only the order of values counts; -inf: nothing worked"),
+    },
+    hardness_of,
+)
+TABLES = (VOTES, WEAK_LABELS, INTERVALS, ORDER, HARDNESS)
+
 
 NOTES = "_assay"
 """Engines that read a folder of Parquet files pass over what begins with an underscore."""
@@ -37,7 +227,7 @@ PARTITIONS = ("pipeline", "run")
 
 
 @dataclass(frozen=True)
-class Source:
+class LakeSource:
     """A table of the run that rows are made of, and whose labels they are."""
 
     artifact: Artifact[Any]
@@ -76,7 +266,7 @@ def export_to_lake(lake: Lake) -> str:
         note = folder.read_json(f"{NOTES}/{lake.record.id}.json")
     if note is not None:
         return f"{lake.where}: run {lake.record.id} is there already; nothing was written."
-    classes = class_names(read_table(lake.store, taken_in(lake.record)["classes"]))
+    classes = class_names(read_table(lake.store, ingested(lake.record)["classes"]))
     rows: dict[str, int] = {}
     for table in TABLES:
         if table.name in sources:
@@ -90,12 +280,12 @@ def export_to_lake(lake: Lake) -> str:
     return f"{lake.where}: {tables} of run {lake.record.id}, README.md"
 
 
-def sources_of(store: Store, record: RunRecord) -> dict[str, list[Source]]:
+def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
     handles = [(one["kind"], Artifact[Any].from_json(one)) for stage in record.stages for one in stage.outputs.values()]
     sources = {
-        VOTES.name: [Source(one) for kind, one in handles if kind == "Votes"][:1],
-        HARDNESS.name: [Source(one) for kind, one in handles if kind == "SampleHardness" and one.rows],
+        VOTES.name: [LakeSource(one) for kind, one in handles if kind == "Votes"][:1],
+        HARDNESS.name: [LakeSource(one) for kind, one in handles if kind == "SampleHardness" and one.rows],
         WEAK_LABELS.name: [],
         INTERVALS.name: [],
         ORDER.name: [],
@@ -107,7 +297,7 @@ def sources_of(store: Store, record: RunRecord) -> dict[str, list[Source]]:
             (ORDER, labelled.curated),
         ):
             if artifact is not None:
-                sources[table.name].append(Source(artifact, labeler))
+                sources[table.name].append(LakeSource(artifact, labeler))
     return {name: one for name, one in sources.items() if one}
 
 
@@ -115,12 +305,12 @@ Parts = Iterator[Iterator[pa.RecordBatch]]
 """The rows of a table, partition by partition of the run, and a batch at a time."""
 
 
-def parts_in(lake: Lake, table: TidyTable, sources: list[Source], classes: list[str]) -> Parts:
+def parts_in(lake: Lake, table: TidyTable, sources: list[LakeSource], classes: list[str]) -> Parts:
     """The rows of a table; one partition of the run is held at a time."""
     for source in sources:
         paths = PathsBeside(lake.store, lake.record)
         for part in parts_of(lake.store, source.artifact):
-            yield table.rows(part, Said(classes, source.labeler, paths.of(part["id"])))
+            yield table.rows(part, BesidePartition(classes, source.labeler, paths.of(part["id"])))
 
 
 def _write_parquet(lake: Lake, folder: Folder, table: TidyTable, parts: Parts) -> int:
@@ -187,14 +377,14 @@ def _notes(folder: Folder) -> list[dict[str, Any]]:
 
 
 def _note(
-    lake: Lake, sources: Mapping[str, list[Source]], rows: Mapping[str, int], classes: list[str]
+    lake: Lake, sources: Mapping[str, list[LakeSource]], rows: Mapping[str, int], classes: list[str]
 ) -> dict[str, Any]:
     """What a run wrote: which run it was, with which seed, settings and classes, and of what its rows are made."""
     digests = {
         name: [{"labeler": one.labeler, "kind": one.artifact.kind, "digest": one.artifact.digest} for one in each]
         for name, each in sources.items()
     }
-    samples = taken_in(lake.record)["samples"]
+    samples = ingested(lake.record)["samples"]
     return {
         "run": lake.record.id,
         "pipeline": lake.record.pipeline,
@@ -234,7 +424,7 @@ def _readme(folder: Folder, delta: bool) -> str:
         "| run | pipeline | started | seed | samples | digest of the samples |",
         "|---|---|---|---:|---:|---|",
         *(
-            f"| {note['run']} | {plain(note['pipeline'])} | {note['started']} | {note['seed']} "
+            f"| {note['run']} | {escaped_markdown(note['pipeline'])} | {note['started']} | {note['seed']} "
             f"| {note['samples']['rows']} | `{note['samples']['digest']}` |"
             for note in notes
         ),
@@ -242,7 +432,9 @@ def _readme(folder: Folder, delta: bool) -> str:
     for table in TABLES:
         if table.name in tables:
             lines += ["", f"## {table.name}", "", table.about, "", "| column | type | what it is |", "|---|---|---|"]
-            lines += [f"| {name} | {dtype} | {plain(words)} |" for name, (dtype, words) in table.columns.items()]
+            lines += [
+                f"| {name} | {dtype} | {escaped_markdown(words)} |" for name, (dtype, words) in table.columns.items()
+            ]
             lines += [f"| {name} | string | the {name}, by which files are parted |" for name in PARTITIONS]
     return "\n".join([*lines, ""])
 

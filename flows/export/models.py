@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from assay.flows.configuration.mistakes import suggestion
 from assay.flows.export.curated_sets import appearing_whole, require_new
-from assay.infra.artifacts import Artifact
+from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError, RunError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.store import Store
 from assay.tasks.subjects.images.model import CARD, WEIGHTS
 
 PIPELINE = "subject.yaml"

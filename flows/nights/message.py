@@ -1,23 +1,68 @@
-"""One message about all pipelines whose state has changed: the verdict's sentence, the worst changes, the link."""
+"""The state of each pipeline, and one message about all whose state has changed: the verdict's sentence, the worst
+changes, the link.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Literal
 
 from assay.flows.audits.table import KINDS
-from assay.flows.nights.states import IN_WORDS, Night
-from assay.flows.report.comparison import Change, changes, value
-from assay.flows.report.outcomes import KeptOutcomes, between
+from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes, value_in_words
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
 from assay.tasks.statistics.metrics import Better
-from assay.tasks.statistics.run_findings import findings_of
+
+State = Literal["green", "red", "broken", "missed"]
+_STATE_OF: dict[str, State] = {"done": "green", "gate failed": "red"}
+IN_WORDS: dict[State, str] = {"green": "green again", "red": "red", "broken": "broken", "missed": "missed its night"}
+
+
+@dataclass(frozen=True)
+class Night:
+    """How a pipeline stands: its state since when, and the run that says so (of a missed night, the last one)."""
+
+    pipeline: str
+    state: State
+    since: datetime
+    run: RunRecord | None = None
+
+
+def ended_at(record: RunRecord) -> datetime:
+    """When a run ended, or was last known to be alive."""
+    return datetime.fromisoformat(record.started) + timedelta(seconds=record.seconds)
+
+
+def nights_of(records: Iterable[RunRecord], missed: Mapping[str, datetime]) -> dict[str, Night]:
+    """The state of every pipeline by its latest run that has ended, or by a later night that did not happen.
+
+    Runs with `--set` or `--sample` are trials: they change no state.
+    """
+    last = {one.pipeline: one for one in records if one.status != "running" and not one.is_trial}
+    nights = {name: Night(name, _STATE_OF.get(one.status, "broken"), ended_at(one), one) for name, one in last.items()}
+    for name, due in missed.items():
+        if name not in nights or nights[name].since < due:
+            nights[name] = Night(name, "missed", due, last.get(name))
+    return nights
+
+
+def changed_nights(nights: Mapping[str, Night], told: Mapping[str, str]) -> list[Night]:
+    """The nights whose state is another than was last told; of what nobody was ever told, those that are not green.
+
+    >>> now = datetime(2026, 11, 22)
+    >>> nights = {name: Night(name, state, now) for name, state in (("a", "green"), ("b", "red"), ("c", "green"))}
+    >>> [night.pipeline for night in changed_nights(nights, {"c": "red"})]
+    ['b', 'c']
+    """
+    return [night for name, night in sorted(nights.items()) if told.get(name, "green") != night.state]
+
 
 WORST = 3
 _LONGEST = 600  # of a sentence: chats cut long messages where they like
@@ -50,10 +95,8 @@ class Worse:
         interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
         measured = self.change.difference
         shared = f" on {measured.n} samples that both have" if measured is not None and measured.left_out else ""
-        return (
-            f"{metric}{f' ({about})' if about else ''}: {value(self.change.before)} → {value(self.change.after)}, "
-            f"{self.moved:+.3g}{interval}{shared}"
-        )
+        values = f"{value_in_words(self.change.before)} → {value_in_words(self.change.after)}"
+        return f"{metric}{f' ({about})' if about else ''}: {values}, {self.moved:+.3g}{interval}{shared}"
 
     def as_json(self) -> dict[str, object]:
         """The same as plain values."""
@@ -176,8 +219,8 @@ def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) ->
     if run.findings is None or not earlier:
         return ()
     try:
-        paired = partial(between, KeptOutcomes(store, earlier[-1]), KeptOutcomes(store, run))
-        both = changes(findings_of(store, earlier[-1]), findings_of(store, run), paired)
+        paired = partial(difference_between, KeptOutcomes(store, earlier[-1]), KeptOutcomes(store, run))
+        both = finding_changes(findings_of(store, earlier[-1]), findings_of(store, run), paired)
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
     worse = [one for change in both if (one := _worse(change, better_ways())) is not None]

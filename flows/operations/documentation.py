@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from assay.flows.audits.kind import AuditKind
 from assay.flows.audits.table import KINDS
-from assay.flows.configuration.expectations import expected_of_field, tags, writable, written
+from assay.flows.kind import AuditKind
 from assay.flows.pipeline import file_model, pipeline_model
+from assay.flows.validation import expected_of_field, tags, writable, written
 
 CONCEPTS = Path(__file__).resolve().parents[2] / "docs" / "concepts.md"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"

@@ -1,19 +1,39 @@
-"""The page over all nights in the store: a line per run, from its report or, where it made none, from its record."""
+"""The page over all nights in the store, a line per run; and what is read first of a run: its verdicts and followed
+numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from assay.flows.nights.missed import missed_nights, no_run_came
-from assay.flows.report.alarm_budget import budget_in_words, detectable_in_words, looks_of
-from assay.flows.report.baselines import accepted_in_words
-from assay.flows.report.records import sample_in_words
-from assay.infra.manifests import RunRecord
+from assay.flows.kind import AuditKind
+from assay.flows.report.gates import accepted_in_words, budget_in_words, detectable_in_words, looks_of
+from assay.flows.report.records import missed_nights, no_run_came, sample_in_words
 from assay.infra.masking import mask_page
-from assay.infra.store import Store
-from assay.infra.sweep import acceptances
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import acceptances
 from assay.tasks.reporting.index import render_index
-from assay.tasks.reporting.run_entry import MISSED, RunEntry
+from assay.tasks.reporting.parts import Verdict
+from assay.tasks.reporting.report import MISSED, Headline, RunEntry
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.gates import GateResult
+
+
+def verdicts_of(
+    kinds: Sequence[AuditKind[Any]], findings: FindingIndex, gates: Sequence[GateResult]
+) -> tuple[Verdict, ...]:
+    """What a person reads first, in the terminal and at the head of the page."""
+    from assay.tasks.reporting.gates import verdict as of_the_gates
+
+    lines = [line for kind in kinds for line in kind.verdict(findings)]
+    return (*lines, *of_the_gates(gates))
+
+
+def followed_in(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> tuple[Headline, ...]:
+    """What each audit follows over the nights, in the order of a reader's interest."""
+    return tuple(headline for kind in kinds for headline in kind.followed(findings))
 
 
 def write_index(store: Store) -> None:

@@ -1,24 +1,134 @@
-"""Two runs side by side: findings that changed, that are new, that are gone; and which settings and results differ."""
+"""Two runs side by side: findings that changed, that are new, that are gone, compared by single samples where these
+can be read; and which settings and results differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
-from assay.flows.commands.answers import columns
-from assay.flows.report.outcomes import KeptOutcomes, between
-from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
-from assay.tasks.ingest.shares import share_in_words
+import numpy as np
+
+from assay.flows.audits.table import KINDS
+from assay.flows.commands.options import columns
+from assay.flows.kind import AuditKind, Ground, Outcomes
+from assay.infra.errors import InputError, RunError
+from assay.infra.stages.exact import Seeds
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.between_runs import RunDifference, by_intervals
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.between_runs import LEVEL, RunDifference, Sampled, by_intervals, difference
+from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.multiplicity import adjusted
-from assay.tasks.statistics.run_findings import findings_of
 
-Key = tuple[str, str, str, str]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_KEPT = 6  # tables in memory at a time: findings that stand together read the same ones
+
+
+def outcomes_in(ground: Ground) -> Iterator[dict[str, Any]]:
+    """Where the outcomes of a run lie, for its record."""
+    for kind in ground.pipeline.kinds:
+        if kind.name in ground.results:
+            for outcomes in kind.outcomes(ground, ground.results[kind.name]):
+                yield replace(outcomes, audit=kind.name).to_json()
+
+
+@dataclass(frozen=True)
+class KeptTables:
+    """The tables of outcomes as the store keeps them."""
+
+    store: Store
+    handles: Mapping[str, Artifact[Any]]
+    read_before: dict[tuple[str, tuple[str, ...]], pa.Table]
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Those of the columns that the table of that name has, in sample order."""
+        import pyarrow as pa
+
+        from assay.infra.storage.parquet import open_parquet, read_part
+
+        handle = self.handles[name]
+        key = (f"{handle.uri}/{handle.digest}", tuple(columns))
+        if key not in self.read_before:
+            output = self.store.output(handle)
+            parts = [part.files[output.place] for part in sorted(output.parts, key=lambda part: part.index)]
+            with open_parquet(self.store.folder, parts[0].file) as first:
+                there = [one for one in columns if one in first.schema_arrow.names]
+            while len(self.read_before) >= _KEPT:
+                self.read_before.pop(next(iter(self.read_before)))
+            self.read_before[key] = pa.concat_tables(
+                [read_part(self.store.folder, part, there) for part in parts]
+            ).combine_chunks()
+        return self.read_before[key]
+
+
+@dataclass(frozen=True)
+class KeptOutcomes:
+    """The outcomes of one run, finding by finding; `gone` collects why some cannot be had."""
+
+    store: Store
+    record: RunRecord
+    kinds: Sequence[AuditKind[Any]] = KINDS
+    gone: list[str] = field(default_factory=list)
+    _tables: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
+
+    @cached_property
+    def declared(self) -> dict[tuple[str, str], list[Outcomes]]:
+        """Where they lie, by metric and subject."""
+        declared: dict[tuple[str, str], list[Outcomes]] = {}
+        for value in self.record.outcomes:
+            outcomes = Outcomes.from_json(value)
+            declared.setdefault((outcomes.metric, outcomes.subject), []).append(outcomes)
+        return declared
+
+    @cached_property
+    def results(self) -> frozenset[tuple[str, str]]:
+        """The digest of everything that the stages of the run came to: where all are the same, nothing differs."""
+        return frozenset(
+            (one.stage, str(out.get("digest"))) for one in self.record.stages for out in one.outputs.values()
+        )
+
+    def of(self, finding: Finding) -> Sampled | None:
+        """What single samples add to a finding; None where nobody says, or it is in the store no more."""
+        kinds = {kind.name: kind for kind in self.kinds}
+        for outcomes in self.declared.get((finding.metric, finding.subject), ()):
+            if outcomes.of in ("", finding.of) and outcomes.audit in kinds:
+                tables = KeptTables(self.store, outcomes.tables, self._tables)
+                try:
+                    per_sample = kinds[outcomes.audit].sampled(outcomes, tables, finding.of, finding.group)
+                except (RunError, OSError) as error:
+                    self.gone.append(str(error))
+                    continue
+                if per_sample is not None:
+                    return per_sample
+        return None
+
+
+def difference_between(
+    before: KeptOutcomes, after: KeptOutcomes, finding_before: Finding, finding_after: Finding, level: float = LEVEL
+) -> RunDifference | None:
+    """The later run's finding less the earlier one's: by sample where both can be had, else by their intervals."""
+    was, now = before.of(finding_before), after.of(finding_after)
+    if was is not None and now is not None:
+        name = "/".join((finding_after.metric, finding_after.subject, finding_after.of, finding_after.group))
+        return difference(was, now, _generator(name), level)
+    unpaired = by_intervals(finding_before, finding_after, level)
+    if unpaired is None or before.results != after.results:
+        return unpaired
+    return replace(unpaired, identical=True)
+
+
+def _generator(name: str) -> np.random.Generator:
+    return Seeds(0, "between runs").generator(name)
+
+
+FindingKey = tuple[str, str, str, str]
 _LEVEL = 0.05
 
 
@@ -26,7 +136,7 @@ _LEVEL = 0.05
 class Change:
     """One finding in two runs; None where a run has no such finding."""
 
-    key: Key
+    key: FindingKey
     before: Finding | None
     after: Finding | None
     difference: RunDifference | None = None
@@ -42,8 +152,8 @@ class Change:
         """Whether the two runs differ at the level of .05: by the test of the samples that both have, where single
         outcomes can be reached, else by the two intervals.
 
-        >>> before = Finding("subject.accuracy", value=0.9, low=0.85, high=0.93)
-        >>> after = Finding("subject.accuracy", value=0.7, low=0.64, high=0.75)
+        >>> before = Finding("subject.accuracy", value_in_words=0.9, low=0.85, high=0.93)
+        >>> after = Finding("subject.accuracy", value_in_words=0.7, low=0.64, high=0.75)
         >>> Change(("subject.accuracy", "", "", ""), before, after, by_intervals(before, after)).beyond_chance
         True
         """
@@ -99,7 +209,7 @@ class Change:
         return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")
 
 
-def changes(
+def finding_changes(
     before: Sequence[Finding],
     after: Sequence[Finding],
     differ: Callable[[Finding, Finding], RunDifference | None] = by_intervals,
@@ -123,7 +233,9 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
             "says nothing of the model. Compare runs of the same share."
         )
     earlier, later = KeptOutcomes(store, before), KeptOutcomes(store, after)
-    compared = changes(findings_of(store, before), findings_of(store, after), partial(between, earlier, later))
+    compared = finding_changes(
+        findings_of(store, before), findings_of(store, after), partial(difference_between, earlier, later)
+    )
     shown = compared if everything else [change for change in compared if change.changed]
     lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
     if before.is_sample:
@@ -135,19 +247,19 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
             [
                 "≠" if change.beyond_chance else "",
                 *change.key,
-                value(change.before),
-                value(change.after),
+                value_in_words(change.before),
+                value_in_words(change.after),
                 change.in_words,
             ]
             for change in sorted(shown, key=lambda change: change.rank)
         ]
         headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
         lines += ["", columns(headings, rows)]
-    lines += ["", summary(compared), *unreachable(earlier, later)]
+    lines += ["", comparison_summary(compared), *unreachable_outcomes(earlier, later)]
     return "\n".join(lines)
 
 
-def unreachable(*runs: KeptOutcomes) -> list[str]:
+def unreachable_outcomes(*runs: KeptOutcomes) -> list[str]:
     """One line per run whose outcomes cannot be had sample by sample."""
     lines = []
     for run in runs:
@@ -161,7 +273,7 @@ def unreachable(*runs: KeptOutcomes) -> list[str]:
     return lines
 
 
-def summary(compared: Sequence[Change]) -> str:
+def comparison_summary(compared: Sequence[Change]) -> str:
     """How many findings differ, and how many of these by more than chance."""
     differ = [change for change in compared if change.changed]
     sentence = f"{len(differ)} findings differ, {len(compared) - len(differ)} are the same."
@@ -209,10 +321,10 @@ def result_changes(before: RunRecord, after: RunRecord) -> list[str]:
     return lines
 
 
-def value(finding: Finding | None) -> str:
+def value_in_words(finding: Finding | None) -> str:
     """A finding's value with its interval and n.
 
-    >>> value(Finding("subject.accuracy", value=0.94, low=0.88, high=0.97, n=57))
+    >>> value_in_words(Finding("subject.accuracy", value_in_words=0.94, low=0.88, high=0.97, n=57))
     '0.94 [0.88, 0.97] n=57'
     """
     if finding is None:
@@ -222,7 +334,7 @@ def value(finding: Finding | None) -> str:
     return number + interval + ("" if finding.n is None else f" n={finding.n}")
 
 
-def _key(finding: Finding) -> Key:
+def _key(finding: Finding) -> FindingKey:
     return finding.metric, finding.of, finding.group, finding.subject
 
 

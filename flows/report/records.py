@@ -1,22 +1,80 @@
-"""What past runs left: their records, findings and tables, read from the store without starting anything."""
+"""What past runs left in a store: their records, tables, samples and times, and the nights that did not come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from assay.flows.nights.missed import missed_nights, no_run_came
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord, StageRecord
-from assay.infra.store import Store
-from assay.tasks.ingest.shares import share_in_words
+from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord
+from assay.infra.storage.store import Store
+from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.reporting.run_entry import MISSED
+from assay.tasks.reporting.report import MISSED
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+WATCHED = "notify/watched.json"
+_KEPT = 90
+"""So many missed nights of a pipeline stay on record; the page of all nights lists as many runs."""
+
+
+def missed_nights(store: Store) -> dict[str, list[datetime]]:
+    """When each pipeline was due and no run came, oldest first."""
+    watched = store.folder.read_json(WATCHED) or {}
+    return {name: _missed_times(seen) for name, seen in watched.items() if isinstance(seen, dict)}
+
+
+def missed_since_the_last_run(store: Store) -> dict[str, datetime]:
+    """The pipelines that are behind their schedules now, with the first night missed since their last run."""
+    watched = store.folder.read_json(WATCHED) or {}
+    behind = {name: seen.get("missed") for name, seen in watched.items() if isinstance(seen, dict)}
+    return {name: datetime.fromisoformat(due) for name, due in behind.items() if isinstance(due, str) and due}
+
+
+def with_missed_nights(known: Mapping[str, Any], seen: datetime, due: list[datetime]) -> dict[str, Any]:
+    """What is known of a pipeline with these nights missed as well; `missed` is the first since it was last `seen`.
+
+    >>> first, second = datetime(2026, 11, 21, 2), datetime(2026, 11, 22, 2)
+    >>> behind = with_missed_nights({}, datetime(2026, 11, 20, 3), [first, second])
+    >>> behind["missed"], behind["nights"]
+    ('2026-11-21T02:00:00', ['2026-11-21T02:00:00', '2026-11-22T02:00:00'])
+    >>> caught_up = with_missed_nights(behind, datetime(2026, 11, 22, 9), [])
+    >>> caught_up["missed"], caught_up["nights"] == behind["nights"]
+    ('', True)
+    """
+    nights = sorted({*_missed_times(known), *due})
+    missed = next((one.isoformat() for one in nights if one > seen), "")
+    return {**known, "missed": missed, "nights": [one.isoformat() for one in nights[-_KEPT:]]}
+
+
+def no_run_came(due: datetime) -> str:
+    """A missed night as a sentence.
+
+    >>> no_run_came(datetime(2026, 11, 21, 2))
+    'No run came for 2026-11-21 02:00 UTC.'
+    """
+    return f"No run came for {due:%Y-%m-%d %H:%M} UTC."
+
+
+def _missed_times(seen: Mapping[str, Any]) -> list[datetime]:
+    """The missed nights on record; a store of before they were kept knows the first of them."""
+    nights = seen.get("nights", [seen["missed"]] if seen.get("missed") else [])
+    return [datetime.fromisoformat(one) for one in nights if isinstance(one, str)]
+
+
+def open_store(config: str, store: str | None) -> Store:
+    """The store that the command line names, or else the one that pipelines.yaml names."""
+    if store is None:
+        from assay.flows.configuration.loading import load_usable
+
+        return Store(load_usable(config)[0].store).look()
+    return Store(store).look()
 
 
 def find_run(store: Store, name: str) -> RunRecord:
@@ -44,7 +102,7 @@ def page_of(store: Store, record: RunRecord) -> str:
     return f"{store.url}/{name}"
 
 
-def listed(store: Store, pipeline: str | None = None) -> list[list[object]]:
+def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
     """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
     night that was due and did not come; newest first."""
     rows: list[tuple[datetime, str, list[object]]] = []
@@ -84,7 +142,7 @@ def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:
 
 def parts_of(store: Store, artifact: Artifact[Any], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The partitions of the table behind a handle, in sample order, one at a time."""
-    from assay.infra.parquet import read_part
+    from assay.infra.storage.parquet import read_part
 
     output = store.output(artifact)
     for part in sorted(output.parts, key=lambda part: part.index):
@@ -114,3 +172,168 @@ def in_bytes(size: int) -> str:
     while amount >= 1024 and len(units) > 1:
         amount, units = amount / 1024, units[1:]
     return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
+
+
+def ingested(record: RunRecord) -> dict[str, Artifact[Any]]:
+    """What ingest made (samples, rejects, classes, contract); of samples with people's gold in them, those."""
+    entered = next((one for one in record.stages if one.stage == "ingest"), None)
+    if entered is None:
+        raise InputError(f"Run {record.id} took no samples in (it is {record.status}): name another run.")
+    settled = next((one.outputs for one in record.stages if one.stage == "settle_gold"), {})
+    outputs = entered.outputs | {name: one for name, one in settled.items() if name == "samples"}
+    return {name: Artifact.from_json(one) for name, one in outputs.items()}
+
+
+def samples_of_run(record: RunRecord) -> Artifact[Samples]:
+    """The samples that were audited, as the store keeps them."""
+    return ingested(record)["samples"]
+
+
+@dataclass(frozen=True)
+class LabelledBy:
+    """What one labeler made of the votes: its labels, and where the run asked for an order, intervals and D1 … DN."""
+
+    labels: Artifact[WeakLabels]
+    intervals: Artifact[Intervals] | None = None
+    curated: Artifact[CuratedSets] | None = None
+
+
+def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
+    """What every labeler made, by its name, in the order of the run; labelers that others are compared with aside."""
+    by_digest = {one.outputs["result"]["digest"]: one for one in record.stages if set(one.outputs) == {"result"}}
+    by_labeler: dict[str, LabelledBy] = {}
+    for stage in record.stages:
+        given = _stage_arguments(store, stage) if stage.stage == "order_adversarially" else {}
+        bounded = by_digest.get(given["intervals"]["digest"]) if given else None
+        labels = None if bounded is None else by_digest.get(_stage_arguments(store, bounded)["labels"]["digest"])
+        if bounded is not None and labels is not None:
+            by_labeler[str(given["labeler"])] = LabelledBy(_result_of(labels), _result_of(bounded), _result_of(stage))
+    return by_labeler or _never_ordered(store, record)
+
+
+def _never_ordered(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
+    """The labels of a run without an order, by the labeler whose model gave them."""
+    models = {
+        stage.outputs["result"]["digest"]: str(_stage_arguments(store, stage)["labeler"])
+        for stage in record.stages
+        if stage.stage == "train_labeler"
+    }
+    return {
+        models[_stage_arguments(store, stage)["model"]["digest"]]: LabelledBy(_result_of(stage))
+        for stage in record.stages
+        if stage.stage == "label_probabilistically"
+    }
+
+
+def _stage_arguments(store: Store, stage: StageRecord) -> dict[str, Any]:
+    """What a stage was called with, digests in place of handles."""
+    manifest = store.standing(stage.stage, stage.key)
+    if manifest is None:
+        raise InputError(f"The results of stage {stage.title} are not in the store any more: run the pipeline again.")
+    return dict(manifest.ingredients["arguments"])
+
+
+def _result_of(stage: StageRecord) -> Artifact[Any]:
+    return Artifact.from_json(stage.outputs["result"])
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """The stages of one title: how many were computed and how many taken from the store, and their seconds.
+
+    `computed` is processor time of the stage and its partitions, wherever they ran; `waited` is what is left of the
+    wall-clock time: for a slot, for disks, for others on the same machine. Stages overlap, so sums may exceed the run.
+    """
+
+    title: str
+    stages: int
+    cached: int
+    wall: float
+    computed: float
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which the stage was under way and nothing of it computed."""
+        return max(0.0, self.wall - self.computed)
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time of a run by stage, the longest first, and its seconds without any stage under way: orchestration."""
+
+    stages: tuple[StageTime, ...]
+    seconds: float
+    orchestration: float
+
+
+def times_of(store: Store, record: RunRecord) -> Times:
+    """The times of a run, from its record and the manifests of the stages that it computed."""
+    by_title: dict[str, list[StageTime]] = {}
+    busy: list[tuple[float, float]] = []
+    for executed in record.stages:
+        if executed.cached:
+            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 0, 1, 0.0, 0.0))
+            continue
+        manifest = store.manifest(executed.stage, executed.key)
+        if manifest is None:  # it has been cleaned up since; its seconds are in the record
+            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 1, 0, executed.seconds, 0.0))
+            continue
+        by_title.setdefault(executed.title, []).append(
+            StageTime(executed.title, 1, 0, executed.seconds, manifest.cpu_seconds)
+        )
+        ended = datetime.fromisoformat(manifest.created).timestamp()
+        busy.append((ended - manifest.wall_seconds, ended))
+    summed = [
+        StageTime(
+            title,
+            sum(executed.stages for executed in ones),
+            sum(executed.cached for executed in ones),
+            sum(executed.wall for executed in ones),
+            sum(executed.computed for executed in ones),
+        )
+        for title, ones in by_title.items()
+    ]
+    longest = tuple(sorted(summed, key=lambda executed: (-executed.wall, executed.title)))
+    return Times(longest, record.seconds, max(0.0, record.seconds - seconds_covered(busy)))
+
+
+def seconds_covered(spans: Sequence[tuple[float, float]]) -> float:
+    """The length of all spans together, what several cover counted once.
+
+    >>> seconds_covered([(0, 2), (1, 3), (5, 6)])
+    4.0
+    """
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def time_rows(times: Times, most: int = 12) -> list[list[str]]:
+    """The times as rows of text: the stages that took longest, the rest together, and the whole run."""
+    shown, rest = times.stages[:most], times.stages[most:]
+    rows = [_time_row(one.title, one.stages, one.cached, one.wall, one.computed, one.waited) for one in shown]
+    if rest:
+        rows.append(_time_row(f"{len(rest)} others", *_time_sums(rest)))
+    rows.append(_time_row("all stages", *_time_sums(times.stages)))
+    rows.append(["no stage under way", "", "", f"{times.orchestration:.1f}", "", ""])
+    rows.append(["the run", "", "", f"{times.seconds:.1f}", "", ""])
+    return rows
+
+
+TIME_HEADINGS = ["stage", "computed", "from store", "seconds", "computing", "waiting"]
+
+
+def _time_row(title: str, stages: int, cached: int, wall: float, computed: float, waited: float) -> list[str]:
+    return [title, str(stages), str(cached), f"{wall:.1f}", f"{computed:.1f}", f"{waited:.1f}"]
+
+
+def _time_sums(stages: Sequence[StageTime]) -> tuple[int, int, float, float, float]:
+    return (
+        sum(one.stages for one in stages),
+        sum(one.cached for one in stages),
+        sum(one.wall for one in stages),
+        sum(one.computed for one in stages),
+        sum(one.waited for one in stages),
+    )

@@ -1,16 +1,127 @@
-"""A published result: a folder with the findings of a run as CSV, and what the run was."""
+"""A published result, written by `assay export RUN --results DIR` and read by `assay reproduce`: the findings of a
+run as CSV, what the run was, and the mean and spread over runs with other seeds.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from statistics import fmean, stdev
+from types import MappingProxyType
 from typing import Any
 
-from assay.flows.reproduce.seeds import OverSeeds, from_csv
 from assay.infra.errors import InputError
-from assay.tasks.statistics.findings import Finding
+from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import Finding, findings_of
+
+CLAIMS = (
+    "subject.accuracy",
+    "attack.accuracy",
+    "attack.success_rate",
+    "defense.accuracy",
+    "trust.accuracy",
+    "trust.f1",
+    "trust.g_mean",
+    "ner.f1",
+)
+"""What is said of a subject over seeds: how often it is right, attacked or not, and how well it is told when it is."""
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """A finding over runs that differ in their seed alone."""
+
+    metric: str
+    of: str
+    group: str
+    subject: str
+    seeds: int
+    mean: float
+    spread: float
+    """The standard deviation over the seeds."""
+    least: float
+    largest: float
+
+
+def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
+    """Every claim that several runs, each with a seed of its own, gave a value.
+
+    >>> [one] = over_seeds([[Finding("subject.accuracy", value=value)] for value in (0.5, 0.75, 1.0)])
+    >>> one.seeds, one.mean, one.spread, one.least, one.largest
+    (3, 0.75, 0.25, 0.5, 1.0)
+    """
+    values: dict[tuple[str, str, str, str], list[float]] = {}
+    for findings in runs:
+        for one in findings:
+            if one.value is not None and one.metric in CLAIMS:
+                values.setdefault((one.metric, one.of, one.group, one.subject), []).append(one.value)
+    return [
+        OverSeeds(*place, len(each), fmean(each), stdev(each), min(each), max(each))
+        for place, each in values.items()
+        if len(each) > 1
+    ]
+
+
+def runs_over_seeds(store: Store, record: RunRecord) -> list[RunRecord]:
+    """This run, and the newest run per other seed that the same code made of the same settings, by seed."""
+    same = {
+        run.seed: run
+        for run in store.runs(record.pipeline)
+        if is_whole(run) and not run.is_sample and run.settings == record.settings and run.seed != record.seed
+    }
+    code = _stage_versions(store, record)
+    return [record, *(same[seed] for seed in sorted(same) if _stage_versions(store, same[seed]) == code)]
+
+
+def is_whole(record: RunRecord) -> bool:
+    """Whether a run came to its end, so that what it measured may be published and compared."""
+    return record.status in ("done", "gate failed") and record.findings is not None
+
+
+def _stage_versions(store: Store, record: RunRecord) -> list[tuple[str, int]]:
+    """The stages of a run with their versions; a stage whose result is gone has none."""
+    manifests = [(stage.stage, store.manifest(stage.stage, stage.key)) for stage in record.stages]
+    return [(stage, 0 if manifest is None else manifest.version) for stage, manifest in manifests]
+
+
+def seeds_as_csv(each: Sequence[OverSeeds]) -> str:
+    """As CSV, numbers to the last bit.
+
+    >>> print(findings_as_csv([OverSeeds("subject.accuracy", "clean", "", "net", 2, 0.5, 0.0, 0.5, 0.5)]), end="")
+    metric,of,group,subject,seeds,mean,spread,least,largest
+    subject.accuracy,clean,,net,2,0.5,0.0,0.5,0.5
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([field.name for field in fields(OverSeeds)])
+    writer.writerows(map(astuple, each))
+    return text.getvalue()
+
+
+def seeds_from_csv(lines: Iterable[str]) -> list[OverSeeds]:
+    """What `findings_as_csv` wrote.
+
+    >>> each = [OverSeeds("subject.accuracy", "clean", "", "net", 2, 1 / 3, 0.0, 0.25, 0.5)]
+    >>> seeds_from_csv(findings_as_csv(each).splitlines()) == each
+    True
+    """
+    return [
+        OverSeeds(
+            row["metric"],
+            row["of"],
+            row["group"],
+            row["subject"],
+            int(row["seeds"]),
+            *(float(row[name]) for name in ("mean", "spread", "least", "largest")),
+        )
+        for row in csv.DictReader(lines)
+    ]
+
 
 FINDINGS, ABOUT, SEEDS = "findings.csv", "run.json", "seeds.csv"
 COLUMNS = ("metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict", "unit")
@@ -24,21 +135,21 @@ def published_result(folder: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
             findings = [_finding(row) for row in csv.DictReader(lines)]
         return {"run": str(about["run"]), **about, "settings": dict(about["settings"])}, findings
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _no_result(folder, error) from None
+        raise _not_a_result(folder, error) from None
 
 
 def published_over_seeds(folder: Path) -> Sequence[OverSeeds]:
     """What runs with other seeds measured beside the published one; none where it was published alone."""
     try:
         with (folder / SEEDS).open(encoding="utf-8", newline="") as lines:
-            return from_csv(lines)
+            return seeds_from_csv(lines)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _no_result(folder, error) from None
+        raise _not_a_result(folder, error) from None
 
 
-def _no_result(folder: Path, error: Exception) -> InputError:
+def _not_a_result(folder: Path, error: Exception) -> InputError:
     return InputError(
         f"{folder} is no published result ({type(error).__name__}: {error}); write it again with "
         f"assay export RUN --results {folder.parent}"
@@ -64,3 +175,98 @@ def _finding(row: dict[str, str]) -> Finding:
 
 def _number(text: str) -> float | None:
     return float(text) if text else None
+
+
+LARGEST_BYTES = 200_000
+
+
+def export_results(store: Store, record: RunRecord, target: Path) -> str:
+    """Writes DIR/PIPELINE/findings.csv and run.json in place of older ones; returns a sentence on them."""
+    if not is_whole(record):
+        raise InputError(f"Run {record.id} is {record.status}: only a whole run is published.  (assay runs shows all)")
+    runs = runs_over_seeds(store, record)
+    seeds = seeds_as_csv(over_seeds(findings_of(store, run) for run in runs)) if len(runs) > 1 else ""
+    findings, left_out = without_finest_slices(findings_of(store, record), LARGEST_BYTES - len(seeds.encode()))
+    form = {**published_form(store, record, left_out), "seeds": {run.id: run.seed for run in runs}}
+    files = {FINDINGS: findings_as_csv(findings), ABOUT: json.dumps(form, indent=1, ensure_ascii=False) + "\n"}
+    if seeds:
+        files[SEEDS] = seeds
+    folder = target / record.pipeline
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SEEDS).unlink(missing_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or "it failed"
+        raise InputError(f"Cannot write to {folder}: {reason}; name another folder with --results.") from error
+    without = f", without {sum(left_out.values())} in the finest slices" if left_out else ""
+    beside = f", beside {len(runs) - 1} with other seeds" if len(runs) > 1 else ""
+    return f"{folder}: {len(findings)} findings of run {record.id}{without}{beside}, and how they were made"
+
+
+def findings_as_csv(findings: Sequence[Finding]) -> str:
+    """The findings as CSV, numbers to the last bit.
+
+    >>> print(findings_as_csv([Finding("attack.accuracy", "pgd", "eps=0.1", value=0.1, n=9)]), end="")
+    metric,of,group,subject,value,low,high,n,p_value,p_adjusted,verdict,unit
+    attack.accuracy,pgd,eps=0.1,,0.1,,,9,,,,
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([getattr(finding, name) for name in COLUMNS] for finding in findings)
+    return text.getvalue()
+
+
+def without_finest_slices(findings: Sequence[Finding], limit: int) -> tuple[list[Finding], dict[str, int]]:
+    """The findings that fit into so many bytes, and how many were left out of each metric: the finest slices first."""
+    kept, left_out = list(findings), dict[str, int]()
+    while len(findings_as_csv(kept).encode()) > limit:
+        slices: dict[tuple[str, int], list[Finding]] = {}
+        for finding in kept:
+            slices.setdefault((finding.metric, len(finding.group.split(", "))), []).append(finding)
+        metric, depth = max(slices, key=lambda name: len(findings_as_csv(slices[name])))
+        dropped = set(map(id, slices[metric, depth]))
+        left_out[metric] = left_out.get(metric, 0) + len(dropped)
+        kept = [finding for finding in kept if id(finding) not in dropped]
+    return kept, left_out
+
+
+def published_form(
+    store: Store, record: RunRecord, left_out: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, Any]:
+    """What the run was: settings, seed, versions, and per stage what it made and how long it took to compute."""
+    manifests = [(stage, store.manifest(stage.stage, stage.key)) for stage in record.stages]
+    known = [manifest for _, manifest in manifests if manifest is not None]
+    return {
+        "run": record.id,
+        "pipeline": record.pipeline,
+        "started": record.started,
+        "status": record.status,
+        "seed": record.seed,
+        "seconds": round(sum(manifest.wall_seconds for manifest in known), 1),
+        "commits": sorted({manifest.commit for manifest in known}),
+        "versions": _values_over_stages(manifest.packages for manifest in known),
+        "profile": _values_over_stages(manifest.ingredients["profile"] for manifest in known),
+        "settings": record.settings,
+        "verdicts": record.verdicts,
+        "left_out": dict(left_out),
+        "stages": [_published_stage(stage, manifest) for stage, manifest in manifests],
+    }
+
+
+def _published_stage(stage: StageRecord, manifest: Manifest | None) -> dict[str, Any]:
+    """What a stage made, and how long it took whoever computed it."""
+    digests = {name: handle["digest"] for name, handle in stage.outputs.items()}
+    seconds = None if manifest is None else manifest.wall_seconds
+    return {"stage": stage.stage, "title": stage.title, "key": stage.key, "seconds": seconds, "digests": digests}
+
+
+def _values_over_stages(each: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Every name with its value in any of these; with all of them where stages differ."""
+    values: dict[str, set[str]] = {}
+    for names in each:
+        for name, value in names.items():
+            values.setdefault(name, set()).add(str(value))
+    return {name: ", ".join(sorted(values[name])) for name in sorted(values)}

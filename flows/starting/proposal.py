@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.flows.starting.column_roles import Roles
+from assay.flows.starting.first_look import Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules
-from assay.flows.starting.looking import Look
-from assay.flows.starting.roles import Roles
-from assay.flows.starting.samples import Seen, samples_of
 from assay.infra.errors import InputError
-from assay.tasks.ingest.image_folder import SPLITS
+from assay.tasks.ingest.file_search import SPLITS
 from assay.tasks.ingest.settings import Source
 
 RESERVED = ("id", "gold", "labels")
@@ -79,7 +78,7 @@ def _pixels(look: Look) -> dict[str, object]:
 def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
     """A first audit of the data, which is read as a run would read it; `place` is where pipelines.yaml finds it."""
     source = source_settings(look, roles)
-    seen = samples_of(Source.model_validate(_strict(source)), Path.cwd())
+    seen = read_samples(Source.model_validate(_strict(source)), Path.cwd())
     source[look.address.origin] = place
     rules = first_rules(seen, roles)
     lines = (

@@ -1,1 +1,1 @@
-"""The engines behind `assay.infra.compute`: this process, Dask on this machine, or a Dask cluster somewhere."""
+"""The engines behind `assay.infra.engines.calls`: this process, Dask on this machine, or a Dask cluster somewhere."""

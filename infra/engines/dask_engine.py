@@ -1,38 +1,349 @@
-"""Calls on Dask workers: a bounded window of futures, each seen through to a value or to an error worth reading."""
+"""Calls on Dask workers: a bounded window of futures, submitted a few ahead, retried and watched, each seen through
+to a value or to an error worth reading.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import cloudpickle
-from distributed import Future
+from distributed import Future, KilledWorker
 
-from assay.infra.compute import Call, Folded, Outcome, Profile, Slot, Slots
-from assay.infra.engines.dask_losses import Losses
-from assay.infra.engines.dask_rejoining import (
+from assay.infra.engines.calls import Call, Folded, Outcome, Piece, Place, Profile, Slot, Slots, join, perform
+from assay.infra.engines.dask_start import Connection
+from assay.infra.engines.dask_workers import (
     MOST_LOSSES,
     RETURN_SECONDS,
+    Blame,
+    Crew,
+    Losses,
+    LostSightError,
     Outstanding,
     SchedulerLostError,
     Shared,
     Shipments,
+    Turns,
+    Watch,
+    Workers,
     joined_again,
+    key_of,
     let_go,
     lost_in_words,
+    placement,
     returned,
 )
-from assay.infra.engines.dask_start import Connection
-from assay.infra.engines.dask_turns import Blame, Turns
-from assay.infra.engines.dask_watch import LostSightError
-from assay.infra.engines.dask_window import LEAST_AHEAD, PATIENCE_SECONDS, Finished, Pool, Window
-from assay.infra.engines.dask_workers import Workers
-from assay.infra.engines.routing import Notices, route
-from assay.infra.engines.versions import refuse_mismatch, versions_here
-from assay.infra.engines.work import Piece, Place
+from assay.infra.engines.devices import Notices, route
+from assay.infra.errors import InputError, RunError, Stopped
 from assay.infra.settings import Compute
+from assay.infra.storage.keys import refuse_mismatch, versions_here
+
+PER_SLOT = 3
+LEAST_AHEAD = 4
+HEARTBEAT_SECONDS = 2.0
+WORKER_WAIT_SECONDS = 600.0
+RESTART_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A call that was submitted: which attempt it is, and whether it holds one of the turns.
+
+    A suspect holds none; it is the only one at a time, and remembers how many calls were given up before.
+    """
+
+    call: Call
+    number: int = 1
+    holds_turn: bool = True
+    given_up_before: int | None = None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A call that is over: its value is on a worker behind `future` (and here as `piece`), or it ended in `error`."""
+
+    attempt: Attempt
+    future: Future
+    error: BaseException | None = None
+    piece: Piece[object] | None = None
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What all runs and folds of an engine share, as long as its scheduler is there."""
+
+    connection: Connection
+    workers: Workers
+    shipments: Shipments
+    losses: Losses
+    turns: Mapping[Slot, Turns]
+    blame: Blame
+    say: Notices
+
+
+class Window:
+    """The futures of one run or fold."""
+
+    def __init__(self, pool: Pool, slot: Slot, retries: int, patience: float) -> None:
+        self.pool = pool
+        self._client, self._name = pool.connection.client, pool.connection.name
+        self._workers, self._say, self._blame = pool.workers, pool.say, pool.blame
+        self._turns = pool.turns[slot]
+        self._submitted = pool.losses.watch()
+        self.slot = slot
+        self._retries, self._patience = retries, patience
+        self._attempts: dict[str, Attempt] = {}
+        self._futures: dict[str, Future] = {}
+        self._suspects: deque[Attempt] = deque()
+        self._events: queue.SimpleQueue[Future | None] = queue.SimpleQueue()
+        """Futures that are over; None where it is this window's turn to submit a call."""
+        self._asked = False
+        self._idle_since: float | None = None
+        self._watch = Watch(self._client, self._workers, self._name)
+        self._count_slots()
+
+    def finished(self, calls: Iterable[Call], *, fetch: bool) -> Iterator[list[Finished]]:
+        """The calls as they end, in batches, with their values if asked for; leaving early cancels what still runs."""
+        try:
+            with lost_in_words(self._name):
+                yield from self._finished(iter(calls), fetch)
+        except SchedulerLostError:
+            self._futures.clear()  # nobody is left who could cancel them
+            raise
+        finally:
+            self._leave()
+
+    def _finished(self, source: Iterator[Call], fetch: bool) -> Iterator[list[Finished]]:
+        upcoming = next(source, None)
+        while upcoming is not None or self._attempts or self._suspects:
+            if upcoming is not None and not self._asked:
+                self._asked = True
+                self._turns.ask(self, lambda: self._events.put(None))
+            self._try_suspect(upcoming)
+            futures = []
+            for event in self._next_events():
+                if event is not None:
+                    futures.append(event)
+                elif upcoming is not None:
+                    self._asked = False
+                    self._submit(Attempt(upcoming))
+                    upcoming = next(source, None)
+            batch = [one for future in futures if (one := self._judge(future))]
+            if fetch:
+                batch = self._fetch(batch)
+            if batch:
+                yield batch
+
+    def wait_for_worker(self) -> None:
+        """Return once a worker is there for this kind of slot."""
+        while not self._slots:
+            self._check_workers()
+            time.sleep(HEARTBEAT_SECONDS / 10)
+            self._count_slots()
+
+    def join(self, merge: bytes, futures: Sequence[Future]) -> Future:
+        """The future of the pieces merged; never placed on a GPU slot where there are others."""
+        where = placement(self._crew, "CPU")
+        return self._client.submit(join, merge, list(futures), key=key_of(self._client, "join"), priority=1, **where)
+
+    def bytes_of(self, future: Future) -> int:
+        """How large a value on a worker is, as far as Dask knows; at least 1."""
+        known: Mapping[str, int] = self._client.nbytes([future.key], summary=False)
+        return max(1, known.get(future.key, 1))
+
+    def merged(self, future: Future) -> Any:
+        """The value at the root of a fan-in tree. What was lost with a worker is computed again first, by Dask."""
+        given_up: int | None = None
+        while True:
+            try:
+                return self._gather([future], "raise", "CPU")[0]
+            except KilledWorker as error:
+                self._blame.count()
+                if given_up is not None and self._blame.is_proven(given_up):
+                    raise RunError(
+                        "merging partial results killed its worker again and again (out of memory?); "
+                        "raise compute.memory"
+                    ) from error
+                given_up = self._blame.given_up  # blamed for a neighbour, perhaps
+                with suppress(KeyError):  # what is tried again is a call whose future we let go of: Dask's client trips
+                    self._client.retry([future])
+
+    def _gather(self, futures: list[Future], errors: str, slot: Slot) -> list[Any]:
+        """The values behind the futures, here; waits as long as there is somebody on such a slot to compute what got
+        lost."""
+
+        async def gather() -> list[Any]:
+            return list(await self._client.gather(futures, errors=errors, asynchronous=True))
+
+        self._turns.check()  # a client that is closed has no loop any more
+        self._watch.heard()
+        under_way = asyncio.run_coroutine_threadsafe(gather(), self._client.loop.asyncio_loop)
+        while True:  # never given up halfway: Dask gathers for several branches at once, and would give up all of them
+            try:
+                return under_way.result(HEARTBEAT_SECONDS)
+            except TimeoutError:
+                if under_way.done():
+                    return under_way.result()
+            try:
+                self._turns.check()
+                self._look_around(futures, slot)
+            except Stopped:
+                under_way.cancel()
+                raise
+            except LostSightError:
+                self._client.cancel(futures)
+                raise
+
+    def _fetch(self, batch: list[Finished]) -> list[Finished]:
+        """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
+        done = [finished for finished in batch if finished.error is None]
+        pieces = self._gather([finished.future for finished in done], "skip", self.slot) if done else []
+        by_index = {piece.places[0].index: piece for piece in pieces}
+        fetched = [finished for finished in batch if finished.error is not None]
+        for finished in done:
+            index = finished.attempt.call.index
+            if index in by_index:
+                fetched.append(replace(finished, piece=by_index[index]))
+                continue
+            self._track(replace(finished.attempt, holds_turn=False, given_up_before=None), finished.future)
+            if (again := self._judge(finished.future)) is not None:
+                fetched.append(again)
+        return fetched
+
+    def _try_suspect(self, upcoming: Call | None) -> None:
+        """Submit a suspect once everything else of this window is over, and no other window tries one."""
+        if upcoming is not None or self._attempts or not self._suspects:
+            return
+        given_up = self._blame.begin()
+        if given_up is not None:
+            self._submit(replace(self._suspects.popleft(), given_up_before=given_up))
+
+    def _submit(self, attempt: Attempt) -> None:
+        call = attempt.call
+        given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
+        shared = {at: self.pool.shipments.future(one) for at, one in given.items() if isinstance(one, Shared)}
+        own = {place: value for place, value in given.items() if place not in shared}
+        work = cloudpickle.dumps((call.function, own))
+        key = key_of(self._client, getattr(call.function, "__name__", "call"))
+        self._submitted.names[key] = call.name
+        where = placement(self._crew, self.slot)
+        future = self._client.submit(
+            perform, call.index, work, shared, self.slot, dict(versions_here()), key=key, **where
+        )
+        self._track(attempt, future)
+        future.add_done_callback(self._over)
+
+    def _track(self, attempt: Attempt, future: Future) -> None:
+        self._attempts[future.key] = attempt
+        self._futures[future.key] = future
+
+    def _over(self, future: Future) -> None:
+        """Called in a thread of the client's."""
+        if future.status == "error" and isinstance(future.exception(), KilledWorker):
+            self._blame.count()
+        self._events.put(future)
+
+    def _next_events(self) -> list[Future | None]:
+        """What happened, at least one thing; meanwhile, watch whether anybody is there to work."""
+        if time.monotonic() - self._looked > HEARTBEAT_SECONDS:
+            self._count_slots()
+        waits_for_others = self._suspects and not self._attempts and not self._asked
+        try:
+            events = [self._events.get(timeout=HEARTBEAT_SECONDS / 10 if waits_for_others else HEARTBEAT_SECONDS)]
+        except queue.Empty:
+            self._turns.check()
+            self._look_around(list(self._futures.values()), self.slot)
+            return []
+        self._turns.check()
+        self._idle_since = None
+        self._watch.heard()
+        while not self._events.empty():
+            events.append(self._events.get())
+        return events
+
+    def _judge(self, future: Future) -> Finished | None:
+        """What a finished future means; `None` where its call is to be tried again."""
+        attempt = self._attempts.pop(future.key)
+        del self._futures[future.key]
+        error = future.exception() if future.status == "error" else None
+        killed = isinstance(error, KilledWorker)
+        proven = killed and attempt.given_up_before is not None and self._blame.is_proven(attempt.given_up_before)
+        if attempt.given_up_before is not None:
+            self._blame.end()
+        if future.status == "cancelled":
+            self._turns.check()
+            raise SchedulerLostError(self._name)
+        again = replace(attempt, number=attempt.number + 1)
+        failed = error is not None and not killed
+        retry = failed and attempt.number <= self._retries and not isinstance(error, InputError)
+        if retry and attempt.holds_turn:
+            self._submit(again)
+            return None
+        if attempt.holds_turn:
+            self._turns.give_back(self)
+        if retry or (killed and not proven):
+            self._suspects.append(replace(again, holds_turn=False, given_up_before=None))
+            return None
+        if isinstance(error, KilledWorker):
+            error = _killed_alone(attempt.call, error)
+        return Finished(attempt, future, error)  # or finished and then lost with its worker: Dask does it again
+
+    def _leave(self) -> None:
+        """Cancel what still runs, and need no turn any more."""
+        self._turns.leave(self)
+        if any(attempt.given_up_before is not None for attempt in self._attempts.values()):
+            self._blame.end()
+        if self._futures and not self._turns.closed:
+            self._client.cancel(list(self._futures.values()))
+
+    def _count_slots(self) -> None:
+        self._crew: Crew = self._workers.crew()
+        self._looked = time.monotonic()
+        slots = self._crew.slots
+        self._slots = slots.gpu if self.slot == "GPU" else slots.cpu
+        self._turns.allow(max(LEAST_AHEAD, PER_SLOT * self._slots))
+
+    def _look_around(self, futures: Sequence[Future], slot: Slot) -> None:
+        """While nothing is heard of these futures: whether anybody is there to work, and whether they are worked on."""
+        self._count_slots()
+        self._check_workers()
+        self._watch.look(futures, self._crew, slot)
+
+    def _check_workers(self) -> None:
+        """Say once that nobody is there to work, and give up after a while."""
+        if self._slots:
+            self._idle_since = None
+            return
+        self._idle_since = self._idle_since or time.monotonic()
+        waited = time.monotonic() - self._idle_since
+        if waited < min(RESTART_SECONDS, self._patience):  # a worker that restarts is nothing to talk about
+            return
+        what = "GPU worker" if self.slot == "GPU" else "worker"
+        self._say.once(
+            f"No {what} of {self._name} is there yet, or any more; waiting up to {self._patience:.0f} s for one"
+        )
+        if waited > self._patience:
+            raise RunError(
+                f"no {what} of {self._name} came within {self._patience:.0f} s; start one (`assay worker ADDRESS`) and "
+                "run again: what was committed is kept"
+            )
+
+
+def _killed_alone(call: Call, error: KilledWorker) -> RunError:
+    """The error of a call that took its worker down every time, even with nothing beside it."""
+    return RunError(
+        f"{call.name} killed its worker even when it ran alone (tried {error.allowed_failures + 1} times): out of "
+        "memory, or a crash in native code; raise compute.memory, or cut smaller partitions (compute.partitions)"
+    )
+
 
 V = TypeVar("V")
 FAN_IN = 8
@@ -49,7 +360,7 @@ class DaskEngine:
         connection: Connection,
         settings: Compute,
         notice: Callable[[str], None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = WORKER_WAIT_SECONDS,
         connect_again: Callable[[], Connection] | None = None,
     ) -> None:
         self._settings = settings

@@ -10,12 +10,10 @@ from urllib.parse import urlsplit
 
 from distributed import Nanny
 
-from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
-from assay.infra.engines.dask_window import PATIENCE_SECONDS
-from assay.infra.engines.dask_without_http import WorkerWithoutHTTP
-from assay.infra.engines.gpus import cuda_devices
-from assay.infra.engines.memory import OF_C_LIBRARY
-from assay.infra.engines.threads import ONE_EACH, one_thread
+from assay.infra.engines.calls import OF_C_LIBRARY, ONE_EACH, one_thread
+from assay.infra.engines.dask_engine import WORKER_WAIT_SECONDS
+from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, WorkerWithoutHTTP, memory_of, quiet
+from assay.infra.engines.devices import cuda_devices
 from assay.infra.errors import InputError, RunError
 
 _LOST = "worker-handle-scheduler-connection-broken"  # Dask's word for why a worker left
@@ -95,8 +93,8 @@ async def _serve(address: str, nanny: Callable[[], _Nanny], offer: str, ready: C
         await at_work.close()
         if at_work.left_because != _LOST:
             return
-        deadline = loop.time() + PATIENCE_SECONDS
-        ready(f"the scheduler at {address} went away; waiting up to {PATIENCE_SECONDS:.0f} s for it to come back")
+        deadline = loop.time() + WORKER_WAIT_SECONDS
+        ready(f"the scheduler at {address} went away; waiting up to {WORKER_WAIT_SECONDS:.0f} s for it to come back")
 
 
 async def _either(*waits: Coroutine[Any, Any, object]) -> None:

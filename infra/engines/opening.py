@@ -1,26 +1,114 @@
-"""From settings to an engine that runs: the one place that knows every kind of engine."""
+"""From settings to an engine that runs: calls one after the other in this process, for debugging and as the measure of
+every other engine, or Dask.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self, TypeVar, cast
 
-from assay.infra.compute import Engine, Slots
-from assay.infra.errors import InputError
+from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Profile, Slot, Slots, process_state, timed
+from assay.infra.engines.devices import Notices, cuda_devices, route
+from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
+from assay.infra.storage.keys import processor_here, versions_here
+
+V = TypeVar("V")
+
+
+class SerialEngine:
+    """One CPU slot, this process; a GPU slot as well where there is a CUDA device (or `gpu_workers` says so)."""
+
+    def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
+        self._settings = settings
+        self._closed = False
+        self.notices: list[str] = (notices := Notices(notice))
+        self._say = notices
+        wanted = settings.gpu_workers
+        self._gpus = 0 if settings.gpu == "never" else len(cuda_devices()) if wanted == "auto" else wanted
+
+    def slots(self) -> Slots:
+        """One CPU slot, and one GPU slot where there is a GPU."""
+        return Slots(cpu=1, gpu=min(1, self._gpus))
+
+    def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
+        """The outcome of every call, in order."""
+        slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
+        return (self._outcome(call, slot) for call in calls)
+
+    def fold(
+        self,
+        calls: Iterable[Call],
+        merge: Callable[[V, V], V],
+        *,
+        gpu: bool = False,
+        finished: Callable[[int], None] = lambda _: None,
+    ) -> Folded[V]:
+        """The values of all calls merged, one after the other."""
+        merged: list[V] = []
+        outcomes: list[Outcome] = []
+        for outcome in self.run(calls, gpu=gpu):
+            if outcome.error is None:
+                value = cast(V, outcome.value)
+                merged = [merge(merged[0], value)] if merged else [value]
+            outcomes.append(replace(outcome, value=None))
+            finished(len(outcomes))
+        return Folded(merged[0] if merged else None, tuple(outcomes))
+
+    def share(self, value: object) -> object:
+        """The value itself: it is here already."""
+        return value
+
+    def profile(self, *, gpu: bool = False) -> Profile:
+        """This process."""
+        on_gpu = gpu and self.slots().gpu > 0
+        return Profile("cuda" if on_gpu else "cpu", processor_here(), versions_here())
+
+    def close(self) -> None:
+        """Begin no further call."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _outcome(self, call: Call, slot: Slot) -> Outcome:
+        for attempt in range(1, self._settings.retries + 2):
+            try:
+                with process_state:  # stages may go on at once; calls have one process and what its threads share
+                    if self._closed:
+                        raise Stopped
+                    piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
+            except InputError as error:
+                return Outcome(call.index, error=error, slot=slot, attempts=attempt)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's outcome and not the run's end
+                failure = error
+            else:
+                place = piece.places[0]
+                return Outcome(
+                    call.index, piece.value, None, place.worker, slot, place.seconds, place.cpu_seconds, attempt
+                )
+        return Outcome(call.index, error=failure, slot=slot, attempts=attempt)
 
 
 def expected_slots(settings: Compute) -> Slots | None:
     """The slots that this machine will have once the engine is started; None where only the engine itself can tell."""
     if settings.engine not in ("local", "serial"):
         return None
-    from assay.infra.engines.crew import local_crew
+    from assay.infra.engines.devices import local_crew
 
     crew = local_crew(settings)
     gpus = sum(worker.gpu for worker in crew)
     return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
 
 
-def engine_to_look_with(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
+def engine_for_plan(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
     """The engine of somebody who only looks: a cluster that would have to be started first is not."""
     if settings.engine not in ("local", "serial") and "://" not in settings.engine:
         raise InputError(
@@ -38,12 +126,10 @@ def open_engine(
     `notice` hears each sentence that a person should read (no GPU, no worker yet), once. Workers that are started on
     this machine import the `libraries` first; those of a cluster were there before, and will be after.
     """
-    from assay.infra.engines.threads import one_thread
+    from assay.infra.engines.calls import one_thread
 
     one_thread()
     if settings.engine == "serial":
-        from assay.infra.engines.serial import SerialEngine
-
         return SerialEngine(settings, notice)
     from assay.infra.engines.dask_engine import DaskEngine
     from assay.infra.engines.dask_start import connect

@@ -1,14 +1,134 @@
-"""How far people who labelled the same samples agree beyond chance: Krippendorff's α for names of classes."""
+"""How far people who labelled the same samples agree beyond chance: Krippendorff's α for names of classes, with its
+options and findings.
+
+Samples with the same labels are one pattern with its number: nothing that is measured tells them apart, so that their
+numbers are all that has to leave the partitions. Where samples stand in groups, whole groups are put together by a
+hash, and each pool of them has patterns of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, model_validator
 
-from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.resampling import Array, Interval, bca_interval, bca_interval_of_sums, expanded, pooled
+from assay.infra.errors import InputError
+from assay.infra.settings import Settings
+from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion, proportion_of
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.groups import group_hashes
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.resampling import (
+    BLOCKS,
+    Array,
+    Interval,
+    bca_interval,
+    bca_interval_of_sums,
+    expanded,
+    pooled,
+)
+
+
+class Annotators(Settings):
+    """Where the labels of single annotators stand; a list of columns alone is the short form."""
+
+    columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
+    """A column of labels per annotator; an empty cell is a sample that this annotator did not label."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_list(cls, written: Any) -> Any:
+        return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
+
+
+METRICS = metrics("annotators", higher={"α": "alpha", "share": "with_gold"}, neither={"share": "labelled"})
+
+
+Codes = npt.NDArray[np.int64]
+
+
+class Labelled(NamedTuple):
+    """The labels of each annotator and gold, by sample or by pattern [n], −1 where there is none."""
+
+    labels: dict[str, Codes]
+    gold: Codes
+    groups: Codes | None = None
+    """What of the rows stands together: groups of samples, or pools of them; None where samples are independent."""
+    times: Codes | None = None
+    """How many samples have each pattern; None where each row is a sample."""
+
+
+def labelled_samples(samples: pa.Table, columns: Sequence[str], classes: Mapping[str, int]) -> Labelled:
+    """The labels in the columns, sample by sample, and the groups of the samples if they have such a column."""
+    hashes = group_hashes(samples)
+    return Labelled(*_codes(samples, columns, classes), None if hashes is None else codes_of(hashes))
+
+
+def _codes(samples: pa.Table, columns: Sequence[str], classes: Mapping[str, int]) -> tuple[dict[str, Codes], Codes]:
+    labels = {name: codes_in(samples[name], name, classes) for name in columns}
+    return labels, pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
+
+
+def codes_in(column: pa.ChunkedArray, name: str, classes: Mapping[str, int]) -> Codes:
+    """The class codes of a column of labels, −1 where a cell is empty.
+
+    >>> codes_in(pa.chunked_array([["yes", None, " no ", ""]]), "first", {"no": 0, "yes": 1}).tolist()
+    [1, -1, 0, -1]
+    """
+    words = pc.utf8_trim_whitespace(column.combine_chunks().cast(pa.string())).dictionary_encode()
+    differing = words.dictionary.to_pylist()  # in the order in which they first stand there
+    unknown = next((word for word in differing if word and word not in classes), None)
+    if unknown is not None:
+        raise InputError(
+            f"The column {name!r} of an annotator holds {unknown!r}, which is no class; there are {', '.join(classes)}."
+        )
+    codes = np.array([*(classes[word] if word else -1 for word in differing), -1], dtype=np.int64)
+    return np.asarray(codes[pc.fill_null(words.indices, -1).to_numpy()])  # the last code is that of an empty cell
+
+
+def count_patterns(samples: pa.Table, columns: Sequence[str], classes: Mapping[str, int]) -> dict[str, int]:
+    """How many samples of a partition have each pattern: the codes of its labels, that of gold, and the pool of its
+    group, if it has one.
+
+    >>> rows = pa.table({"gold": [0, 0, None], "a": ["no", "no", "yes"], "b": ["no", "no", None]})
+    >>> count_patterns(rows, ["a", "b"], {"no": 0, "yes": 1})
+    {'0 0 0': 2, '1 -1 -1': 1}
+    """
+    labels, gold = _codes(samples, columns, classes)
+    hashes = group_hashes(samples)
+    coded = [*labels.values(), gold, *([] if hashes is None else [hashes % BLOCKS])]
+    names = [str(place) for place in range(len(coded))]
+    counted = pa.table(coded, names=names).group_by(names, use_threads=False).aggregate([([], "count_all")])
+    patterns = zip(*(counted[name].to_pylist() for name in names), strict=True)
+    return {
+        " ".join(map(str, codes)): times
+        for codes, times in zip(patterns, counted["count_all"].to_pylist(), strict=True)
+    }
+
+
+def labelled_patterns(counted: Mapping[str, int], columns: Sequence[str], *, grouped: bool = False) -> Labelled:
+    """What `count_patterns` counted, a row per pattern, in an order of its own.
+
+    >>> found = labelled_patterns({"0 0 0": 2, "1 -1 -1": 1}, ["a", "b"])
+    >>> found.labels["b"].tolist(), found.gold.tolist(), found.times.tolist()
+    ([0, -1], [0, -1], [2, 1])
+    """
+    patterns = sorted(counted)
+    codes = np.array(" ".join(patterns).split(), dtype=np.int64).reshape(len(patterns), len(columns) + 1 + grouped)
+    labels = {name: codes[:, place] for place, name in enumerate(columns)}
+    pools = codes_of(codes[:, -1]) if grouped else None
+    times = np.array([counted[pattern] for pattern in patterns], dtype=np.int64)
+    return Labelled(labels, codes[:, len(columns)], pools, times)
+
 
 Counts = npt.NDArray[np.int64]
 Times = npt.NDArray[np.int64] | None
@@ -75,7 +195,7 @@ def alpha_interval(
         return None
     kinds, often = _pairable(counts, times)
     if times is not None and groups is None:
-        kinds, often = alike(kinds, often)
+        kinds, often = distinct_rows(kinds, often)
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
     if groups is not None:
@@ -95,10 +215,10 @@ def several_labels(counts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     return np.asarray(np.asarray(counts, dtype=np.int64).sum(axis=1) > 1)
 
 
-def alike(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts, npt.NDArray[np.int64]]:
+def distinct_rows(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts, npt.NDArray[np.int64]]:
     """The differing rows in ascending order, and how many samples have each.
 
-    >>> rows, times = alike(np.array([[2, 0], [1, 1], [2, 0]]), np.array([5, 1, 2]))
+    >>> rows, times = distinct_rows(np.array([[2, 0], [1, 1], [2, 0]]), np.array([5, 1, 2]))
     >>> rows.tolist(), times.tolist()
     ([[1, 1], [2, 0]], [1, 7])
     """
@@ -129,3 +249,42 @@ def _pairable(counts: npt.ArrayLike, times: Times) -> tuple[Counts, npt.NDArray[
     often = np.ones(len(rows), dtype=np.int64) if times is None else times
     kept = several_labels(rows)
     return rows[kept], often[kept]
+
+
+_SEED = 0  # the same resamples for the same labels
+
+
+def agreement_findings(labelled: Labelled, classes: int) -> list[Finding]:
+    """`annotators.alpha` of all and (`of`) of every pair, `.labelled` and `.with_gold` of each annotator.
+
+    >>> labels = {"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}
+    >>> findings = agreement_findings(Labelled(labels, np.array([0, 1, 1])), 2)
+    >>> [(one.metric, one.of, one.value and round(one.value, 2)) for one in findings][:3]
+    [('annotators.alpha', '', 1.0), ('annotators.labelled', 'a', 1.0), ('annotators.with_gold', 'a', 0.67)]
+    """
+    labels, gold = labelled.labels, labelled.gold
+    findings = [_alpha_finding(list(labels.values()), labelled, "", classes)]
+    for name, codes in labels.items():
+        about, given = About("annotators", name), codes >= 0
+        findings.append(about.finding("labelled", _share(given, np.ones_like(given), labelled)))
+        findings.append(about.finding("with_gold", _share(codes == gold, given & (gold >= 0), labelled)))
+    pairs = combinations(labels, 2) if len(labels) > 2 else ()
+    findings += [_alpha_finding([labels[one] for one in pair], labelled, " - ".join(pair), classes) for pair in pairs]
+    return findings
+
+
+def _share(hits: Bools, known: Bools, of: Labelled) -> Proportion:
+    if of.times is None:
+        return proportion(hits, known, groups=of.groups)
+    return proportion_of((hits & known) * of.times, known * of.times, groups=of.groups)
+
+
+def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: int) -> Finding:
+    counts, times = label_counts(np.column_stack(labels), classes), labelled.times
+    several = several_labels(counts)
+    n = int(several.sum() if times is None else times[several].sum())
+    alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times, groups=labelled.groups)
+    if alpha is None:
+        return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
+    low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))
+    return Finding("annotators.alpha", of=of, value=alpha.value, low=low, high=high, n=n, unit="α")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Findings, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
-from assay.infra.stage import say, stage, write_table
-from assay.tasks.agreement.measuring import agreement_findings
-from assay.tasks.agreement.patterns import Labelled, count_patterns, labelled_patterns, labelled_samples
-from assay.tasks.agreement.settings import Annotators
+from assay.data.schemas import Classes, Findings, Samples, class_names
+from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.agreement.alpha import (
+    Annotators,
+    Labelled,
+    agreement_findings,
+    count_patterns,
+    labelled_patterns,
+    labelled_samples,
+)
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import GROUP
 

@@ -1,18 +1,91 @@
-"""A batch under attack: the model, the images with their ε ball, and what the attack is after."""
+"""A batch under attack: the model, the images with their ε ball, the random draws of each sample, and the ledger
+of what becomes of each sample.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.ball import Ball, ball_around
+from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.criteria import Criterion, criterion_for
-from assay.tasks.attacks.draws import Draws
 from assay.tasks.attacks.settings import ImageAttack
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The generators of a batch of samples, one per sample and purpose.
+
+    >>> both, one = Draws(Seeds(0, "attack"), ("a", "b")), Draws(Seeds(0, "attack"), ("b",))
+    >>> bool((both.uniform("start", (3,))[1] == one.uniform("start", (3,))[0]).all())
+    True
+    """
+
+    seeds: Seeds
+    ids: tuple[str, ...]
+
+    def generator(self, row: int, purpose: str) -> np.random.Generator:
+        """The generator of one sample for one purpose; asked twice, it draws the same again."""
+        return Seeds(self.seeds.run_seed, f"{self.seeds.stage}/{purpose}").generator(self.ids[row])
+
+    def uniform(self, purpose: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        """Per sample an array of draws from [-1, 1), [n, *shape]."""
+        drawn = np.empty((len(self.ids), *shape), np.float32)
+        for row in range(len(self.ids)):
+            self.generator(row, purpose).random(dtype=np.float32, out=drawn[row])
+        return drawn * np.float32(2) - np.float32(1)
+
+    def of(self, rows: Sequence[int]) -> Draws:
+        """The draws of some of the samples."""
+        return Draws(self.seeds, tuple(self.ids[row] for row in rows))
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All images x' with |x' - x| ≤ ε and 0 ≤ x' ≤ 1, as the smallest and the largest value of every pixel."""
+
+    lower: Tensor
+    upper: Tensor
+
+    def clip(self, images: Tensor) -> Tensor:
+        """The projection: every pixel into its range (the Clip of Xu et al., Eq. 2)."""
+        return images.clamp(self.lower, self.upper)
+
+    def of(self, rows: Tensor | slice) -> Ball:
+        """The ball of some of the samples."""
+        return Ball(self.lower[rows], self.upper[rows])
+
+
+def ball_around(images: Tensor, eps: float) -> Ball:
+    """The ball of radius ε around float32 images [n, c, h, w] within [0, 1].
+
+    x + ε rounds to the nearest float32, which may lie a hair outside: |x' - x| would exceed ε. So ε is rounded down to
+    a float32, and a bound that lies outside moves to the next number inside. Then the distance is at most ε in exact
+    arithmetic, and in float32 as well, since rounding keeps the order of numbers.
+
+    >>> x = torch.tensor([[[[0.7]]]])
+    >>> float((ball_around(x, 4 / 255).upper - x).max()) <= 4 / 255
+    True
+    """
+    radius = _rounded_down(eps)
+    exact = images.double()
+    upper, lower = (exact + radius).clamp(max=1.0).float(), (exact - radius).clamp(min=0.0).float()
+    upper = torch.where(upper.double() - exact > radius, torch.nextafter(upper, images), upper)
+    lower = torch.where(exact - lower.double() > radius, torch.nextafter(lower, images), lower)
+    return Ball(lower, upper)
+
+
+def _rounded_down(value: float) -> float:
+    nearest = torch.tensor(value, dtype=torch.float32)
+    return float(nearest if float(nearest) <= value else torch.nextafter(nearest, torch.tensor(0.0)))
+
 
 Climbing = Literal["losses", "margins", "ratios"]
 """What of the criterion an attack climbs."""
@@ -154,3 +227,95 @@ def _slope(model: Attackable, x: Tensor, criterion: Criterion, climbing: Climbin
         values: Tensor = getattr(criterion, climbing)(logits)
         (gradient,) = torch.autograd.grad(values.sum(), x)
     return gradient, logits.detach(), values.detach()
+
+
+class Ledger:
+    """The book of an attack.
+
+    Of a sample that could still be harmed the image that counts is the one that harmed most, and the latest of several:
+    with one class per sample the last image if that is a success, else the last success, else the last image; with
+    several labels an image with the most of them wrong. Of a sample that was lost before the attack began it is the
+    last image, whatever the subject says of it, and never the clean one: so whatever is measured over all samples
+    (AUC, fooling rate) is of attacked images. With `last` that holds for all samples. A sample that truly is what an
+    attack aims at is left alone. An attack that stops early closes a sample when nothing is left to be done, so it has
+    fallen in the one way exactly when it has in the other.
+    """
+
+    def __init__(self, batch: Batch, *, steps: int, last: bool = False) -> None:
+        n, device = len(batch), batch.images.device
+        self.reached = batch.clean_harm >= batch.criterion.enough
+        self.images = batch.images.clone()  # where the latest image does not count: the one that does
+        self.steps = torch.full((n,), steps, dtype=torch.int32, device=device)
+        self.steps[self.reached] = 0
+        self.queries = torch.ones(n, dtype=torch.int32, device=device)
+        self._enough, self._most, self._last, self._total = batch.criterion.enough, batch.criterion.most, last, steps
+        self._done = batch.clean_harm >= self._most
+        self._follows = self._done | last  # whose last image counts
+        self._harm = torch.full_like(batch.clean_harm, -1)  # of the image that counts
+        self._latest, self._counts = batch.images, torch.ones_like(self.reached)
+        self._latest_reached = self.reached
+
+    def open(self) -> Tensor:
+        """The rows of which something is left to be done."""
+        return (~self._done).nonzero().flatten()
+
+    def harmable(self) -> Tensor:
+        """The rows of which something could ever be done, those among them that were lost before."""
+        return (self._most > 0).nonzero().flatten()
+
+    def look(self, images: Tensor, harm: Tensor, step: int) -> None:
+        """Note where all samples stand, and how much is done there."""
+        counts = self._follows | (harm >= self._harm)
+        behind = self._counts & ~counts
+        if behind.any():
+            self.images[behind] = self._latest[behind]
+        self._harm = torch.where(counts, harm, self._harm)
+        self._latest, self._counts, self._latest_reached = images, counts, harm >= self._enough
+        self._done = self._done | (harm >= self._most)
+        fell = self._latest_reached & ~self.reached
+        self.reached = self.reached | fell
+        self.steps.masked_fill_(fell, step)
+        self.queries += 1
+
+    def close(self, rows: Tensor, images: Tensor, harm: Tensor, step: int) -> Tensor:
+        """Note where some rows stand and close those of which nothing is left to be done.
+
+        Gives those that stay open, as positions among the rows.
+        """
+        self.queries[rows] += 1
+        fell = rows[(harm >= self._enough[rows]) & ~self.reached[rows]]
+        self.reached[fell] = True
+        self.steps[fell] = step
+        done = harm >= self._most[rows]
+        closed = rows[done]
+        self.images[closed], self._harm[closed], self._done[closed] = images[done], harm[done], True
+        return (~done).nonzero().flatten()
+
+    def leave(self, rows: Tensor, images: Tensor, harm: Tensor) -> None:
+        """The images of samples that are open to the end, and how much is done there."""
+        self.images[rows], self._harm[rows] = images, harm
+        self.reached[rows] = harm >= self._enough[rows]
+        self.steps[rows[~self.reached[rows]]] = self._total
+
+    def settle(self) -> None:
+        """The images that count, once all samples have been looked at for the last time."""
+        if self._last:
+            self.reached = self._latest_reached
+            self.steps = torch.full_like(self.steps, self._total)
+        latest = self._counts & (self._most > 0)
+        self.images[latest] = self._latest[latest]
+
+    def merge(self, rows: Tensor, other: Ledger, steps_before: int) -> None:
+        """Add what a further attempt on some rows has come to; an image of it counts where it harmed more."""
+        self.queries[rows] += other.queries - 1
+        more = other._harm > self._harm[rows]
+        better = rows[more]
+        self.images[better], self._harm[better] = other.images[more], other._harm[more]
+        self._done[rows] |= other._done
+        withstood = ~self.reached[rows]
+        self.steps[rows[withstood]] = other.steps[withstood] + steps_before
+        self.reached[rows] |= other.reached
+
+    def result(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Per sample the image, the steps, the queries, and whether the goal was reached."""
+        return self.images, self.steps, self.queries, self.reached

@@ -1,25 +1,32 @@
-"""What an attack is to everybody else: its settings, its function, and what pages and flags must know of it."""
+"""What an attack on images, on texts or on terms is: its settings, its function, and what pages and flags must
+know of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from assay.infra.choices import Tagged
 from assay.infra.errors import InputError
+from assay.infra.user_code.choices import Tagged
 from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.terms.settings import TermAttack
+from assay.tasks.attacks.texts.settings import Noise, WordAttack
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
-    from assay.infra.seeds import Seeds
-    from assay.tasks.attacks.batch import Batch
-    from assay.tasks.attacks.ledger import Ledger
-    from assay.tasks.subjects.images.lessons import Lessons
+    from assay.infra.stages.exact import Seeds
+    from assay.tasks.attacks.batch import Batch, Ledger
+    from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
+    from assay.tasks.subjects.checkpoints import Checkpoints
+    from assay.tasks.subjects.images.dataset import Lessons
     from assay.tasks.subjects.images.model import ImageModel
-    from assay.tasks.subjects.learning_state import Checkpoints
 
+
+if TYPE_CHECKING:
     Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
 
 A = TypeVar("A", bound=ImageAttack)
@@ -95,3 +102,64 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
 
 
 AnyImageAttackChoice = ImageAttackChoice[Any]
+
+
+TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise)
+
+
+@dataclass(frozen=True)
+class TextAttackChoice(AttackChoice, Generic[TextSettings]):
+    """An attack on texts that a pipeline can name: it swaps words while it asks the subject, or adds noise without.
+
+    `replacements` says what may take a word's place, the best first: it is given the words of the attacked texts, the
+    training texts, the settings and a seed, and may leave words out. Attacks without it take near words by vectors or
+    lists, or, `guided`, what the trust oracle's pools hold, so that they need `trust`.
+    """
+
+    settings: type[TextSettings]
+    guided: bool = False
+    replacements: Callable[[Sequence[str], Sequence[str], TextSettings, int], Mapping[str, Sequence[str]]] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not issubclass(self.settings, WordAttack | Noise):
+            raise InputError(f"{self.settings.__name__} is no WordAttack, and every attack on texts has its settings.")
+
+    @property
+    def swaps_words(self) -> bool:
+        """Whether words give way to others as the subject is asked: such attacks are compared with each other."""
+        return issubclass(self.settings, WordAttack)
+
+
+AnyTextAttackChoice = TextAttackChoice[Any]
+
+
+TermSettings = TypeVar("TermSettings", bound=TermAttack)
+
+
+@dataclass(frozen=True)
+class TermAttackChoice(AttackChoice, Generic[TermSettings]):
+    """An attack on terms that a pipeline can name.
+
+    `change` is given a term, the settings at one severity, the lexicon, and a generator of the term's own, from which
+    all draws come. Attacks that need a `lexicon` say which one their settings name (None: the one that `terms` names,
+    or ours); others have none.
+    """
+
+    settings: type[TermSettings]
+    change: Callable[[Term, TermSettings, TermMeans, np.random.Generator], Change]
+    lexicon: Callable[[TermSettings], str | None] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not issubclass(self.settings, TermAttack):
+            raise InputError(f"{self.settings.__name__} is no TermAttack, and every attack on terms has its settings.")
+
+    def conformance(self) -> list[str]:
+        """What keeps the attack from being one, a sentence each: it is tried on a few terms."""
+        from assay.tasks.attacks.conformance import term_attack_conformance
+
+        return super().conformance() or term_attack_conformance(self)
+
+
+AnyTermAttackChoice = TermAttackChoice[Any]

@@ -1,4 +1,6 @@
-"""Whether an attack on images keeps what every attack promises: tried on a small network, said in sentences."""
+"""Whether an attack on images or on terms keeps what every attack promises: it is tried on a small network, or on
+a few terms, and each fault is a sentence.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +8,25 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from assay.infra.choices import tried
-from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.attacks.batch import Batch, pose
-from assay.tasks.attacks.draws import Draws
-from assay.tasks.attacks.ledger import Ledger
+from assay.infra.errors import AssayError, InputError, told
+from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import tried
+from assay.tasks.attacks.batch import Batch, Draws, Ledger, pose
 from assay.tasks.attacks.pgd import Perturb, perturbed
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.subjects.images.lessons import Lessons
+from assay.tasks.attacks.terms.changes import CHANGED, Change, GoldFinder, Span, Term, TermMeans
+from assay.tasks.language.lexicons import shipped_lexicon
+from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
 from assay.tasks.subjects.images.model import ImageModel
-from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
 
 if TYPE_CHECKING:
-    from assay.tasks.attacks.choice import AnyImageAttackChoice
+    from assay.tasks.attacks.choice import AnyImageAttackChoice, AnyTermAttackChoice
+
 
 SIZES = (1 / 255, 0.1, 1.0)
 """The ε that an attack is tried at."""
@@ -146,3 +150,49 @@ def _successes(choice: AnyImageAttackChoice, model: ImageModel, result: Sequence
 
 def _equal(first: Sequence[Tensor], second: Sequence[Tensor]) -> bool:
     return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+TERMS = (("hypertension",), ("myocardial", "infarction"), ("aspirin",), ("x",))
+
+
+def term_attack_conformance(choice: AnyTermAttackChoice) -> list[str]:
+    """What keeps an attack on terms from being one, a sentence; nothing where all is well.
+
+    It gives a change of the term that it was handed, whose words are texts without blanks, which says that it is one
+    exactly where words differ; and the same draws make the same of a term, whatever it changed in between.
+    """
+    try:
+        first = [_checked_change(choice, words) for words in TERMS]
+        again = [_checked_change(choice, words) for words in reversed(TERMS)][::-1]
+        if first != again:
+            raise InputError(
+                f"The attack {choice.word} makes something else of a term when it is asked again with the same "
+                "generator: all draws come from that."
+            )
+    except AssayError as error:
+        return [str(error)]
+    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
+        return [f"The attack {choice.word} raised {told(fault)}"]
+    return []
+
+
+def _checked_change(choice: AnyTermAttackChoice, words: tuple[str, ...]) -> Change:
+    term = Term(Span(0, len(words), "Disease"), words, ("B-Disease", *["I-Disease"] * (len(words) - 1)))
+    means = TermMeans(GoldFinder(), None if choice.lexicon is None else shipped_lexicon())
+    change = choice.change(term, choice.settings(), means, np.random.default_rng(0))
+    if not isinstance(change, Change):
+        raise InputError(f"The attack {choice.word} gave {type(change).__name__}, expected a Change.")
+    if change.span != term.span or change.before != words:
+        raise InputError(f"The attack {choice.word} gave a change of {change.before}, and was asked about {words}.")
+    wrong = next((one for one in change.after if not isinstance(one, str) or len(one.split()) != 1), None)
+    if wrong is not None or not change.after:
+        raise InputError(
+            f"The attack {choice.word} put {wrong!r} in the place of {' '.join(words)!r}, expected words, each a text "
+            "without blanks."
+        )
+    if (change.after != words) != (change.outcome == CHANGED):
+        raise InputError(
+            f"The attack {choice.word} made {change.after} of {words} and calls that {change.outcome!r}: {CHANGED!r} "
+            "is what differs, and nothing else."
+        )
+    return change

@@ -6,9 +6,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from assay.tasks.attacks.batch import Batch
-from assay.tasks.attacks.ledger import Ledger
-from assay.tasks.attacks.rivals import against_each
+from assay.tasks.attacks.apgd import against_each
+from assay.tasks.attacks.batch import Batch, Ledger
 from assay.tasks.attacks.settings import FABT
 
 ALPHA_MAX = 0.1  # how far a step may lean towards the image

@@ -1,12 +1,34 @@
-"""The U-Net that makes perturbations: strided convolutions down, transposed ones up, and a skip at every size."""
+"""Generative adversarial perturbations (Poursaeed et al. 2018; Xu et al., section 4.2.2, Eq. 3-4).
+
+A U-Net learns on the training split to make the perturbation of an image in one pass. At attack time it is in
+eval mode: neither dropout nor the statistics of a batch may move what a sample gets. The paper's budget was in
+pixel levels here and in normalised values for PGD; in Assay both are in pixel space, so the two can be
+compared.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from assay.infra.errors import RunError
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.batch import ball_around, blocks
+from assay.tasks.attacks.settings import GAP
+from assay.tasks.subjects.checkpoints import learning_files, restore
+from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.model import ImageModel
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.checkpoints import Checkpoints
+
 
 DEPTH = 6
 WIDTHS = (1, 2, 4, 8, 8, 8)  # of the first layer's channels: 64-128-256-512-512-512
@@ -79,3 +101,150 @@ def seeded_generator(channels: int, size: int, width: int, seed: int) -> Perturb
             nn.init.normal_(module.weight, 1.0, 0.02, generator=drawn)
             nn.init.zeros_(module.bias)
     return network
+
+
+CARD, WEIGHTS = "card.json", "generator.safetensors"
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a generator was made for: it fits images of these channels and this ε only."""
+
+    channels: int
+    size: int
+    width: int
+    eps: float
+    loss: str
+    epochs: int
+    losses: tuple[float, ...]  # per epoch, the mean of what was minimised
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A trained generator, in eval mode, on the subject's device."""
+
+    network: PerturbationUNet
+    card: Card
+    block: int
+
+    def perturb(self, images: Tensor, eps: float) -> Tensor:
+        """The adversarial images [n, c, h, w] of clean ones, within ε and the bounds; every block has one size."""
+        if eps != self.card.eps:
+            raise RunError(f"A generator that was trained for ε = {self.card.eps:g} was asked for ε = {eps:g}.")
+        with torch.inference_mode():
+            moved = [scaled(self.network(images[rows]), eps) for rows in blocks(len(images), self.block, images.device)]
+            perturbations = torch.cat(moved)[: len(images)]
+        return ball_around(images, eps).clip(images + perturbations)
+
+
+def scaled(perturbations: Tensor, eps: float) -> Tensor:
+    """Per image, the perturbation times min(1, ε/‖·‖∞), as after Eq. 3.
+
+    >>> scaled(torch.tensor([[[[0.5, -1.0]]], [[[0.1, 0.05]]]]), 0.2).flatten(1).tolist()[0]
+    [0.10000000149011612, -0.20000000298023224]
+    """
+    largest = perturbations.detach().abs().flatten(1).amax(dim=1).clamp_min(1e-12)
+    return perturbations * (eps / largest).clamp_max(1.0).reshape(-1, 1, 1, 1)
+
+
+def fooling_loss(model: ImageModel, adversarial: Tensor, targets: Tensor, loss: str) -> Tensor:
+    """What the generator minimises: Eq. 4, the mean log probability of the true label, or the least-likely loss.
+
+    `targets` come from `training_targets`. Where images bear several labels, both are the binary cross-entropy towards
+    flipped labels, as the authors train against CheXNet.
+    """
+    logits = model.logits(adversarial)
+    if model.multilabel:
+        if model.softmaxed:
+            return torch.nn.functional.binary_cross_entropy(logits, targets)
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, targets)
+    logs = logits.clamp_min(1e-12).log() if model.softmaxed else logits.log_softmax(dim=1)
+    picked = logs.gather(1, targets.reshape(-1, 1)).mean()
+    return picked if loss == "true-label" else -picked
+
+
+def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str) -> Tensor:
+    """What the loss looks at: the true class, or the least likely; of several labels, the opposite of every one.
+
+    `truth` holds class codes [n] or labels [n, k]; −1, unknown, becomes what the subject says of the clean image.
+    """
+    with torch.no_grad():
+        probabilities = model.probabilities(images)
+    if model.multilabel:
+        predicted = (probabilities >= 0.5).to(torch.float32)
+        known = (truth >= 0) & (loss == "true-label")
+        return 1 - torch.where(known, truth.to(torch.float32), predicted)
+    if loss == "least-likely":
+        return probabilities.argmin(dim=1)
+    return torch.where(truth >= 0, truth.long(), probabilities.argmax(dim=1))
+
+
+def train_generator(
+    model: ImageModel, lessons: Lessons, attack: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints | None = None
+) -> dict[str, bytes]:
+    """The files of a generator trained against the subject; goes on after the last checkpoint, with the same result."""
+    channels, size = lessons.images.shape[1], min(lessons.images.shape[2:])
+    network = seeded_generator(channels, size, attack.width, seeds.integer("weights")).to(model.device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=attack.learning_rate)
+    losses: list[float] = []
+    checkpoint = checkpoints.latest() if checkpoints else None
+    if checkpoint is not None:
+        losses = list(restore(network, optimizer, checkpoint[1]))
+    for epoch in range(len(losses), attack.epochs):
+        losses.append(_epoch(model, network, optimizer, lessons, attack, eps, seeds, epoch))
+        if checkpoints is not None:
+            checkpoints.save(epoch + 1, attack.epochs, learning_files(network, optimizer, losses))
+    card = Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
+    return generator_files(network, card)
+
+
+def generator_files(network: PerturbationUNet, card: Card) -> dict[str, bytes]:
+    """A generator as safetensors and a card."""
+    from safetensors.torch import save
+
+    weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    return {CARD: json.dumps(asdict(card), indent=2, sort_keys=True).encode(), WEIGHTS: save(weights)}
+
+
+def load_generator(files: dict[str, bytes], device: str, block: int) -> Generator:
+    """The generator behind the files; it will see `block` images at a time."""
+    from safetensors.torch import load
+
+    if CARD not in files or WEIGHTS not in files:
+        raise RunError(f"The files of a generator hold {', '.join(sorted(files)) or 'nothing'}: no network.")
+    content = json.loads(files[CARD])
+    card = Card(**{**content, "losses": tuple(content["losses"])})
+    network = untrained_generator(card.channels, card.size, card.width)
+    network.load_state_dict(load(files[WEIGHTS]))
+    return Generator(network.eval().requires_grad_(False).to(device), card, block)
+
+
+def _epoch(
+    model: ImageModel,
+    network: PerturbationUNet,
+    optimizer: torch.optim.Adam,
+    lessons: Lessons,
+    attack: GAP,
+    eps: float,
+    seeds: Seeds,
+    epoch: int,
+) -> float:
+    """One pass over the training images in this epoch's own order; gives the mean loss."""
+    order = seeds.generator(f"epoch {epoch}").permutation(len(lessons.ids))
+    network.train()
+    devices = [torch.cuda.current_device()] if model.device == "cuda" else []
+    total = []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout; so a resumed epoch draws what it would have drawn
+        for start in range(0, len(order), attack.batch_size):
+            rows = order[start : start + attack.batch_size]
+            clean = torch.from_numpy(lessons.pixels(rows)).to(model.device)
+            known = torch.from_numpy(lessons.targets[rows]).to(model.device)
+            targets = training_targets(model, clean, known, attack.loss)
+            adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
+            loss = fooling_loss(model, adversarial, targets, attack.loss)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            total.append(loss.detach() * len(rows))
+    return float(np.sum([float(one) for one in total]) / len(order))

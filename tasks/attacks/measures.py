@@ -1,19 +1,221 @@
-"""The findings on attacks: what they leave of the accuracy, how far they went for it, and which of them was worst."""
+"""The findings on attacks on images: their records as arrays, the worst case over several attacks, and what each
+attack leaves of the accuracy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from assay.tasks.attacks.trials import Trial
-from assay.tasks.statistics.chances import chance_findings
-from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification import Groups, Proportion, fooling_rate, proportion
-from assay.tasks.statistics.classification_findings import About, prediction_findings
+from assay.data.image_schemas import Attacked
+from assay.tasks.attacks.settings import Goal, eps_name
+from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
+from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.images.model import THRESHOLD, said
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of every sample, in the order of the ids."""
+
+    subject: str
+    attack: str
+    eps: float
+    ids: npt.NDArray[np.str_]  # [n], sorted
+    truth: Truth  # [n] codes or [n, k] labels; −1 where unknown
+    clean: Said  # [n] codes or [n, k] bool
+    attacked: Said
+    probabilities: Floats  # [n, k], of the attacked images
+    success: Bools  # [n]
+    measured: dict[str, Floats]  # distance, distance_l2, steps, queries: each [n]
+    winner: npt.NDArray[np.str_] | None  # [n], in a table of the worst case
+
+    def answered(self) -> Trial:
+        """The trial without what only its own measures are taken of; flags that compare attacks read answers alone.
+
+        Probabilities [n, k] of every attack and ε are most of an audit's records; nobody needs two of them at a time.
+        """
+        return replace(self, probabilities=np.empty((0, self.probabilities.shape[1])), measured={})
+
+    @property
+    def group(self) -> str:
+        """How findings call its ε."""
+        return eps_name(self.eps)
+
+    @property
+    def robust(self) -> Said:
+        """The answers that robust accuracy and recall are taken of: an image that was wrong before has fallen.
+
+        With several labels those to the attacked images, since every label is attacked.
+        """
+        if self.truth.ndim == 2:
+            return self.attacked
+        lost = (self.truth >= 0) & (self.clean != self.truth)
+        answers: Said = np.where(lost, self.clean, self.attacked)
+        return answers
+
+    def harm(self, goal: Goal, ids: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+        """How much was done to some of the samples in the order given: 1 for a success.
+
+        With several labels the number of known ones that are wrong, or that flipped where all were to flip: attacks
+        climb a loss over all labels, so whether any one of them gave way says little about which attack is stronger.
+        """
+        at = np.searchsorted(self.ids, ids)
+        if self.truth.ndim == 1 or goal == "targeted":
+            return self.success[at].astype(np.int64)
+        flipped = (self.attacked != self.clean)[at].sum(axis=1)
+        known = (self.truth >= 0)[at]
+        wrong = ((self.attacked != self.truth)[at] & known).sum(axis=1)
+        counted: npt.NDArray[np.int64] = np.where(known.any(axis=1) & (goal == "untargeted"), wrong, flipped)
+        return counted
+
+
+MEASURED = ("distance", "distance_l2", "steps", "queries")
+COLUMNS = (
+    "id",
+    "subject",
+    "attack",
+    "eps",
+    "gold",
+    "labels",
+    "clean",
+    "attacked",
+    "clean_probabilities",
+    "attacked_probabilities",
+    "success",
+    *MEASURED,
+    "winner",
+)
+"""What `trials` reads of a table of attacked samples."""
+
+
+def trials(tables: Iterable[pa.Table]) -> list[Trial]:
+    """The trials that tables of attacked samples hold, by subject, attack and ε; ε = 0 is the clean image."""
+    return list(trials_one_by_one(tables))
+
+
+def trials_one_by_one(tables: Iterable[pa.Table]) -> Iterator[Trial]:
+    """The same, one after the other: neither the next table nor the next trial is there before it is asked for."""
+    for table in tables:
+        yield from _trials_of(table)
+
+
+def _trials_of(table: pa.Table) -> Iterator[Trial]:
+    keys = table.select(["subject", "attack", "eps"]).group_by(["subject", "attack", "eps"]).aggregate([])
+    for key in sorted(keys.to_pylist(), key=lambda key: (key["subject"], key["attack"], key["eps"])):
+        where = pc.and_(pc.equal(table["subject"], key["subject"]), pc.equal(table["attack"], key["attack"]))
+        rows = table.filter(pc.and_(where, pc.equal(table["eps"], key["eps"])))
+        yield _trial(rows.sort_by("id"), **key)
+
+
+def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
+    probabilities = matrix(rows["attacked_probabilities"], np.float64)
+    if rows["labels"].null_count == rows.num_rows:
+        truth = pc.fill_null(rows["gold"], -1).to_numpy()
+        clean, attacked = rows["clean"].to_numpy(), rows["attacked"].to_numpy()
+    else:
+        truth = matrix(rows["labels"], np.int8)
+        clean = said(matrix(rows["clean_probabilities"], np.float64), multilabel=True)
+        attacked = said(probabilities, multilabel=True)
+    winner = rows["winner"]
+    return Trial(
+        subject,
+        attack,
+        eps,
+        np.array(rows["id"].to_pylist(), dtype=np.str_),
+        truth,
+        clean,
+        attacked,
+        probabilities,
+        rows["success"].to_numpy(),
+        {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED},
+        None if winner.null_count == len(winner) else np.array(winner.to_pylist(), dtype=np.str_),
+    )
+
+
+def matrix(column: pa.ChunkedArray, dtype: Any) -> npt.NDArray[Any]:
+    """A column of lists of one length as [n, k].
+
+    >>> matrix(pa.chunked_array([[[0.5, 0.5], [1.0, 0.0]]]), np.float64).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    values: npt.NDArray[Any] = pc.list_flatten(column).to_numpy().astype(dtype)
+    return values.reshape(len(column), -1) if len(column) else values.reshape(0, 0)
+
+
+WORST = "worst-case"
+
+
+def on_grid(records: pa.Table, *, grid: Sequence[float], known: Sequence[int] = ()) -> pa.Table:
+    """The records of one attack at every ε of a grid: where it did not run, its best at a smaller ε.
+
+    An image within a smaller ε is within this one too. So no attack looks better at a larger ε, and tables of attacks
+    with different grids have the same rows. `known` as in `worst_of`.
+    """
+    filled = []
+    for rows in _by_sample(records):
+        best = rows[0]
+        at = {row["eps"]: row for row in rows}
+        for eps in grid:
+            if eps in at and _harm(at[eps], known) >= _harm(best, known):
+                best = at[eps]
+            filled.append(best | {"eps": eps})
+    return pa.Table.from_pylist(filled, schema=Attacked.schema)
+
+
+def worst_of(*tables: pa.Table, known: Sequence[int] = ()) -> pa.Table:
+    """Per row the record of the attack that did most, called `worst-case`, with the name of that attack as winner.
+
+    The one that leaves a wrong answer wins (with several labels, the most wrong ones), so that no attack alone leaves
+    a lower accuracy; then one that reached its goal; among several, the one that leaves the truth the smallest
+    probability; and the first of equals. The worst case is a success where any of the attacks was one.
+
+    `known` are the samples, over all partitions, of which each label is known: the accuracy of several labels is the
+    mean over the labels, so a label that few samples have weighs more in each of them.
+    """
+    rows = []
+    for records in zip(*(table.to_pylist() for table in tables), strict=True):
+        winner = max(records, key=lambda record: _harm(record, known))
+        queries, success = sum(record["queries"] for record in records), any(record["success"] for record in records)
+        rows.append(winner | {"attack": WORST, "winner": winner["attack"], "queries": queries, "success": success})
+    return pa.Table.from_pylist(rows, schema=Attacked.schema)
+
+
+def _by_sample(records: pa.Table) -> list[list[dict[str, Any]]]:
+    """The rows of every sample, in rising ε."""
+    samples: dict[str, list[dict[str, Any]]] = {}
+    for row in records.to_pylist():
+        samples.setdefault(row["id"], []).append(row)
+    return [sorted(rows, key=lambda row: float(row["eps"])) for rows in samples.values()]
+
+
+def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, float]:
+    """How bad a record is for the subject: what is wrong, whether the goal is reached, how unlikely the truth is."""
+    attacked = record["attacked_probabilities"]
+    if record["labels"] is None:
+        truth = record["clean"] if record["gold"] is None else record["gold"]
+        return float(record["attacked"] != truth), record["success"], -attacked[truth]
+    predicted = [int(p >= THRESHOLD) for p in record["clean_probabilities"]]
+    truths = record["labels"] if any(label >= 0 for label in record["labels"]) else predicted
+    weights = [1 / (known[at] or 1) if known else 1.0 for at in range(len(truths))]
+    wrong = [
+        w for w, p, label in zip(weights, attacked, truths, strict=True) if label >= 0 and (p >= THRESHOLD) != label
+    ]
+    lost = [w * abs(p - label) for w, p, label in zip(weights, attacked, truths, strict=True) if label >= 0]
+    return math.fsum(wrong), record["success"], math.fsum(lost)
+
 
 UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
 

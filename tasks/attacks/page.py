@@ -1,30 +1,364 @@
-"""What attacks show in the report: how the accuracy falls with ε, the numbers behind it, and images to look at."""
+"""The part of the report about attacks on images: how the accuracy falls with ε, the tables behind it, red flags,
+and the numbers that are followed over the nights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from assay.tasks.attacks.left_out import without_gradient
-from assay.tasks.attacks.page_findings import AttackFindings, eps_text, eps_value
-from assay.tasks.attacks.page_pictures import AttackedImages, gallery
-from assay.tasks.attacks.page_tables import (
-    answers_table,
-    areas_table,
-    chances_table,
-    figures_table,
-    flag_blocks,
-    raised_flags,
-    recall_table,
-    transfer_tables,
-)
+from assay.tasks.attacks.gallery import AttackedImages, gallery
+from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name
-from assay.tasks.attacks.worst import WORST
-from assay.tasks.reporting.estimates import series_of
+from assay.tasks.reporting.estimates import (
+    CHANCES,
+    NAMED,
+    capital,
+    chance_cells,
+    estimate,
+    more_below,
+    series_of,
+    share_text,
+)
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, SeriesStyle, Verdict
-from assay.tasks.reporting.sentences import NAMED, capital, more_below, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    LinePlot,
+    Mark,
+    Panels,
+    Paragraph,
+    Part,
+    Series,
+    SeriesStyle,
+    Verdict,
+)
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import TRAINING, Finding, FindingIndex, distinct, lowest, slice_of
+
+
+def eps_value(group: str) -> float:
+    """The ε of a group; 0, that of clean samples, where it names none.
+
+    >>> eps_value("eps=4/255, melanoma"), eps_value("eps=0.1")
+    (0.01568627450980392, 0.1)
+    """
+    return slice_of(group).eps or 0.0
+
+
+def eps_text(group: str) -> str:
+    """The ε of a group as a sentence has it.
+
+    >>> eps_text("eps=4/255, melanoma")
+    '4/255'
+    """
+    return slice_of(group).eps_text
+
+
+class AttackFindings:
+    """What was measured under attack; ε goes by the name it has in the groups."""
+
+    def __init__(self, findings: FindingIndex) -> None:
+        self.all = findings
+        # Attacks on texts have no ε.
+        self._accuracies = [one for one in findings.select("attack.accuracy") if one.slice.eps is not None]
+        self._curves = [one for one in self._accuracies if not one.slice.name and not one.slice.split]
+        self.subjects = distinct(one.subject for one in self._accuracies)
+        self.flags = findings.select("attack.red_flag")
+        self.transfers = findings.select("attack.transfer")
+
+    def get(self, metric: str, subject: str, attack: str, group: str, part: str = "") -> Finding | None:
+        """The finding `attack.metric`, of a part (a class, a split) where one is named."""
+        full = ", ".join(filter(None, (group, part)))
+        return self.all.entry(f"attack.{metric}", subject, attack, full)
+
+    def attacks(self, subject: str | None = None) -> list[str]:
+        """The attacks on a subject, or on any, the worst case last."""
+        names = distinct(one.of for one in self._curves if subject in (None, one.subject))
+        return sorted(names, key=lambda name: name == WORST)
+
+    def grid(self, subject: str, attack: str | None = None) -> list[str]:
+        """The ε that were tried by an attack, or by any, from small to large."""
+        tried = [one.group for one in self._curves if one.subject == subject and attack in (None, one.of)]
+        return sorted(distinct(tried), key=eps_value)
+
+    def clean(self, subject: str) -> Finding | None:
+        """The accuracy on clean images, as the attacks' own zero point says it."""
+        at_zero = (self.get("accuracy", subject, attack, "eps=0") for attack in self.attacks(subject))
+        return next((one for one in at_zero if one is not None), None)
+
+    def lowest(self, subject: str, group: str) -> Finding | None:
+        """The lowest accuracy at an ε, of the worst case where several attacks leave the same."""
+        return lowest(self.get("accuracy", subject, attack, group) for attack in reversed(self.attacks(subject)))
+
+    def telling(self, subject: str) -> Finding | None:
+        """The lowest accuracy at the smallest ε that costs half of what is right on clean images; else the largest."""
+        positive = (group for group in self.grid(subject) if eps_value(group) > 0)
+        left = [one for group in positive if (one := self.lowest(subject, group)) is not None]
+        clean = self.clean(subject)
+        half = 0.5 * (clean.value or 0.0) if clean is not None else 0.0
+        return next((one for one in left if (one.value or 0.0) <= half), left[-1] if left else None)
+
+    def common(self) -> str:
+        """The ε at which all subjects are compared: the one that tells most about the first of them."""
+        first = self.telling(self.subjects[0]) if self.subjects else None
+        return first.group if first is not None else ""
+
+    def at_common(self) -> dict[str, Finding]:
+        """The lowest accuracy of every subject at the common ε, or where it was not attacked there, at its own."""
+        common = self.common()
+        left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
+        return {subject: one for subject, one in left.items() if one is not None}
+
+    def classes(self, subject: str) -> list[str]:
+        """The names of the classes whose recall was measured."""
+        recalls = self.all.select("attack.recall", subject=subject)
+        return distinct(one.slice.name for one in recalls if not one.slice.split)
+
+    def areas(self, subject: str, attack: str, group: str) -> list[str]:
+        """The names of the classes whose area under attack was measured at an ε."""
+        areas = self.all.select("attack.class_auc", subject=subject, of=attack)
+        return [one.slice.name for one in areas if one.group.startswith(f"{group}, ")]
+
+    def unattacked(self, metric: str, subject: str, part: str = "") -> Finding | None:
+        """What the subject's own findings say of the clean images."""
+        return self.all.get(f"subject.{metric}", subject, "clean", part)
+
+    def has_training(self) -> bool:
+        """Whether some attack was also measured on the images that a generator learned from."""
+        return any(one.slice.split and not one.slice.name for one in self._accuracies)
+
+
+def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
+    """Which attacks were left out of which subjects, and what that means; nothing where none was.
+
+    >>> without_gradient({"served": ["pgd"], "onnx": ["pgd"]})[:75]
+    'served and onnx are only asked and have no gradient: pgd, which follows one'
+    """
+    sentences = []
+    for attacks in dict.fromkeys(tuple(one) for one in left_out.values()):
+        alike = [name for name, missing in left_out.items() if tuple(missing) == attacks]
+        are = "is only asked and has" if len(alike) == 1 else "are only asked and have"
+        which = "which follows one, was" if len(attacks) == 1 else "which follow one, were"
+        sentences.append(
+            f"{_joined(alike)} {are} no gradient: {_joined(attacks)}, {which} left out, so what stays right is an "
+            "upper bound of what a stronger attack would leave."
+        )
+    return " ".join(sentences)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+_NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were looked for showed itself."
+
+
+def figures_table(findings: AttackFindings) -> DataTable:
+    """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
+    training = findings.has_training()
+    columns = [
+        Column("Subject"),
+        Column("Attack"),
+        Column("ε"),
+        Column("ACC", "percent", "Images that are right before the attack and after it"),
+        *([Column("ACC, X", "percent", "Accuracy on the images that the generator learned from")] if training else []),
+        Column("AUC", "number", "From probabilities; the mean over classes or labels"),
+        Column("FR", "percent", "Fooling rate: predictions that change, also those that were wrong before"),
+        Column("Distance", "number", "Mean L∞ distance"),
+        Column("Steps", "number", "Mean steps, to success or to the end"),
+    ]
+    rows = [
+        _figures(findings, subject, attack, group, training)
+        for subject in findings.subjects
+        for attack in findings.attacks(subject)
+        for group in findings.grid(subject, attack)
+        if eps_value(group) > 0 or attack == findings.attacks(subject)[0]  # clean images are the same for all attacks
+    ]
+    note = (
+        "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
+        "in normalised values for PGD and in pixel levels for GAP. AUC and FR are of all attacked images, also of "
+        "those that were wrong before: the image that fooled, on the way or at the end, else the last one. For the "
+        "paper's own attacks and for generators it is always the last one."
+    )
+    if training:
+        note += " X: the training images, which a generator has learned from."
+    return DataTable("Accuracy, AUC and fooling rate", columns, rows, note, collapsed=len(rows) > 24)
+
+
+def transfer_tables(findings: AttackFindings) -> list[DataTable]:
+    """Per attack and ε: how every subject answers for images made against every subject."""
+    kinds = distinct((one.of, one.slice.eps_text) for one in findings.transfers if one.slice.eps)
+    return [_transfer(findings, attack, eps) for attack, eps in kinds]
+
+
+def recall_table(findings: AttackFindings, subject: str, group: str) -> DataTable:
+    """The recall of every class on clean images and under every attack at one ε."""
+    attacks = [attack for attack in findings.attacks(subject) if group in findings.grid(subject, attack)]
+    columns = [Column("Class"), Column("Clean", "percent"), *(Column(attack, "percent") for attack in attacks)]
+    first = attacks[0] if attacks else ""
+    rows: list[list[Cell]] = [
+        [
+            name,
+            estimate(findings.get("recall", subject, first, "eps=0", name)),
+            *(estimate(findings.get("recall", subject, attack, group, name)) for attack in attacks),
+        ]
+        for name in findings.classes(subject)
+    ]
+    return DataTable(_titled(findings, "Recall of every class", subject, group), columns, rows)
+
+
+def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable | None:
+    """The area under the ROC curve of every class, clean and under every attack at one ε; None of two classes that
+    exclude each other, whose one area the first table has."""
+    attacks = [one for one in findings.attacks(subject) if findings.areas(subject, one, group)]
+    if not attacks:
+        return None
+    columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            estimate(findings.unattacked("class_auc", subject, name)),
+            *(estimate(findings.get("class_auc", subject, attack, group, name)) for attack in attacks),
+        ]
+        for name in findings.areas(subject, attacks[0], group)
+    ]
+    note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
+    return DataTable(_titled(findings, "AUC of every class", subject, group), columns, rows, note)
+
+
+def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable | None:
+    """Whether confidences are still chances under attack, at one ε per subject; None where no truth is known."""
+    rows: list[list[Cell]] = []
+    for subject, telling in groups.items():
+        attacked = [one for one in findings.attacks(subject) if findings.get("ece", subject, one, telling)]
+        if attacked:
+            rows.append([subject, "clean", _eps("eps=0"), *chance_cells(findings.all, "subject", subject, "clean")])
+        rows += [
+            [subject, attack, _eps(telling), *chance_cells(findings.all, "attack", subject, attack, telling)]
+            for attack in attacked
+        ]
+    note = (
+        "Of all attacked images, also of those that were wrong before. An attack that is stopped at the first wrong "
+        "answer leaves a confidence near the border; one that goes on makes the subject sure of what is wrong."
+    )
+    columns = [Column("Subject"), Column("Attack"), Column("ε"), *CHANCES]
+    return DataTable("Are its confidences still chances?", columns, rows, note) if rows else None
+
+
+def answers_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable:
+    """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
+    columns = [
+        Column("Subject"),
+        Column("Attack"),
+        Column("ε"),
+        Column("Accuracy", "percent"),
+        Column("Constant answer", "percent", "The accuracy of always giving the most frequent class"),
+        Column("Entropy, bits", "number", "Of the distribution of the answers; 0 if all are the same"),
+        Column("Most frequent", "percent", "The share of samples that get the most frequent answer"),
+        Column("Verdict"),
+    ]
+    rows: list[list[Cell]] = []
+    for subject, telling in groups.items():
+        for attack in findings.attacks(subject):
+            for group in ["eps=0", telling] if attack == findings.attacks(subject)[0] else [telling]:
+                rows += _answers(findings, subject, attack, group)
+    note = "A robust accuracy that a constant answer gets as well says nothing about robustness."
+    return DataTable("What the answers are worth", columns, rows, note)
+
+
+def flag_blocks(findings: AttackFindings) -> list[Block]:
+    """The red flags: those raised in words, and the table of all that were looked for."""
+    if not findings.flags:
+        return []
+    raised = [one for one in findings.flags if one.value == 1.0]
+    checked = sum(one.n not in (None, 0) for one in findings.flags)
+    blocks: list[Block] = [Paragraph(_in_words(one)) for one in raised]
+    if not raised:
+        blocks.append(Paragraph(_NONE_RAISED.format(checked=checked)))
+    columns = [Column("Red flag"), Column("Subject"), Column(""), Column("Samples", "integer"), Column("What it means")]
+    rows: list[list[Cell]] = [
+        [_title(one), one.subject, _state(one), one.n or None, FLAGS.get(one.of, ("", ""))[1]] for one in findings.flags
+    ]
+    note = (
+        "A flag is raised beyond what chance explains: at most once in a hundred honest audits. What to do about each "
+        "is in docs/red-flags.md."
+    )
+    return [*blocks, DataTable("Red flags", columns, rows, note, collapsed=not raised)]
+
+
+def raised_flags(findings: FindingIndex) -> list[Finding]:
+    """The flags that were raised."""
+    return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
+
+
+def _figures(findings: AttackFindings, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
+    attacked = eps_value(group) > 0
+    metrics = ["accuracy", "auc", *(["fooling_rate", "distance", "steps"] if attacked else [])]
+    accuracy, auc, *rest = (estimate(findings.get(metric, subject, attack, group)) for metric in metrics)
+    extra: list[Cell] = [estimate(findings.get("accuracy", subject, attack, group, TRAINING))] if training else []
+    named: list[Cell] = [subject, attack if attacked else "clean", _eps(group)]
+    return [*named, accuracy, *extra, auc, *(rest or [None, None, None])]
+
+
+def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
+    shown = [one for one in findings.transfers if one.of == attack and one.slice.eps_text == eps]
+    sources, targets = distinct(one.slice.made_for for one in shown), distinct(one.subject for one in shown)
+    columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
+    rows: list[list[Cell]] = [
+        [
+            source,
+            *(
+                estimate(findings.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
+                for target in targets
+            ),
+        ]
+        for source in sources
+    ]
+    note = (
+        "Accuracy of the subject in the column on images that were made to fool the subject in the row. On the "
+        "diagonal the attack sees the subject it is shown to; a lower number elsewhere in the column is a red flag."
+    )
+    return DataTable(f"Transfer of {attack} at ε = {eps}", columns, rows, note)
+
+
+def _answers(findings: AttackFindings, subject: str, attack: str, group: str) -> list[list[Cell]]:
+    accuracy = findings.get("accuracy", subject, attack, group)
+    if accuracy is None:
+        return []
+    names = ("majority_rate", "prediction_entropy", "degenerate")
+    beside: list[Finding | None] = [findings.get(name, subject, attack, group) for name in names]
+    verdict = beside[-1].verdict if beside[-1] is not None else ""
+    mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
+    name = "clean" if eps_value(group) == 0 else attack
+    return [[subject, name, _eps(group), *(estimate(one) for one in (accuracy, *beside)), mark]]
+
+
+def _titled(findings: AttackFindings, what: str, subject: str, group: str) -> str:
+    title = f"{what} at ε = {eps_text(group)}"
+    return f"{title}, {subject}" if len(findings.subjects) > 1 else title
+
+
+def _eps(group: str) -> Mark:
+    return Mark(eps_text(group), order=eps_value(group))
+
+
+def _in_words(flag: Finding) -> str:
+    title, advice = FLAGS.get(flag.of, (flag.of, ""))
+    _, _, why = flag.verdict.partition(": ")
+    return f"{title} ({flag.subject}): {why}. {advice}"
+
+
+def _title(flag: Finding) -> str:
+    return FLAGS.get(flag.of, (flag.of, ""))[0]
+
+
+def _state(flag: Finding) -> Mark:
+    state, _, why = flag.verdict.partition(": ")
+    return Mark(state, "bad" if flag.value == 1.0 else "neutral", why, order=flag.value)
+
 
 _CROWDED, _CROWDED_PANEL = 0.09, 0.25  # of the axis: ticks nearer than that to the one before carry no name
 _X, _Y = "ε: how far any pixel may move, of [0, 1]", "Accuracy"
@@ -205,3 +539,18 @@ def _attack_name(name: str) -> str:
 
 def _uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:]
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per subject the lowest accuracy at the ε that tells most; at every other ε too, but only to be looked back on.
+
+    Which ε tells most may be another tomorrow; its trend then has its past.
+    """
+    attack_findings = AttackFindings(findings)
+    telling = attack_findings.at_common()
+    for subject in attack_findings.subjects:
+        for group in attack_findings.grid(subject):
+            if eps_value(group) > 0:
+                name = sliced("Accuracy under the strongest attack", subject, f"ε = {eps_text(group)}")
+                spare = subject not in telling or group != telling[subject].group
+                yield from headline_of(name, attack_findings.lowest(subject, group), spare=spare)

@@ -8,8 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from assay.tasks.attacks.batch import Batch
-from assay.tasks.attacks.ledger import Ledger
+from assay.tasks.attacks.batch import Batch, Ledger
 from assay.tasks.attacks.settings import FGSM, PGD, MomentumPGD, step_size_for
 
 Perturb = Callable[[Tensor, float], Tensor]

@@ -14,9 +14,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.attacks.measures import Trial
 from assay.tasks.attacks.settings import Goal, ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
-from assay.tasks.attacks.trials import Trial
 from assay.tasks.reporting.numerals import p_equals, percent, plural
 from assay.tasks.statistics.classification import OneAnswer, accuracy, answer_name, majority_rate, one_answer
 from assay.tasks.statistics.findings import Finding

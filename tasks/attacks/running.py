@@ -1,22 +1,35 @@
-"""How any attack is run: checked at the door, every sample with its own draws, one result whatever the attack."""
+"""An attack on images, run: on one batch at one ε, on a partition of samples with a record per sample and ε, and
+on images that are shown to other subjects (transfer).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import torch
 from torch import Tensor
 
+from assay.data.image_schemas import AdversarialImages, Attacked
+from assay.data.images import image_columns, pixels_of
+from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError, RunError
-from assay.tasks.attacks.batch import Attackable, Batch, pose, require_numbers
-from assay.tasks.attacks.draws import Draws
-from assay.tasks.attacks.ledger import Ledger
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.batch import Attackable, Batch, Draws, Ledger, pose, require_numbers
 from assay.tasks.attacks.pgd import Perturb, perturbed
-from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
-from assay.tasks.subjects.images.model import require_pixels
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, require_pixels, said
+from assay.tasks.subjects.resolved import ResolvedSubject
 
 __all__ = ["AttackResult", "Attackable", "Draws", "Perturb", "run_attack"]
 
@@ -108,3 +121,275 @@ def _require_labels(targets: Tensor, labels: int, ids: Sequence[str]) -> None:
         raise InputError(
             f"The sample {ids[wrong[0]]!r} has the labels {targets[wrong[0]].tolist()}, expected 1, 0 or -1 (unknown)."
         )
+
+
+Generators = Mapping[str, dict[str, bytes]]
+"""The files of the trained generator for every ε, by `eps_name`."""
+
+
+@dataclass(frozen=True)
+class Assault:
+    """Everything a worker needs to attack a partition; picklable."""
+
+    subject: ResolvedSubject
+    name: str  # of the subject
+    files: dict[str, bytes]
+    classes: int
+    attack: ImageAttack
+    seeds: Seeds
+    generators: Generators | None = None
+
+    def model(self) -> ImageModel:
+        """The subject, loaded; raises where it knows other classes than the samples have."""
+        model = load_image_model(self.subject, self.files)
+        if model.classes != self.classes:
+            raise InputError(
+                f"The subject {self.name} gives {model.classes} values per image, and there are {self.classes} "
+                "classes: use a subject that was trained on these."
+            )
+        return model
+
+    def result(self, model: ImageModel, posed: Posed, eps: float) -> AttackResult:
+        """The attack at one ε; at 0 the clean images, bit for bit."""
+        images, targets = torch.from_numpy(posed.pixels), torch.from_numpy(posed.targets)
+        perturb = self._perturb(model, eps)
+
+        def carry_out() -> AttackResult:
+            return run_attack(self.attack, model, images, targets, eps, Draws(self.seeds, posed.ids), perturb=perturb)
+
+        return deterministically(carry_out, model.device)
+
+    def grid(self) -> list[float]:
+        """Every ε of the attack in rising order, the clean point first."""
+        return sorted({0.0, *self.attack.eps})
+
+    def _perturb(self, model: ImageModel, eps: float) -> Perturb | None:
+        learned = IMAGE_ATTACKS.of(self.attack).generator
+        if self.generators is None or learned is None or eps == 0:
+            return None
+        return learned.load(self.generators[eps_name(eps)], model.device, model.block)
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A partition of samples as arrays: `targets` is what an attack takes for the truth."""
+
+    ids: tuple[str, ...]
+    pixels: Pixels
+    clean: Probabilities
+    targets: npt.NDArray[np.int64]  # [n], or [n, k]
+
+    @staticmethod
+    def of(samples: pa.Table, model: ImageModel) -> Posed:
+        """The samples; one whose class is unknown is attacked away from what the subject says of it."""
+        ids = tuple(samples["id"].to_pylist())
+        pixels = pixels_of(samples)
+        clean = model.predict(pixels, ids)
+        if model.multilabel:
+            return Posed(ids, pixels, clean, _labels(samples, model, ids))
+        gold = samples["gold"].to_numpy(zero_copy_only=False).astype(np.float64)
+        unknown = np.isnan(gold)
+        targets = np.where(unknown, said(clean, multilabel=False), np.where(unknown, 0, gold)).astype(np.int64)
+        return Posed(ids, pixels, clean, targets)
+
+
+def attack_partition(samples: pa.Table, *, assault: Assault, kept: frozenset[str]) -> tuple[pa.Table, pa.Table]:
+    """The records of one partition, a row per sample and ε, and the images of the samples in `kept`."""
+    if samples.num_rows == 0:
+        return Attacked.schema.empty_table(), AdversarialImages.schema.empty_table()
+    model = assault.model()
+    posed = Posed.of(samples, model)
+    records, pictures = [], []
+    for eps in assault.grid():
+        result = assault.result(model, posed, eps)
+        attacked = posed.clean if eps == 0 else model.predict(result.images.numpy(), posed.ids)
+        records.append(_record(samples, assault, model, posed, result, attacked, eps))
+        pictures.append(_pictures(assault, posed, result.images.numpy(), eps, kept))
+    return _by_sample(records, posed.ids), _by_sample(pictures, posed.ids)
+
+
+def _record(
+    samples: pa.Table,
+    assault: Assault,
+    model: ImageModel,
+    posed: Posed,
+    result: AttackResult,
+    attacked: Probabilities,
+    eps: float,
+) -> pa.Table:
+    n = len(posed.ids)
+    moved = (result.images.numpy() - posed.pixels).reshape(n, -1)
+    columns = {
+        "id": samples["id"],
+        "subject": [assault.name] * n,
+        "attack": [assault.attack.called] * n,
+        "eps": np.full(n, eps),
+        "gold": samples["gold"],
+        "labels": samples["labels"].cast(pa.list_(pa.int8())) if model.multilabel else pa.nulls(n),
+        "clean": _codes(posed.clean, model),
+        "attacked": _codes(attacked, model),
+        "clean_probabilities": posed.clean.tolist(),
+        "attacked_probabilities": attacked.tolist(),
+        "success": result.success.numpy(),
+        "distance": np.abs(moved).max(axis=1).astype(np.float64),
+        "distance_l2": np.sqrt(np.square(moved, dtype=np.float64).sum(axis=1)),
+        "steps": result.steps.numpy(),
+        "queries": result.queries.numpy(),
+        "winner": pa.nulls(n),
+    }
+    return pa.table([_array_of(columns[field.name], field.type) for field in Attacked.schema], schema=Attacked.schema)
+
+
+def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: frozenset[str]) -> pa.Table:
+    everything = assault.attack.keep_all and eps > 0
+    rows = [row for row, sample in enumerate(posed.ids) if everything or sample in kept]
+    columns: dict[str, Any] = {
+        "id": [posed.ids[row] for row in rows],
+        "subject": [assault.name] * len(rows),
+        "attack": [assault.attack.called] * len(rows),
+        "eps": [eps] * len(rows),
+        **image_columns(images[rows]),
+    }
+    return pa.table(
+        [_array_of(columns[field.name], field.type) for field in AdversarialImages.schema],
+        schema=AdversarialImages.schema,
+    )
+
+
+def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
+    """The rows of all ε, those of one sample together, in the order of the samples."""
+    whole, place = pa.concat_tables(tables), {sample: at for at, sample in enumerate(ids)}
+    places = np.array([place[sample] for sample in whole["id"].to_pylist()], np.int64)
+    return whole.take(pa.array(places.argsort(kind="stable")))
+
+
+def _codes(probabilities: Probabilities, model: ImageModel) -> npt.NDArray[np.int16]:
+    if model.multilabel:
+        return np.full(len(probabilities), -1, np.int16)
+    codes: npt.NDArray[np.int16] = said(probabilities, multilabel=False)
+    return codes
+
+
+def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+    if "labels" not in samples.column_names:
+        raise InputError(
+            "The subject knows several labels per image, and the samples have no column `labels`: name the columns of "
+            "the labels in source.label."
+        )
+    labels = samples["labels"].to_pylist()
+    for sample, row in zip(ids, labels, strict=True):
+        if row is None or len(row) != model.classes:
+            raise InputError(
+                f"The sample {sample!r} bears {0 if row is None else len(row)} labels, and the subject knows "
+                f"{model.classes}."
+            )
+    return np.asarray(labels, np.int64).reshape(len(ids), model.classes)
+
+
+def _array_of(column: Any, dtype: pa.DataType) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks().cast(dtype)
+    return column.cast(dtype) if isinstance(column, pa.Array) else pa.array(column, dtype)
+
+
+Candidate = tuple[int, str, str]  # class, hash of the id, id
+
+
+def candidates(samples: pa.Table, *, per_class: int) -> frozenset[Candidate]:
+    """So many samples of every class in a partition, chosen by a hash of the id; of several labels the first counts.
+
+    >>> table = pa.table({"id": ["a", "b", "c"], "gold": [0, 0, 1]})
+    >>> sorted(kept(candidates(table, per_class=1), 1)), sorted(kept(candidates(table, per_class=0), 0))
+    (['b', 'c'], [])
+    """
+    pool = zip(_classes(samples), map(_hash, samples["id"].to_pylist()), samples["id"].to_pylist(), strict=True)
+    return _first(frozenset(pool), per_class)
+
+
+def kept(pool: frozenset[Candidate], per_class: int) -> frozenset[str]:
+    """The ids of the samples that are kept, out of the candidates of all partitions."""
+    return frozenset(sample for _, _, sample in _first(pool, per_class))
+
+
+def _first(pool: frozenset[Candidate], per_class: int) -> frozenset[Candidate]:
+    seen: Counter[int] = Counter()
+    chosen = []
+    for candidate in sorted(pool):
+        seen[candidate[0]] += 1
+        if seen[candidate[0]] <= per_class:
+            chosen.append(candidate)
+    return frozenset(chosen)
+
+
+def _classes(samples: pa.Table) -> list[int]:
+    if "labels" not in samples.column_names:
+        return [-1 if gold is None else gold for gold in samples["gold"].to_pylist()]
+    rows = samples["labels"].to_pylist()
+    return [next((label for label, there in enumerate(row or ()) if there == 1), -1) for row in rows]
+
+
+def _hash(sample: str) -> str:
+    return hashlib.blake2b(sample.encode(), digest_size=8, person=b"assay.kept").hexdigest()
+
+
+Counts = npt.NDArray[np.int64]
+
+
+def transfer_partition(samples: pa.Table, *, assaults: Sequence[Assault]) -> Counts:
+    """Right answers and answers judged [ε, made for, shown to, 2] in one partition, per label where there are several.
+
+    The images are made here and shown at once to every subject, so none is stored. As in the accuracy of an attack, an
+    image that a subject gets wrong without it is not right for having been moved.
+    """
+    grid = assaults[0].grid()
+    counts = np.zeros((len(grid), len(assaults), len(assaults), 2), np.int64)
+    if samples.num_rows == 0:
+        return counts
+    models = [assault.model() for assault in assaults]
+    if len({model.multilabel for model in models}) > 1:
+        raise InputError("Some of the subjects know one class per image and others several labels: compare alike.")
+    posings = [Posed.of(samples, model) for model in models]
+    truth = _truth(samples, posings[0], models[0])
+    withstood = [
+        _right(posed.clean, truth, model) | model.multilabel for posed, model in zip(posings, models, strict=True)
+    ]
+    for source, (assault, model, posed) in enumerate(zip(assaults, models, posings, strict=True)):
+        for at, eps in enumerate(grid):
+            images = assault.result(model, posed, eps).images.numpy()
+            for target, judge in enumerate(models):
+                right = _right(judge.predict(images, posed.ids), truth, judge) & withstood[target]
+                counts[at, source, target] = right.sum(), (truth >= 0).sum()
+    return counts
+
+
+def transfer_findings(counts: Counts, assaults: Sequence[Assault]) -> list[Finding]:
+    """`attack.transfer`: the accuracy of each subject on the images made for each, with Wilson's interval.
+
+    `subject` is the one that looks; the group names ε and the subject that the images were made for.
+    """
+    findings = []
+    for at, eps in enumerate(assaults[0].grid()):
+        for source, made_for in enumerate(assaults):
+            for target, shown_to in enumerate(assaults):
+                right, judged = (int(count) for count in counts[at, source, target])
+                group = f"{eps_name(eps)}, made for {made_for.name}"
+                findings.append(
+                    share(
+                        "attack.transfer", right, judged, of=made_for.attack.called, group=group, subject=shown_to.name
+                    )
+                )
+    return findings
+
+
+def _right(probabilities: Probabilities, truth: npt.NDArray[np.int64], model: ImageModel) -> npt.NDArray[np.bool_]:
+    """Where an answer is right and the truth known."""
+    right: npt.NDArray[np.bool_] = (said(probabilities, model.multilabel) == truth) & (truth >= 0)
+    return right
+
+
+def _truth(samples: pa.Table, posed: Posed, model: ImageModel) -> npt.NDArray[np.int64]:
+    """What is true, -1 where nobody knows: codes [n], or labels [n, k]."""
+    if model.multilabel:
+        return posed.targets
+    unknown = np.asarray(samples["gold"].is_null().to_numpy())
+    return np.where(unknown, -1, posed.targets)

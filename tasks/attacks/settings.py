@@ -7,9 +7,9 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.subjects.eps import Eps as Eps
-from assay.tasks.subjects.eps import EpsGrid as EpsGrid
-from assay.tasks.subjects.eps import eps_name as eps_name
+from assay.tasks.subjects.settings import Eps as Eps
+from assay.tasks.subjects.settings import EpsGrid as EpsGrid
+from assay.tasks.subjects.settings import eps_name as eps_name
 
 Goal = Literal["untargeted", "targeted", "least-likely"]
 

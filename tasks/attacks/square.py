@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.tasks.attacks.batch import Batch
-from assay.tasks.attacks.ledger import Ledger
+from assay.tasks.attacks.batch import Batch, Ledger
 from assay.tasks.attacks.settings import Square
 
 HALVED_AFTER = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # of 10 000 queries

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from assay.infra.choices import tried
-from assay.infra.seeds import Seeds
-from assay.tasks.corruptions.constants import constants
-from assay.tasks.corruptions.draws import Draws
-from assay.tasks.corruptions.kinds import clean_frame, strengths
-from assay.tasks.corruptions.sequences import sequence
-from assay.tasks.subjects.images.practice import practice_images
+from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import tried
+from assay.tasks.corruptions.camera import Draws
+from assay.tasks.corruptions.table import clean_frame, constants, sequence, strengths
+from assay.tasks.subjects.images.inference import practice_images
 
 if TYPE_CHECKING:
-    from assay.tasks.corruptions.choice import Corruption
+    from assay.tasks.corruptions.table import Corruption
 
 FRAMES, SAMPLES = 5, 4
 SHAPES = ((32, 32, 3), (19, 33, 1))

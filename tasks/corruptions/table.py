@@ -1,19 +1,254 @@
-"""The perturbations of the Robust-Benchmark: category, kind of sequence, frames, constants. A new one is a line here.
+"""The perturbations of the Robust-Benchmark: what a perturbation is, its constants at each severity, its sequence of
+frames, the options of the audit, and what it measures. A new one is a line in `CORRUPTIONS`.
 
-The noises, blurs, weather and brightness have their constants from CIFAR-C (32 px) and ImageNet-C (224 px). The five
-geometric ones have no published levels: their largest amplitude is that of CIFAR-P and ImageNet-P, and severity s
-takes {.2, .4, .6, .8, 1} of it. ImageNet-P scales from .40 to 1.15; centred on the identity that is ±.375.
+A sequence has frames of which one is the clean image bit for bit (Xu et al., section 4.4). Noises: the clean image,
+then independent draws at the severity's constant. Blurs and weather: the clean image, then a ramp up to the constant.
+Brightness and the geometric five: a sweep from minus to plus the amplitude, with the clean image in the middle. (The
+authors cut Hendrycks' 31 offsets at 10, and 9 of their 14 sequences never show it.)
+
+The noises, blurs, weather and brightness have their constants from CIFAR-C (32 px) and ImageNet-C (224 px); between 32
+and 224 pixels (the shorter side of an image counts) constants are interpolated linearly, beyond, those that are lengths
+in pixels grow or shrink with the side, and the others stay as they are at the end. The five geometric ones have no
+published levels: their largest amplitude is that of CIFAR-P and ImageNet-P, and severity s takes {.2, .4, .6, .8, 1} of
+it. ImageNet-P scales from .40 to 1.15; centred on the identity that is ±.375.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
-from assay.infra.choices import NamedChoices
-from assay.tasks.corruptions import sequences
-from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.constants import Levels, shares, single
+from pydantic import Field, model_validator
+
+from assay.infra.settings import Settings
+from assay.infra.user_code.choices import Named, NamedChoices
+from assay.tasks.statistics.metrics import metrics
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.corruptions.camera import Draws
+
+
+Kind = Literal["noise", "ramp", "sweep"]
+"""Independent draws (`noise`), from nothing up to all (`ramp`), or from minus to plus all (`sweep`)."""
+
+
+def clean_frame(kind: Kind, frames: int) -> int:
+    """Which frame is the clean image: the middle one of a sweep, else the first."""
+    return frames // 2 if kind == "sweep" else 0
+
+
+def strengths(kind: Kind, frames: int) -> list[float]:
+    """How strong each frame is, as a share of the severity's constant; 0 exactly where it is clean.
+
+    >>> strengths("ramp", 3), strengths("sweep", 5), strengths("noise", 3)
+    ([0.0, 0.5, 1.0], [-1.0, -0.5, 0.0, 0.5, 1.0], [0.0, 1.0, 1.0])
+    """
+    match kind:
+        case "noise":
+            return [0.0] + [1.0] * (frames - 1)
+        case "ramp":
+            return [frame / (frames - 1) for frame in range(frames)]
+        case "sweep":
+            middle = frames // 2
+            return [(frame - middle) / middle for frame in range(frames)]
+
+
+def strongest_frames(kind: Kind, frames: int) -> list[int]:
+    """The frames at the severity's full constant: every draw of a noise, the end of a ramp, both ends of a sweep.
+
+    >>> strongest_frames("ramp", 31), strongest_frames("sweep", 31), len(strongest_frames("noise", 31))
+    ([30], [0, 30], 30)
+    """
+    return [frame for frame, strength in enumerate(strengths(kind, frames)) if abs(strength) == 1.0]
+
+
+SMALL, LARGE = 32, 224  # the sides, in pixels, that the two published tables were made for
+
+Row = tuple[float, ...]
+Five = tuple[Row, Row, Row, Row, Row]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Five rows of named constants for 32 px and five for 224 px; `lengths` are those measured in pixels."""
+
+    names: tuple[str, ...]
+    small: Five
+    large: Five
+    lengths: tuple[str, ...] = ()
+
+
+def single(name: str, small: Row, large: Row, *, length: bool = False) -> Levels:
+    """One constant, its five values for 32 px and for 224 px; `length` is whether it is measured in pixels."""
+    return Levels((name,), _rows(small), _rows(large), (name,) if length else ())
+
+
+def _rows(values: Row) -> Five:
+    return cast(Five, tuple((value,) for value in values))
+
+
+def shares(name: str, small: float, large: float, *, length: bool = False) -> Levels:
+    """One constant by its largest value, of which severity s takes a share of s/5."""
+    shares = (0.2, 0.4, 0.6, 0.8, 1.0)
+    return single(name, tuple(small * at for at in shares), tuple(large * at for at in shares), length=length)
+
+
+def constants(levels: Levels, severity: int, height: int, width: int) -> dict[str, float]:
+    """The named constants at a severity (1 to 5) for images of that size.
+
+    >>> noise = single("sd", (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))
+    >>> constants(noise, 3, 32, 32), constants(noise, 3, 224, 300), constants(noise, 5, 448, 448)
+    ({'sd': 0.08}, {'sd': 0.18}, {'sd': 0.38})
+    >>> constants(single("sigma", (0.4, 0.6, 0.7, 0.8, 1.0), (1, 2, 3, 4, 6), length=True), 5, 448, 448)
+    {'sigma': 12.0}
+    """
+    side = min(height, width)
+    share = min(max((side - SMALL) / (LARGE - SMALL), 0.0), 1.0)
+    beyond = side / SMALL if side < SMALL else max(1.0, side / LARGE)
+    return {
+        name: ((1 - share) * small + share * large) * (beyond if name in levels.lengths else 1.0)
+        for name, small, large in zip(levels.names, levels.small[severity - 1], levels.large[severity - 1], strict=True)
+    }
+
+
+Constants = dict[str, float]
+Maker = Callable[["Constants", "Tensor", "Draws", Sequence[float]], "Tensor"]
+"""The frames of images [n, c, h, w] at the constants of a severity: one per strength, [frames, n, c, h, w]."""
+
+
+@dataclass(frozen=True)
+class Corruption(Named):
+    """A perturbation that `corruptions.perturbations` can name; `make` imports Torch when it is called.
+
+    `kind` says where the clean frame is and how strong the others are, as shares of the constants.
+    """
+
+    category: str
+    kind: Kind
+    make: Maker
+    levels: Levels
+
+    def conformance(self) -> list[str]:
+        """What keeps the perturbation from being one, a sentence each: it is tried on a few images."""
+        from assay.tasks.corruptions.conformance import corruption_conformance
+
+        return corruption_conformance(self)
+
+
+def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws, frames: int) -> Tensor:
+    """All frames of a perturbation of the images [n, c, h, w], [frames, n, c, h, w], within [0, 1].
+
+    No frame of an image depends on the other images. The clean frame is a copy of the image, not an interpolation.
+    """
+    at = constants(corruption.levels, severity, *images.shape[-2:])
+    perturbed = corruption.make(at, images, draws, strengths(corruption.kind, frames))
+    perturbed[clean_frame(corruption.kind, frames)] = images
+    return perturbed
+
+
+def gaussian_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of normal noise."""
+    from assay.tasks.corruptions.camera import gaussian_noise
+
+    return _noisy(images, draws, shares, lambda normals, out: gaussian_noise(images, normals, at["sd"], out=out))
+
+
+def speckle_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of noise in proportion to the light."""
+    from assay.tasks.corruptions.camera import speckle_noise
+
+    return _noisy(images, draws, shares, lambda normals, out: speckle_noise(images, normals, at["sd"], out=out))
+
+
+def shot_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of counted photons."""
+    from assay.tasks.corruptions.camera import shot_noise
+
+    return _noisy(images, draws, shares, lambda normals, out: shot_noise(images, normals, at["photons"], out=out))
+
+
+def _noisy(images: Tensor, draws: Draws, shares: Sequence[float], noise: Callable[[Tensor, Tensor], None]) -> Tensor:
+    frames = images.new_empty(len(shares), *images.shape)
+    noise(draws.noise(len(shares) - 1, tuple(images.shape[1:])), frames[1:])
+    return frames
+
+
+def gaussian_blurred(at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of ever more Gaussian blur."""
+    from assay.tasks.corruptions.camera import gaussian_blur
+
+    return each(images, shares, lambda share: gaussian_blur(images, share * at["sigma"]).clamp_(0, 1))
+
+
+def motion_blurred(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of ever more motion, in a direction of each image's own."""
+    from assay.tasks.corruptions.camera import motion_blur
+
+    angles = draws.angles("motion-blur", -45, 45)
+    return motion_blur(images, angles, at["radius"], [share * at["sigma"] for share in shares]).clamp_(0, 1)
+
+
+def zoom_blurred(at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of ever more zoom."""
+    from assay.tasks.corruptions.camera import zoom_blurs
+
+    return zoom_blurs(images, at["zoom"], len(shares)).clamp_(0, 1)
+
+
+def snowy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of ever more snow."""
+    from assay.tasks.corruptions import weather
+
+    layer = weather.snow_layer(
+        draws.normals("snow", tuple(images.shape[-2:])), draws.angles("snow-angle", -135, -45), at
+    )
+    return each(images, shares, weather.snowing(images, layer, at["keep"]))
+
+
+def spattered(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of ever more water or mud."""
+    from assay.tasks.corruptions import weather
+
+    layer = weather.spatter_layer(draws.normals("spatter", tuple(images.shape[-2:])), at)
+    mud = weather.is_mud(at)
+    return each(images, shares, lambda share: weather.spattered(images, layer, mud, share))
+
+
+def made_brighter(at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames from darker to brighter."""
+    from assay.tasks.corruptions.camera import brightened
+
+    return each(images, shares, lambda share: brightened(images, share * at["amount"]))
+
+
+def moved(at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames from one side to the other."""
+    from assay.tasks.corruptions.camera import translated
+
+    farthest = max(1.0, at["pixels"])  # less than half a pixel would move nothing
+    return each(images, shares, lambda share: translated(images, round(share * farthest)))
+
+
+def warped_by(perturbation: str, at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames from one end of a rotation, tilt, scaling or shearing to the other."""
+    from assay.tasks.corruptions.camera import warped, warping
+
+    (amount,) = at.values()
+    matrix = warping(perturbation, *images.shape[-2:])
+    return each(images, shares, lambda share: warped(images, matrix(share * amount)).clamp_(0, 1))
+
+
+def each(images: Tensor, shares: Sequence[float], frame: Callable[[float], Tensor]) -> Tensor:
+    """A frame per strength; where nothing is done to the image nothing is computed."""
+    frames = images.new_empty(len(shares), *images.shape)
+    for place, share in enumerate(shares):
+        frames[place] = images if share == 0 else frame(share)
+    return frames
+
 
 CORRUPTIONS = NamedChoices(
     "perturbation",
@@ -24,35 +259,35 @@ CORRUPTIONS = NamedChoices(
             "gaussian-noise",
             "noise",
             "noise",
-            sequences.gaussian_noisy,
+            gaussian_noisy,
             single("sd", (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38)),
         ),
         Corruption(
             "shot-noise",
             "noise",
             "noise",
-            sequences.shot_noisy,
+            shot_noisy,
             single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3)),
         ),
         Corruption(
             "speckle-noise",
             "noise",
             "noise",
-            sequences.speckle_noisy,
+            speckle_noisy,
             single("sd", (0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60)),
         ),
         Corruption(
             "gaussian-blur",
             "blur",
             "ramp",
-            sequences.gaussian_blurred,
+            gaussian_blurred,
             single("sigma", (0.4, 0.6, 0.7, 0.8, 1.0), (1, 2, 3, 4, 6), length=True),
         ),
         Corruption(
             "motion-blur",
             "blur",
             "ramp",
-            sequences.motion_blurred,
+            motion_blurred,
             Levels(
                 ("radius", "sigma"),
                 ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
@@ -64,14 +299,14 @@ CORRUPTIONS = NamedChoices(
             "zoom-blur",
             "blur",
             "ramp",
-            sequences.zoom_blurred,
+            zoom_blurred,
             single("zoom", (1.05, 1.10, 1.15, 1.20, 1.25), (1.10, 1.15, 1.20, 1.25, 1.30)),
         ),
         Corruption(
             "snow",
             "weather",
             "ramp",
-            sequences.snowy,
+            snowy,
             Levels(
                 ("mean", "sd", "zoom", "threshold", "radius", "sigma", "keep"),
                 (
@@ -95,7 +330,7 @@ CORRUPTIONS = NamedChoices(
             "spatter",
             "weather",
             "ramp",
-            sequences.spattered,
+            spattered,
             Levels(
                 ("mean", "sd", "sigma", "threshold", "strength", "mud"),
                 (
@@ -119,14 +354,14 @@ CORRUPTIONS = NamedChoices(
             "brightness",
             "digital",
             "sweep",
-            sequences.made_brighter,
+            made_brighter,
             single("amount", (0.05, 0.10, 0.15, 0.20, 0.30), (0.1, 0.2, 0.3, 0.4, 0.5)),
         ),
-        Corruption("translate", "digital", "sweep", sequences.moved, shares("pixels", 7, 20, length=True)),
-        Corruption("rotate", "digital", "sweep", partial(sequences.warped_by, "rotate"), shares("degrees", 15, 15)),
-        Corruption("tilt", "digital", "sweep", partial(sequences.warped_by, "tilt"), shares("degrees", 11.25, 15)),
-        Corruption("scale", "digital", "sweep", partial(sequences.warped_by, "scale"), shares("amount", 0.30, 0.375)),
-        Corruption("shear", "digital", "sweep", partial(sequences.warped_by, "shear"), shares("degrees", 15, 15)),
+        Corruption("translate", "digital", "sweep", moved, shares("pixels", 7, 20, length=True)),
+        Corruption("rotate", "digital", "sweep", partial(warped_by, "rotate"), shares("degrees", 15, 15)),
+        Corruption("tilt", "digital", "sweep", partial(warped_by, "tilt"), shares("degrees", 11.25, 15)),
+        Corruption("scale", "digital", "sweep", partial(warped_by, "scale"), shares("amount", 0.30, 0.375)),
+        Corruption("shear", "digital", "sweep", partial(warped_by, "shear"), shares("degrees", 15, 15)),
     ),
 )
 
@@ -141,3 +376,51 @@ def in_order(tried: Collection[str]) -> Sequence[str]:
     ['shot-noise', 'snow', 'fog']
     """
     return [*(word for word in CORRUPTIONS.words if word in tried), *sorted({*tried} - {*CORRUPTIONS.words})]
+
+
+if TYPE_CHECKING:
+    Perturbation = str
+else:
+    Perturbation = CORRUPTIONS.literal
+
+
+class Corruptions(Settings):
+    """The 14 perturbations of Xu et al. as sequences of frames, one of which is the clean image, bit for bit."""
+
+    perturbations: tuple[Perturbation, ...] = Field(default=CORRUPTIONS.words, min_length=1)
+    """Which perturbations are tried."""
+
+    severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)
+    """How strong they are, from 1 (slight) to 5."""
+
+    frames: int = Field(default=31, ge=3, le=1001)
+    """How many frames a sequence has, the clean one among them; an odd number."""
+
+    reference: str | None = Field(default=None, min_length=1)
+    """The subject whose flip probability the relative ones are divided by; left out, the first."""
+
+    show: int = Field(default=1, ge=0, le=8)
+    """How many images are kept for the report as the subjects saw them."""
+
+    @model_validator(mode="after")
+    def _sequences_can_be_made(self) -> Self:
+        if self.frames % 2 == 0:
+            raise ValueError(
+                f"frames is {self.frames}: a sequence has as many frames before its clean one as after it, so the "
+                f"number must be odd; write {self.frames + 1}"
+            )
+        for option, given in (("perturbations", self.perturbations), ("severities", self.severities)):
+            twice = [one for place, one in enumerate(given) if one in given[:place]]
+            if twice:
+                raise ValueError(f"{option} lists {twice[0]} more than once")
+        return self
+
+
+METRICS = metrics(
+    "corruption",
+    higher={"share": "accuracy worst_accuracy"},
+    lower={
+        "share": "flip_probability worst_flip_probability",
+        "ratio": "relative_flip_probability error relative_error",
+    },
+)

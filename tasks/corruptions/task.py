@@ -1,34 +1,215 @@
-"""Corruptions as stages: subjects look at every frame where the samples lie, and the flips are added up exactly."""
+"""Corruptions as stages: every frame is made once, shown to all subjects where the samples lie, and forgotten; the
+flips are added up exactly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
 
-from assay.data.classes import class_names
 from assay.data.image_schemas import CorruptedImages, FrameFlips
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
+from assay.data.images import Pixels, image_columns, pixels_of
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
-from assay.infra.exact import Least
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.corruptions.beside import Errors, clean_errors
-from assay.tasks.corruptions.findings import corruption_findings
-from assay.tasks.corruptions.partitions import Onlooker, corrupt_partition
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.tallies import ALL, MEAN, Blocks, sum_flips, tally_from
+from assay.infra.stages.exact import Least, Seeds
+from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.corruptions.camera import Draws
+from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_findings
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruption, Corruptions, sequence, strongest_frames
+from assay.tasks.corruptions.tallies import (
+    ALL,
+    MEAN,
+    Blocks,
+    FrameAnswers,
+    comparisons,
+    count_correct,
+    count_flips,
+    sum_flips,
+    tally_from,
+)
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
-from assay.tasks.statistics.grouped_samples import groups_of
+from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.lessons import LABELS, targets_of
-from assay.tasks.subjects.images.measures import probabilities_of
-from assay.tasks.subjects.images.model import said
+from assay.tasks.subjects.images.dataset import LABELS, Targets, probabilities_of, require_one_shape, targets_of
+from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
+
+_BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time
+_SMALLEST = 8  # pixels: below, there is nothing to blur or to shift
+
+
+@dataclass(frozen=True)
+class SeenFrames:
+    """One perturbation at one severity of a few samples, as every subject saw it."""
+
+    corruption: Corruption
+    severity: int
+    rows: slice
+    answers: Mapping[str, FrameAnswers]
+    shown: Pixels  # the strongest frame of the samples that are kept for the report, [m, c, h, w]
+
+
+def answers_to_frames(
+    models: Mapping[str, ImageModel],
+    pixels: Pixels,
+    ids: Sequence[str],
+    shown: np.ndarray,
+    settings: Corruptions,
+    seeds: Seeds,
+) -> Iterator[SeenFrames]:
+    """Every perturbation and severity of the images [n, c, h, w], a few samples at a time.
+
+    `shown` says which samples are kept for the report, [n]. What is said of a sample does not depend on the others.
+    """
+    require_pixels(pixels, ids)
+    _require_size(pixels, ids)
+    device, block = next(iter(models.values())).device, max(model.block for model in models.values())
+    for rows in _chunks(pixels, settings.frames, device, block):
+        images = torch.from_numpy(pixels[rows]).to(device)
+        draws = Draws(seeds, ids[rows], device)
+        kept = torch.from_numpy(np.flatnonzero(shown[rows])).to(device)
+        for corruption in (CORRUPTIONS.named(word, settings) for word in settings.perturbations):
+            for severity in settings.severities:
+                frames = sequence(corruption, severity, images, draws, settings.frames)
+                answers = {
+                    name: answer(model, frames, ids[rows], corruption.word, severity) for name, model in models.items()
+                }
+                last = strongest_frames(corruption.kind, settings.frames)[-1]
+                yield SeenFrames(corruption, severity, rows, answers, frames[last, kept].cpu().numpy())
+
+
+def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: str, severity: int) -> FrameAnswers:
+    """What one model says of frames [frames, n, c, h, w]: classes [frames, n], or labels [frames, n, k].
+
+    The frames stay on the model's device, and go through it in blocks of its one fixed size.
+    """
+    flat = frames.flatten(0, 1)
+    outputs = []
+    with torch.inference_mode():
+        for start in range(0, len(flat), model.block):
+            block = flat[start : start + model.block]
+            if len(block) < model.block:
+                block = torch.cat([block, block[-1:].expand(model.block - len(block), *block.shape[1:])])
+            logits = model.logits(block)[: len(flat) - start]
+            outputs.append(model.normalized(logits.to(torch.float64)))
+    probabilities = torch.cat(outputs)
+    wrong = (~torch.isfinite(probabilities)).any(dim=1).nonzero()
+    if len(wrong):
+        frame, row = divmod(int(wrong[0]), frames.shape[1])
+        raise InputError(
+            f"The subject {model.name} returned {probabilities[wrong[0, 0]].tolist()} for frame {frame} of "
+            f"{perturbation} at severity {severity} of sample {ids[row]!r}, expected finite numbers."
+        )
+    spoken = said(probabilities.cpu().numpy(), model.multilabel)
+    return spoken.reshape(*frames.shape[:2], *spoken.shape[1:])
+
+
+def _chunks(pixels: Pixels, frames: int, device: str, block: int) -> list[slice]:
+    """Runs of samples whose frames fit the memory meant for them, and blocks but for a few; one sample at least."""
+    fit = _BYTES[device] // max(1, pixels[:1].nbytes)
+    step = max(1, (fit // block * block or fit) // frames)
+    return [slice(start, min(start + step, len(pixels))) for start in range(0, len(pixels), step)]
+
+
+def _require_size(pixels: Pixels, ids: Sequence[str]) -> None:
+    if len(pixels) and min(pixels.shape[-2:]) < _SMALLEST:
+        raise InputError(
+            f"The image of sample {ids[0]!r} has {pixels.shape[-2]}×{pixels.shape[-1]} pixels, and corruptions need at "
+            f"least {_SMALLEST} in both directions; leave `corruptions` out, or bring larger images."
+        )
+
+
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Onlooker:
+    """A subject and its files, under the name that findings call it."""
+
+    name: str
+    subject: ResolvedSubject
+    files: Mapping[str, bytes]
+
+
+def corrupt_partition(
+    samples: pa.Table,
+    shown: npt.NDArray[np.bool_],
+    *,
+    onlookers: tuple[Onlooker, ...],
+    classes: tuple[str, ...],
+    settings: Corruptions,
+    seeds: Seeds,
+) -> tuple[pa.Table, pa.Table]:
+    """The `FrameFlips` and the `CorruptedImages` of a partition; `shown` says which of its samples are kept, [n]."""
+    flips, images = [FrameFlips.schema.empty_table()], [CorruptedImages.schema.empty_table()]
+    if samples.num_rows == 0:
+        return flips[0], images[0]
+    from assay.tasks.subjects.images.inference import for_inference
+    from assay.tasks.subjects.images.model import load_image_model
+
+    require_one_shape(samples)
+    models = {one.name: for_inference(load_image_model(one.subject, one.files)) for one in onlookers}
+    pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
+    images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
+    for seen in answers_to_frames(models, pixels, ids, shown, settings, seeds):
+        for name, answers in seen.answers.items():
+            flips.append(_flips(ids[seen.rows], name, seen.corruption, seen.severity, answers, truth[seen.rows]))
+        kept = [ids[row] for row in range(*seen.rows.indices(len(ids))) if shown[row]]
+        images.append(_images(seen.shown, kept, seen.corruption.word, seen.severity))
+    return _by_sample(flips, ids), _by_sample(images, ids)
+
+
+def _by_sample(tables: list[pa.Table], ids: list[str]) -> pa.Table:
+    """All rows, those of a sample together and in the order of the samples: so no cut of them shows."""
+    table = pa.concat_tables(tables).combine_chunks()
+    places = pc.index_in(table["id"], pa.array(ids, pa.string())).to_numpy()
+    return table.take(pa.array(np.argsort(places, kind="stable")))
+
+
+def _flips(
+    ids: list[str], subject: str, corruption: Corruption, severity: int, answers: FrameAnswers, truth: Targets
+) -> pa.Table:
+    n = len(ids)
+    correct, judged = count_correct(answers, truth, corruption.kind)
+    columns = [
+        ids,
+        [subject] * n,
+        [corruption.word] * n,
+        np.full(n, severity),
+        count_flips(answers, corruption.kind),
+        np.full(n, comparisons(answers)),
+        correct,
+        judged,
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, FrameFlips.schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=FrameFlips.schema)
+
+
+def _images(pixels: Pixels, ids: list[str], perturbation: str, severity: int) -> pa.Table:
+    """The rows of the kept images, in 8 bits."""
+    if not ids:
+        return CorruptedImages.schema.empty_table()
+    n = len(ids)
+    named = {
+        "id": pa.array(ids, pa.string()),
+        "perturbation": pa.array([perturbation] * n, pa.string()),
+        "severity": pa.array(np.full(n, severity, np.int16)),
+    }
+    columns = named | image_columns(np.rint(pixels * 255).astype(np.uint8))
+    return pa.table([columns[name] for name in CorruptedImages.schema.names], schema=CorruptedImages.schema)
+
 
 _PIXELS = 1 << 18  # of the images of one partition: each is seen in up to 2170 frames, by every subject
 _MOST_ROWS = 128

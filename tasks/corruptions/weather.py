@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate, pad
 
-from assay.tasks.corruptions.blur import gaussian_blur, motion_blur
+from assay.tasks.corruptions.camera import gaussian_blur, motion_blur
 
 WATER, MUD = (175 / 255, 238 / 255, 238 / 255), (63 / 255, 42 / 255, 20 / 255)
 _LUMA = (0.299, 0.587, 0.114)

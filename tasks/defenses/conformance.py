@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from assay.infra.choices import tried
-from assay.infra.seeds import Seeds
+from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import tried
 from assay.tasks.defenses.settings import Defence
-from assay.tasks.subjects.images.losses import loss_for
-from assay.tasks.subjects.images.practice import answers, practice_images, practice_model
-from assay.tasks.subjects.images.training import Batch, Descent
+from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
+from assay.tasks.subjects.images.training import Batch, Descent, loss_for
 
 if TYPE_CHECKING:
     from assay.tasks.defenses.table import ImageDefenceChoice

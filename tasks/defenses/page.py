@@ -1,25 +1,253 @@
-"""What defences show in the report: what each leaves right under attack, what it costs on clean images, and flips."""
+"""What defences show in the report: what each leaves right under attack (the paper's Table 5), what it costs on clean
+images, flips, and the headline that is followed over the nights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assay.tasks.attacks.page_findings import eps_text
-from assay.tasks.defenses.answers import CLEAN
-from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.page_findings import DefenceFindings, family, variant
-from assay.tasks.defenses.page_tables import changes_table, flips_table, layout_table, tests_table
-from assay.tasks.reporting.estimates import series_of
-from assay.tasks.reporting.numerals import integer, percent
-from assay.tasks.reporting.parts import Block, LinePlot, Panels, Part, Series, Tone, Verdict
-from assay.tasks.reporting.sentences import NAMED, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex, measured
-from assay.tasks.subjects.clean_page import learning
+from assay.tasks.attacks.measures import WORST
+from assay.tasks.attacks.page import eps_text
+from assay.tasks.defenses.comparison import CLEAN, NONE
+from assay.tasks.reporting.estimates import NAMED, estimate, series_of, share_text
+from assay.tasks.reporting.numerals import integer, p_equals, percent
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    LinePlot,
+    Mark,
+    Panels,
+    Part,
+    Series,
+    Tone,
+    Verdict,
+)
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.subjects.page import learning
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
+_VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|scratch|subject))+$")
+
+
+class DefenceFindings:
+    """What was measured about defences; everything is compared at one ε, the `telling` one."""
+
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        compared = [one for one in findings.select("defense") if one.metric in _COMPARED]
+        texts = {one.subject for one in compared if one.group != CLEAN and one.slice.eps is None}
+        mine = [one for one in compared if one.subject not in texts]  # texts have a part of their own, without ε
+        self.subjects = distinct(one.subject for one in mine)
+        self.defences = distinct(one.of for one in mine if one.of != NONE)
+        tested = [one.slice for one in mine if one.metric == "defense.mcnemar_p" and one.slice.eps is not None]
+        self.group = f"eps={tested[0].eps_text}" if tested else ""
+        self.attack = tested[0].name if tested else ""
+
+    def accuracy(self, subject: str, defence: str, group: str) -> Finding | None:
+        """What is right at ε of that name, or on clean samples."""
+        return self._findings.get("defense.accuracy", subject, defence, group)
+
+    def gain(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
+        """The change in accuracy on clean samples, or under the deciding attack at the telling ε."""
+        return self._findings.get("defense.gain", subject, defence, self._label(attacked))
+
+    def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
+        """McNemar's test of that change."""
+        return self._findings.get("defense.mcnemar_p", subject, defence, self._label(attacked))
+
+    def gains(self, subject: str, defence: str) -> list[Finding]:
+        """The changes in accuracy under every attack and ε."""
+        gains = measured(self._findings.select("defense.gain", subject=subject, of=defence))
+        return [gain for gain in gains if gain.group != CLEAN]
+
+    def degenerate(self, subject: str, defence: str) -> str:
+        """What is wrong with a model that (almost) always says the same, in words; empty where nothing is."""
+        shares = measured(self.accuracy(subject, defence, group) for group in (CLEAN, self.group) if group)
+        return next((share.verdict for share in shares if share.degenerate), "")
+
+    def best(self, subject: str) -> str:
+        """The defence that leaves most right at the telling ε, of those that do not always say the same."""
+        left = self._accuracies(subject)
+        return max(left, key=lambda one: left[one], default="")
+
+    def best_accuracy(self, subject: str) -> Finding | None:
+        """What the best leaves right, with an interval that holds for whichever had come out best."""
+        named = self._findings.get("defense.best_accuracy", subject, group=self.group)
+        return named or self.accuracy(subject, self.best(subject), self.group)
+
+    def leaders(self, subject: str) -> list[str]:
+        """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
+        best = self.best(subject)
+        left = self._accuracies(subject)
+        near = [one for one in left if one != best and not self._differ(subject, best, one)]
+        return [best, *sorted(near, key=lambda one: -left[one])] if best else []
+
+    def _accuracies(self, subject: str) -> dict[str, float]:
+        """What the defences leave right at the telling ε that do not always say the same, of those that met the
+        deciding attack: one on which it broke met less, and would look better for it."""
+        met = [
+            one for one in self.defences if self.test(subject, one, attacked=True) and not self.degenerate(subject, one)
+        ]
+        return {one: share.value or 0.0 for one in met if (share := self.accuracy(subject, one, self.group))}
+
+    def _differ(self, subject: str, first: str, second: str) -> bool:
+        """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
+        pairs = (f"{first} - {second}", f"{second} - {first}")
+        tests = (self._findings.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
+        return any(test is not None and test.verdict in ("better", "worse") for test in tests)
+
+    def against(self) -> str:
+        """The deciding attack, as a sentence has it."""
+        return "the worst case over all attacks" if self.attack == WORST else self.attack
+
+    def _label(self, attacked: bool) -> str:
+        return f"{self.group}, {self.attack}" if attacked else CLEAN
+
+
+def variant(defence: str) -> str:
+    """What tells a variant from the others of its family, as a plot writes it.
+
+    >>> variant("maadvt-scratch-lambda=3"), variant("mpadvt"), variant("standard-eps=4/255")
+    ('scratch, λ = 3', '', 'ε = 4/255')
+    """
+    pieces = defence.removeprefix(family(defence)).strip("-").split("-")
+    return ", ".join(piece.replace("lambda=", "λ = ").replace("eps=", "ε = ") for piece in pieces if piece)
+
+
+def family(defence: str) -> str:
+    """The defence that a variant is one of.
+
+    >>> family("maadvt-scratch-lambda=3"), family("standard"), family("my-own-eps=4/255")
+    ('maadvt', 'standard', 'my-own')
+    """
+    return _VARIED.sub("", defence)
+
+
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+
+
+def layout_table(findings: DefenceFindings) -> DataTable:
+    """Accuracy per subject in the layout of Table 5: as it is, attacked, and attacked with each defence."""
+    columns = [Column(""), *(Column(subject, "percent") for subject in findings.subjects)]
+    rows: list[list[Cell]] = [
+        ["None", *(estimate(findings.accuracy(subject, NONE, CLEAN)) for subject in findings.subjects)],
+        ["Attack", *(estimate(findings.accuracy(subject, NONE, findings.group)) for subject in findings.subjects)],
+    ]
+    rows += [
+        [defence, *(estimate(findings.accuracy(subject, defence, findings.group)) for subject in findings.subjects)]
+        for defence in findings.defences
+    ]
+    note = (
+        f"None: clean images, no defence. Attack: no defence, {findings.against()} at ε = {eps_text(findings.group)}. "
+        "The other rows: the same attack on the defended model. Intervals are 95 % (Wilson)."
+    )
+    return DataTable("Accuracy without and with defences", columns, rows, note)
+
+
+def tests_table(findings: DefenceFindings) -> DataTable:
+    """Per defended model: clean and attacked accuracy, how they changed, and whether McNemar's test says so."""
+    several = len(findings.subjects) > 1
+    columns = [
+        *([Column("Subject")] if several else []),
+        Column("Defence"),
+        Column("Clean", "percent"),
+        Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
+        Column("Test", help="McNemar's exact test, corrected for all tests of the run"),
+    ]
+    if findings.group:
+        columns += [
+            Column("Attacked", "percent"),
+            Column("Gain", "percent", "The same under attack"),
+            Column("Test", help="The same under attack"),
+        ]
+    rows: list[list[Cell]] = []
+    for subject in findings.subjects:
+        for defence in findings.defences:
+            row: list[Cell] = [*([subject] if several else []), defence]
+            row += _tested(findings, subject, defence, attacked=False)
+            row += _tested(findings, subject, defence, attacked=True) if findings.group else []
+            constant = findings.degenerate(subject, defence)
+            rows.append([*row[:-1], Mark(constant, "bad")] if constant else row)
+    note = (
+        "Every sample is its own control: the tests look only at samples that one model gets right and the other "
+        "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap). "
+        f"n = {integer(_largest_n(findings))}."
+    )
+    return DataTable("What each defence gains and costs", columns, rows, note)
+
+
+def changes_table(findings: DefenceFindings) -> DataTable | None:
+    """The gain under every attack and ε; shown, and not concluded from."""
+    rows: list[list[Cell]] = [
+        [
+            subject,
+            defence,
+            gain.slice.name,
+            Mark(gain.slice.eps_text, order=gain.slice.eps),
+            estimate(gain),
+            gain.p_value,
+        ]
+        for subject in findings.subjects
+        for defence in findings.defences
+        for gain in findings.gains(subject, defence)
+    ]
+    if not rows:
+        return None
+    columns = [
+        Column("Subject"),
+        Column("Defence"),
+        Column("Attack"),
+        Column("ε"),
+        Column("Gain", "percent"),
+        Column("p", "p", "McNemar's exact test, not corrected"),
+    ]
+    note = "Described, and not concluded from: these p-values are not corrected for their number."
+    return DataTable("Gain under every attack", columns, rows, note, collapsed=True)
+
+
+def flips_table(findings: FindingIndex, models: Mapping[str, Mapping[str, str]]) -> DataTable | None:
+    """How often answers flip under corruptions, before and after each defence; None where nothing was corrupted."""
+    flips = {one.subject: one for one in findings.select("corruption.flip_probability", of="mean", group="all")}
+    defences = distinct(defence for defended in models.values() for defence in defended)
+    rows: list[list[Cell]] = [
+        [subject, *(estimate(flips.get(name)) for name in (subject, *(defended.get(one, "") for one in defences)))]
+        for subject, defended in models.items()
+        if subject in flips
+    ]
+    if not rows:
+        return None
+    columns = [Column("Subject"), Column("Undefended", "percent"), *(Column(one, "percent") for one in defences)]
+    note = (
+        "Flip probability, the mean over all perturbations and severities that were tried. 0 is also what a model has "
+        "that always says the same."
+    )
+    return DataTable("Answers that flip under corruptions", columns, rows, note)
+
+
+def _tested(findings: DefenceFindings, subject: str, defence: str, *, attacked: bool) -> list[Cell]:
+    accuracy = findings.accuracy(subject, defence, findings.group if attacked else CLEAN)
+    gain = findings.gain(subject, defence, attacked=attacked)
+    test = findings.test(subject, defence, attacked=attacked)
+    p = None if test is None else test.concluded_p
+    concluded = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"), p_equals(p), order=p)
+    # The n of all cells stands in the note, for which there is more room.
+    return [estimate(accuracy, counted=False), estimate(gain, counted=False), concluded]
+
+
+def _largest_n(findings: DefenceFindings) -> int:
+    clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
+    return max((share.n or 0 for share in clean), default=0)
+
 
 _CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
 _LEARNING = (
@@ -176,3 +404,12 @@ def _ticks(series: Sequence[Series]) -> dict[float, str]:
         if not kept or x - max(kept) >= _CROWDED * span:
             kept[x] = percent(x)
     return kept
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per subject the accuracy of its best defended model at the ε that most defences were made for."""
+    defence_findings = DefenceFindings(findings)
+    if defence_findings.group:
+        for subject in defence_findings.subjects:
+            name = sliced("Accuracy of the best defence", subject, f"ε = {eps_text(defence_findings.group)}")
+            yield from headline_of(name, defence_findings.best_accuracy(subject))

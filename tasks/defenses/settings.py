@@ -1,4 +1,7 @@
-"""Options of the defences. A defence is an immutable settings object; every ε is in pixel values of [0, 1]."""
+"""Options of the defences of images and of texts, and of randomised smoothing.
+
+A defence is an immutable settings object; every ε is in pixel values of [0, 1].
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.subjects.eps import Eps, EpsGrid, eps_name
-from assay.tasks.subjects.settings import Training
+from assay.tasks.statistics.metrics import control_of
+from assay.tasks.subjects.settings import Eps, EpsGrid, Training, eps_name
 
 
 def _as_many(value: object) -> object:
@@ -172,3 +175,69 @@ def _name_part(option: str, value: Any) -> str:
     if option == "eps":
         return eps_name(value)
     return f"lambda={value:g}" if option == "lambda_" else str(value)
+
+
+MIXED = "mixed"
+"""In place of an attack: one of all, drawn for each sample."""
+
+
+class AttackedCopies(Settings):
+    """Adversarial training for texts (Araujo et al.; Yoo and Qi 2021): the training samples and one attacked copy."""
+
+    defense: Literal["attacked-copies"] = "attacked-copies"
+    """Which defence it is."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=60)
+    """What findings call it; left out, `on-` and the attack. The defended model is called `subject+name`."""
+
+    attack: str = Field(min_length=1)
+    """The attack, by its name under `attacks`, that makes the copy; `mixed` draws one of them all for each sample."""
+
+    share: float = Field(default=1.0, gt=0, le=1)
+    """The share of the training samples that get an attacked copy."""
+
+    control: bool = False
+    """Whether one more model learns from the same samples and unchanged copies of the very same ones: as many samples,
+    as many steps, the same seed. What attacked copies gain over that model is due to the attack."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or f"on-{self.attack}"
+
+    @property
+    def control_called(self) -> str:
+        """What findings call its control."""
+        return control_of(self.called)
+
+
+class Smoothing(Settings):
+    """Certified accuracy by randomised smoothing (Cohen et al. 2019): a bound in L2 that no attack can break."""
+
+    sigma: float = Field(default=0.25, gt=0, le=2)
+    """The standard deviation of the Gaussian noise, in pixel values of [0, 1]."""
+
+    train: bool = True
+    """Whether each subject that Assay trained is trained anew under this noise; without, it is certified as it is."""
+
+    defended: bool = False
+    """Whether the models that `defenses` trained are certified as well, as they are."""
+
+    selection: int = Field(default=100, ge=1, le=100_000)
+    """Noisy copies from which the class is guessed (n0 of Algorithm CERTIFY)."""
+
+    draws: int = Field(default=1000, ge=10, le=10_000_000)
+    """Noisy copies from which the probability of that class is bounded (n)."""
+
+    alpha: float = Field(default=0.001, gt=0, lt=0.5)
+    """How likely a certificate may be wrong, per sample."""
+
+    limit: int = Field(default=100, ge=1)
+    """At most so many audited samples are certified, evenly over the classes."""
+
+    radii: tuple[float, ...] = Field(default=(0.0, 0.25, 0.5), min_length=1)
+    """The L2 radii, over all pixel values of an image, at which the certified accuracy is reported."""
+
+    def for_certifying(self) -> Self:
+        """As it enters the stages that certify: which subjects are certified changes nothing about any of them."""
+        return self.model_copy(update={"defended": False, "train": True})

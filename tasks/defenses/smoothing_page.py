@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.estimates import NAMED, estimate, share_text
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Part, Series
-from assay.tasks.reporting.sentences import NAMED, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import mcnemar

@@ -1,29 +1,126 @@
-"""Randomised smoothing as stages: a subject trained under noise, its certificates, and what they come to."""
+"""Randomised smoothing (Cohen, Rosenfeld and Kolter 2019) as stages: a subject trained under noise, the classes that no
+perturbation within a radius can change, and what they come to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import torch
+from torch import Tensor
 
-from assay.data.classes import class_names
 from assay.data.image_schemas import Certified
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
-from assay.infra.seeds import Seeds
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.trainings import Checkpoints
-from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.stages.trainings import Checkpoints
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_by_id
+from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly
-from assay.tasks.subjects.images.lessons import LABELS
+from assay.tasks.subjects.images.dataset import LABELS
+from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
+
+
+def under_noise(sigma: float) -> BatchHook:
+    """A hook of the training: every batch gets fresh N(0, σ²) noise, not clipped to [0, 1] as smoothing does not."""
+
+    def noisily(batch: Batch) -> Descent:
+        noise = batch.seeds.generator().standard_normal(tuple(batch.images.shape), dtype=np.float32)
+        images = batch.images + sigma * torch.from_numpy(noise).to(batch.images.device)
+        logits = batch.model.logits(images)
+        return Descent(batch.loss(logits, batch.targets), logits)
+
+    return noisily
+
+
+ABSTAINS = -1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The class that the smoothed subject gives, or −1, and the L2 radius within which it gives no other.
+
+    `lower` bounds the probability of the class under noise from below, from `hits` of so many `draws`.
+    """
+
+    predicted: int
+    radius: float
+    lower: float
+    hits: int
+    draws: int
+
+    @property
+    def abstains(self) -> bool:
+        """Whether nothing could be certified."""
+        return self.predicted == ABSTAINS
+
+
+def certify(
+    model: ImageModel, image: Tensor, sigma: float, n0: int, n: int, alpha: float, generator: np.random.Generator
+) -> Certificate:
+    """CERTIFY of Cohen et al. for one image [c, h, w]: wrong with probability `alpha` at most.
+
+    The class is guessed from `n0` noisy copies; of `n` others, its share bounds p_A from below (Clopper-Pearson). Where
+    that is above a half, the smoothed subject gives this class within the radius σ·Φ⁻¹(p_A); else it abstains.
+    """
+    guess = int(sample_under_noise(model, image, sigma, n0, generator).argmax())
+    hits = int(sample_under_noise(model, image, sigma, n, generator)[guess])
+    lower = lower_bound(hits, n, alpha)
+    if lower <= 0.5:
+        return Certificate(ABSTAINS, 0.0, lower, hits, n)
+    return Certificate(guess, radius_of(lower, sigma), lower, hits, n)
+
+
+def sample_under_noise(
+    model: ImageModel, image: Tensor, sigma: float, n: int, generator: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """How often each class is said of `n` copies of an image under N(0, σ²) noise [k]; in blocks of one fixed size.
+
+    Noisy pixels are not clipped to [0, 1]: the proof needs the noise as it is.
+    """
+    counts = np.zeros(model.classes, np.int64)
+    with torch.inference_mode():
+        for start in range(0, n, model.block):
+            noise = generator.standard_normal((model.block, *image.shape), dtype=np.float32)
+            noisy = image + sigma * torch.from_numpy(noise).to(image.device)
+            predicted = model.logits(noisy)[: n - start].argmax(dim=1).cpu().numpy()
+            counts += np.bincount(predicted, minlength=model.classes)
+    return counts
+
+
+def lower_bound(hits: int, n: int, alpha: float) -> float:
+    """The one-sided lower end of Clopper and Pearson's interval of hits/n at confidence 1 − α.
+
+    >>> round(lower_bound(999, 1000, 0.001), 5), lower_bound(0, 10, 0.001)
+    (0.9908, 0.0)
+    """
+    from scipy.stats import beta
+
+    return 0.0 if hits == 0 else float(beta.ppf(alpha, hits, n - hits + 1))
+
+
+def radius_of(lower: float, sigma: float) -> float:
+    """σ·Φ⁻¹(p_A), Theorem 1 with p_B = 1 − p_A.
+
+    >>> round(radius_of(0.9908, 0.25), 3)
+    0.589
+    """
+    from scipy.stats import norm
+
+    return float(sigma * norm.ppf(lower))
+
 
 AS_IT_IS, UNDER_NOISE = "as-it-is", "under-noise"  # what a certified model was trained on
 ROWS = 8  # of a partition: each sample is looked at a thousand times
@@ -97,9 +194,8 @@ def learn_under_noise(
     seeds: Seeds,
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The files and the curve of a subject under noise, on a worker."""
-    from assay.tasks.defenses.noise import under_noise
+    from assay.tasks.subjects.images.dataset import lessons_of
     from assay.tasks.subjects.images.learning import new_model, trained
-    from assay.tasks.subjects.images.lessons import lessons_of
 
     lessons = lessons_of(training, classes)
     model = new_model(subject, lessons, classes, seeds)
@@ -123,7 +219,6 @@ def certify_partition(
     import torch
 
     from assay.data.images import pixels_of
-    from assay.tasks.defenses.smoothing import certify
     from assay.tasks.subjects.images.model import load_image_model, require_pixels
 
     if samples.num_rows == 0:

@@ -1,4 +1,6 @@
-"""The defences of subjects for images, each with what it does with a batch. A new one is a module, and a line here."""
+"""The defences that a pipeline can name, of images and of texts, how each may be written short, and what defences and
+certificates measure. A new defence of images is a module, and a line here.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from assay.infra.choices import Tagged, TaggedChoices
 from assay.infra.errors import InputError
-from assay.tasks.defenses.settings import Defence, MAAdvT, MPAdvT, Standard
+from assay.infra.user_code.choices import Tagged, TaggedChoices
+from assay.tasks.defenses.settings import AttackedCopies, Defence, MAAdvT, MPAdvT, Standard
+from assay.tasks.statistics.metrics import metrics
 
 if TYPE_CHECKING:
-    from assay.infra.seeds import Seeds
+    from assay.infra.stages.exact import Seeds
     from assay.tasks.subjects.images.training import BatchHook
+
 
 D = TypeVar("D", bound=Defence)
 GROUP = "assay.defenses"
@@ -49,19 +53,19 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
 
 
 def _standard(settings: Standard, seeds: Seeds) -> BatchHook:
-    from assay.tasks.defenses.standard import standard
+    from assay.tasks.defenses.adversarial_training import standard
 
     return standard(settings, seeds)
 
 
 def _mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
-    from assay.tasks.defenses.mpadvt import mpadvt
+    from assay.tasks.defenses.adversarial_training import mpadvt
 
     return mpadvt(settings, seeds)
 
 
 def _maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
-    from assay.tasks.defenses.maadvt import maadvt
+    from assay.tasks.defenses.adversarial_training import maadvt
 
     return maadvt(settings, seeds)
 
@@ -79,4 +83,22 @@ IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
             one_class="MAAdvT compares the probabilities of classes that exclude each other (Eq. 7)",
         ),
     ),
+)
+
+
+DEFENCES: TaggedChoices[DefenceChoice] = TaggedChoices(
+    "defence", GROUP, DefenceChoice, (*IMAGE_DEFENCES, DefenceChoice(AttackedCopies))
+)
+if TYPE_CHECKING:
+    AnyDefence = Defence | AttackedCopies
+else:
+    AnyDefence = DEFENCES.union
+"""Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
+
+
+METRICS = metrics(
+    "defense",
+    higher={"share": "accuracy best_accuracy certified_accuracy gain gain_over_control"},
+    lower={"share": "abstains"},
+    neither={"p": "between_p control_mcnemar_p mcnemar_p"},
 )

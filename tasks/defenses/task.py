@@ -1,30 +1,129 @@
-"""Defences as stages: a subject is trained to withstand more, and what that gained and cost is measured."""
+"""Defended image subjects as stages: trained on a worker, and held against their originals, clean and under every
+attack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.classes import class_names
 from assay.data.image_schemas import Attacked
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, read_files, reduce_partitions
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.attacks.trials import COLUMNS
-from assay.tasks.defenses.answers import Answers, attacked_answers, clean_answers
-from assay.tasks.defenses.comparing import NONE, accuracy_findings, comparison_findings, deciding
-from assay.tasks.defenses.learning import defend_images
-from assay.tasks.defenses.settings import AnyImageDefence
-from assay.tasks.defenses.telling_apart import best_findings, between_findings
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
+from assay.infra.engines.devices import deterministically, torch_device_here
+from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.measures import COLUMNS
+from assay.tasks.defenses.comparison import (
+    NONE,
+    Answers,
+    accuracy_findings,
+    attacked_answers,
+    best_findings,
+    between_findings,
+    clean_answers,
+    comparison_findings,
+    deciding_answers,
+)
+from assay.tasks.defenses.settings import AnyImageDefence, Defence
+from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_by_id
+from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.lessons import LABELS, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, Lessons, lessons_of, targets_of
+from assay.tasks.subjects.images.learning import new_model, trained
+from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.checkpoints import Checkpoints
+    from assay.tasks.subjects.images.training import BatchHook
+
+
+def defend_images(
+    training: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    defense: Defence,
+    called: str,
+    classes: Sequence[str],
+    seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The files and the curve of the defended model of that name; `defense` has one ε, one start and one λ.
+
+    Its card says of which subject it was made, with which defence, and from where it started.
+    """
+    require_defensible(defense, LABELS in training.column_names, subject.settings.name)
+    lessons = lessons_of(training, classes)
+    about = {
+        "defends": subject.settings.name,
+        "defence": defense.model_dump(mode="json", by_alias=True, exclude={"train"}),
+    }
+
+    def learn() -> tuple[dict[str, bytes], pa.Table]:
+        model = starting_model(files, subject, defense, called, lessons, classes, seeds)
+        return trained(
+            model,
+            lessons,
+            training_of(defense, subject),
+            subject,
+            classes,
+            seeds=seeds,
+            checkpoints=checkpoints,
+            hook=hook_of(defense, seeds),
+            about=about,
+        )
+
+    return deterministically(learn, torch_device_here())
+
+
+def starting_model(
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    defense: Defence,
+    name: str,
+    lessons: Lessons,
+    classes: Sequence[str],
+    seeds: Seeds,
+) -> ImageModel:
+    """The subject's network, with its weights or with fresh ones, and what the subject subtracts and divides by."""
+    card: dict[str, Any] = json.loads(files[CARD])
+    model = new_model(subject, lessons, classes, seeds)
+    if defense.start == ("subject",):
+        load_state(model.network, files[WEIGHTS], name)
+    return replace(
+        model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]), name=name
+    )
+
+
+def training_of(defense: Defence, subject: ResolvedSubject) -> Training:
+    """How the defended model is trained: as the defence says, else as the subject was, else by the defaults."""
+    return defense.train or subject.settings.train or Training()
+
+
+def hook_of(defense: Defence, seeds: Seeds) -> BatchHook:
+    """What the defence does with every batch."""
+    return IMAGE_DEFENCES.of(defense).hook(defense, seeds)
+
+
+def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None:
+    """Raises where the defence is not made for what the subject answers with."""
+    why = IMAGE_DEFENCES.of(defense).one_class
+    if multilabel and why:
+        others = " or ".join(f"`{one.word}`" for one in IMAGE_DEFENCES if not one.one_class)
+        raise InputError(f"{why}, and {subject} answers with several labels per image: defend it by {others}.")
 
 
 @stage(version=1, title="defend", draws=True, gpu=True)
@@ -98,7 +197,7 @@ def measure_defences(
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )
-            decisive |= [(defence, one) for one in deciding(defended) if one.group == telling]
+            decisive |= [(defence, one) for one in deciding_answers(defended) if one.group == telling]
     findings += [*best_findings(decisive, name, len(names)), *between_findings(decisive, name, significance)]
     say(f"{name} · {_concluded(findings, telling)}")
     return write_table(findings_table(findings), into=Findings)

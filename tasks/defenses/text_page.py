@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from assay.tasks.defenses.answers import CLEAN
-from assay.tasks.defenses.comparing import NONE
-from assay.tasks.reporting.estimates import estimate, series_of
+from assay.tasks.defenses.comparison import CLEAN, NONE
+from assay.tasks.reporting.estimates import NAMED, after_holm, estimate, series_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Part, Tone, Verdict
-from assay.tasks.reporting.sentences import NAMED, after_holm, share_text
-from assay.tasks.statistics.controls import controlled_by
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.metrics import controlled_by
 
 _COMPARED = (
     "defense.accuracy",

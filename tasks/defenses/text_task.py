@@ -1,20 +1,26 @@
-"""Defended text subjects as a stage: every one is held against its original, clean and under every attack."""
+"""Adversarial training of texts as stages: attacked copies stand beside the samples that they were made from, and every
+defended subject is held against its original, clean and under every attack.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Findings, Predictions, Samples
-from assay.data.word_schemas import AttackedTexts
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import say, stage, write_table
-from assay.tasks.attacks.noise.measuring import EVERY_KIND, answers_under_noise
-from assay.tasks.attacks.noise.rows import NEWS, NOISE, ORIGINAL, SEVERITY, group_of
-from assay.tasks.defenses.answers import CLEAN
-from assay.tasks.defenses.comparing import NONE
-from assay.tasks.defenses.text_comparing import (
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.schemas import Classes, Findings, Predictions, Samples, class_names
+from assay.data.text_schemas import AttackedTexts
+from assay.infra.errors import RunError
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partition_work import Tallied
+from assay.infra.stages.partitions import collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, NOISE, ORIGINAL, SEVERITY, answers_under_noise, group_of
+from assay.tasks.defenses.comparison import (
+    CLEAN,
+    NONE,
     Tried,
     attacked_texts,
     clean_texts,
@@ -23,10 +29,142 @@ from assay.tasks.defenses.text_comparing import (
     text_comparison_findings,
     tried,
 )
-from assay.tasks.statistics.controls import control_of
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_by_id
-from assay.tasks.subjects.gold_codes import codes_known
+from assay.tasks.statistics.groups import groups_by_id
+from assay.tasks.statistics.metrics import control_of
+from assay.tasks.subjects.predictions import codes_known
+from assay.tasks.subjects.texts.rows import COPIED_FROM
+
+SUFFIX = "+copy"
+
+
+def ids_ending(samples: pa.Table, *, suffix: str) -> dict[str, int]:
+    """How many ids of a partition end in `suffix`.
+
+    >>> ids_ending(pa.table({"id": ["a", "a+copy"]}), suffix="+copy")
+    {'taken': 1}
+    """
+    return {"taken": pc.sum(pc.ends_with(samples["id"], suffix)).as_py() or 0}
+
+
+def joined_rows(original: pa.Table, copy: pa.Table, *, suffix: str, unchanged: bool = False) -> Tallied:
+    """The originals of a partition and, after them, those copies that differ from their original in any column.
+
+    A copy that is like its original (nobody attacked it, or no attack on it changed anything) would only count that
+    sample twice: it is left out. `unchanged` puts each of those that stay back to what its original is: as many rows
+    with the same ids in the same order, and nothing of the attack.
+
+    >>> text = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
+    >>> joined = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy").result
+    >>> joined["id"].to_pylist(), joined["text"].to_pylist(), joined["copied_from"].to_pylist()
+    (['a', 'b', 'a+copy'], ['good', 'bad', 'gpod'], [None, None, 'a'])
+    >>> again = joined_rows(text, text.set_column(1, "text", [["gpod", "bad"]]), suffix="+copy", unchanged=True).result
+    >>> again["id"].to_pylist(), again["text"].to_pylist()
+    (['a', 'b', 'a+copy'], ['good', 'bad', 'good'])
+    """
+    if original.column_names != copy.column_names or not original["id"].equals(copy["id"]):
+        raise RunError(
+            "Copies must be of the same samples in the same order, with the same columns as the originals: "
+            f"{', '.join(original.column_names)} and {', '.join(copy.column_names)}."
+        )
+    changed = pa.array([False] * original.num_rows, pa.bool_())
+    for name in original.column_names:
+        changed = pc.or_(changed, _differs(original[name].combine_chunks(), copy[name].combine_chunks()))
+    copies = (original if unchanged else copy).filter(changed)
+    sources = copies["id"].cast(pa.string())
+    called = pc.binary_join_element_wise(sources, suffix, "")
+    named = copies.set_column(copies.schema.get_field_index("id"), "id", called)
+    originals = original.append_column(COPIED_FROM, pa.nulls(original.num_rows, pa.string()))
+    joined = pa.concat_tables([originals, named.append_column(COPIED_FROM, sources).cast(originals.schema)])
+    return Tallied(joined, {"copies": copies.num_rows})
+
+
+def rows_drawn(samples: pa.Table, *, share: float, part: int, parts: int, seeds: Seeds) -> pa.Table:
+    """The rows that get an attacked copy: a `share` of all, and of those the ones that draw the `part` of `parts`.
+
+    Every sample draws for itself: a larger share has all samples of a smaller one, and no sample is in two parts.
+    """
+    kept = []
+    for sample in samples["id"].to_pylist():
+        generator = seeds.generator(sample)
+        kept.append(bool(generator.random() < share) and int(generator.integers(parts)) == part)
+    return samples.filter(pa.array(kept, pa.bool_()))
+
+
+def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str]) -> Tallied:
+    """The samples with the texts of `changed` (by id) in place of their own, all others as they are, and how many are
+    another text by that (`changed`).
+
+    >>> samples = pa.table({"id": ["a", "b"], "text": ["good", "bad"]})
+    >>> rewritten = rows_with_texts(samples, text="text", changed={"a": "gpod", "b": "bad"})
+    >>> rewritten.result["text"].to_pylist(), rewritten.tally
+    (['gpod', 'bad'], {'changed': 1})
+    """
+    pairs = list(zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True))
+    written = [changed.get(sample, before) for sample, before in pairs]
+    column = pa.array(written, samples.schema.field(text).type)
+    table = samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
+    return Tallied(table, {"changed": sum(after != before for (_, before), after in zip(pairs, written, strict=True))})
+
+
+def _differs(before: pa.Array, after: pa.Array) -> pa.Array:
+    """Row by row whether two columns differ; two nulls do not."""
+    if pa.types.is_nested(before.type) or before.type != after.type:
+        pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+        return pa.array([one != other for one, other in pairs], pa.bool_())
+    unequal = pc.fill_null(pc.not_equal(before, after), False)
+    return pc.or_(unequal, pc.xor(before.is_null(), after.is_null()))
+
+
+@stage(version=1, title="draw", draws=True)
+def draw_samples(samples: Artifact[Samples], share: float, part: int = 0, parts: int = 1) -> Artifact[Samples]:
+    """The training samples that one attack makes copies of: a share of all, spread over `parts` attacks by lot."""
+    drawn: Artifact[Samples] = map_partitions(
+        rows_drawn, samples, into=Samples, share=share, part=part, parts=parts, seeds=stage_seeds()
+    )
+    say(f"{drawn.rows} of {samples.rows} samples")
+    return drawn
+
+
+@stage(version=1, title="copies")
+def put_texts(
+    samples: Artifact[Samples],
+    text: str,
+    attacked: Sequence[Artifact[AttackedTexts]] = (),
+    noisy: Sequence[Artifact[Samples]] = (),
+) -> Artifact[Samples]:
+    """The samples with their attacked texts in place of their own; those that no attack changed stay as they are."""
+    changed: dict[str, str] = {}
+    tables = [(one, "attacked_text") for one in attacked] + [(one, text) for one in noisy]
+    for table, column in tables:
+        rows = collect(table, ["id", column])
+        changed |= dict(zip(rows["id"].to_pylist(), rows[column].to_pylist(), strict=True))
+    copies: Artifact[Samples] = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
+    say(f"{tally_of(copies).get('changed', 0)} of {samples.rows} texts were changed by an attack")
+    return copies
+
+
+@stage(version=1, title="copies")
+def join_samples(original: Artifact[Samples], copy: Artifact[Samples], unchanged: bool = False) -> Artifact[Samples]:
+    """The samples and their attacked copies, to learn from both.
+
+    `copy` holds the same samples in the same order with the same columns, attacked where an attack was made; a row that
+    is like its original is left out. Copies get an id of their own (`…+copy`) and name their original in the column
+    `copied_from`, which is null for originals. With `unchanged` the copies are what their originals are: what a control
+    learns from, with as many samples and as many steps.
+    """
+    suffix = SUFFIX
+    while reduce_partitions(ids_ending, original, suffix=suffix).get("taken", 0):
+        suffix += "+"
+    joined: Artifact[Samples] = map_partitions(
+        joined_rows, original, copy, into=Samples, suffix=suffix, unchanged=unchanged
+    )
+    copies = tally_of(joined).get("copies", 0)
+    alike = original.rows - copies
+    how = " unchanged" if unchanged else ""
+    say(f"{original.rows} samples and {copies}{how} copies" + (f" · {alike} are without one" if alike else ""))
+    return joined
+
 
 Noised = Mapping[str, Artifact[Predictions]]
 

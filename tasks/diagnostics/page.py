@@ -4,19 +4,346 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
-from assay.tasks.diagnostics.looking import CLEAN, TRAIN
-from assay.tasks.diagnostics.page_labels import label_blocks
-from assay.tasks.diagnostics.page_layers import layer_blocks
-from assay.tasks.diagnostics.page_pictures import gallery
-from assay.tasks.reporting.numerals import integer
-from assay.tasks.reporting.parts import Block, Part
-from assay.tasks.reporting.sentences import share_text
-from assay.tasks.statistics.findings import FindingIndex, measured
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from assay.data.images import Pixels, png
+from assay.tasks.diagnostics.inspection import CLEAN, TRAIN
+from assay.tasks.diagnostics.maps import upsampled
+from assay.tasks.reporting.estimates import estimate, series_of, share_text
+from assay.tasks.reporting.gallery import Rgb, heat, signed
+from assay.tasks.reporting.numerals import integer, interval, percent
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Chord,
+    Chords,
+    Cloud,
+    Column,
+    DataTable,
+    Gallery,
+    LinePlot,
+    Mark,
+    Part,
+    Picture,
+    Scatter,
+    Scatters,
+    Strip,
+    Tone,
+)
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.subjects.settings import eps_name
+
+Matrix = npt.NDArray[np.int64]
+_SHOWN = 24  # classes: a larger matrix is folded away and has no diagram
+
+
+def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str]) -> list[Block]:
+    """The diagrams and matrices of one attack on one subject; of single classes, what became of each."""
+    rows = counts.to_pylist()
+    if not rows:
+        return []
+    first = rows[0]
+    where = f"{first['attack']}, {eps_name(first['eps']).replace('eps=', 'ε = ')}"
+    sides = {side: _matrix(rows, side, len(classes)) for side in dict.fromkeys(row["side"] for row in rows)}
+    if "moved" in sides:
+        return [_transition_table(sides["moved"], classes, first["subject"], where, first["images"])]
+    alone = {
+        side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]] for side in sides
+    }
+    blocks: list[Block] = []
+    if len(classes) <= _SHOWN:
+        blocks.append(_chords(sides, alone, classes, findings, first, where))
+    blocks += [_co_occurrence_table(sides[side], alone[side], classes, first, side, where) for side in sides]
+    return blocks
+
+
+def _chords(
+    sides: dict[str, Matrix],
+    alone: dict[str, list[int]],
+    classes: Sequence[str],
+    findings: FindingIndex,
+    first: dict[str, object],
+    where: str,
+) -> Chords:
+    diagrams = []
+    for side, matrix in sides.items():
+        title = "clean" if side == "clean" else f"under {where}"
+        group = "clean" if side == "clean" else eps_name(float(str(first["eps"])))
+        pairs = findings.get("diagnostics.pairs_named", str(first["subject"]), str(first["attack"]), group)
+        named = "" if pairs is None else f": {pairs.value:.2f} pairs per image"
+        off = matrix - np.diag(np.diag(matrix))
+        diagrams.append(Chord(f"{title}{named}", off.tolist(), alone[side], _alt(off, classes, title)))
+    note = (
+        f"What {first['subject']} says of {integer(int(str(first['images'])))} images. A band joins labels that are "
+        "named together, as wide as that is frequent; the paler end of an arc is the label alone. Both circles are "
+        "drawn to one scale."
+    )
+    return Chords(f"{first['subject']}: labels named together, {where}", list(classes), diagrams, "images", note)
+
+
+def _co_occurrence_table(
+    matrix: Matrix, alone: Sequence[int], classes: Sequence[str], first: dict[str, object], side: str, where: str
+) -> DataTable:
+    columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
+    rows: list[list[Cell]] = [
+        [name, *(int(one) for one in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
+    ]
+    title = f"{first['subject']}: images that bear both labels, {'clean' if side == 'clean' else where}"
+    note = f"Of {integer(int(str(first['images'])))} images; on the diagonal, those that bear the label at all."
+    return DataTable(title, columns, rows, note, collapsed=True)
+
+
+def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
+    columns = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
+    rows: list[list[Cell]] = [[name, *(int(one) for one in matrix[at])] for at, name in enumerate(classes)]
+    note = f"Rows: what is said of the clean image; columns: of the same image under {where}. {integer(images)} images."
+    return DataTable(f"{subject}: what became of what it said, {where}", columns, rows, note, len(classes) > _SHOWN)
+
+
+def _matrix(rows: Sequence[dict[str, object]], side: str, classes: int) -> Matrix:
+    matrix = np.zeros((classes, classes), np.int64)
+    for row in rows:
+        if row["side"] == side:
+            matrix[int(str(row["first"])), int(str(row["second"]))] = int(str(row["count"]))
+    return matrix
+
+
+def _alt(off: Matrix, classes: Sequence[str], title: str) -> str:
+    """The most frequent pairs in words."""
+    upper = np.triu(off)
+    order = upper.ravel().argsort(kind="stable")[::-1][:3]
+    named = [
+        f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
+        for at in order.tolist()
+        if upper.ravel()[at]
+    ]
+    return f"Labels named together, {title}: {'; '.join(named) or 'none'}."
+
+
+_NONE = "none"
+_NOTE = (
+    "Small distances mean alike; directions and large distances mean nothing. Pale: training samples; solid: audited "
+    "ones. The percentage is measured in the layer itself, not in this picture: how many of the audited samples have "
+    "nearest training samples of their own class."
+)
+
+
+def layer_blocks(findings: FindingIndex, points: pa.Table, subject: str, classes: Sequence[str]) -> list[Block]:
+    """How neighbours agree layer by layer, and every layer in the plane."""
+    rows = points.to_pylist()
+    layers = distinct(row["layer"] for row in rows)
+    agreements = FindingIndex(findings.select("diagnostics.knn_agreement", subject=subject))
+    groups = agreements.distinct("group")
+    blocks: list[Block] = []
+    if len(layers) > 1 and measured(agreements):
+        blocks.append(_curve(agreements, layers, groups, subject))
+    for at, layer in enumerate(layers):
+        blocks.append(_scatters(layer, rows, agreements, groups, subject, classes, "" if at else _NOTE))
+    blocks.append(_table(agreements, layers, groups, subject))
+    return blocks
+
+
+def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str], subject: str) -> LinePlot:
+    places = [float(at) for at in range(len(layers))]
+    series = []
+    for group in groups:
+        line = [_agreement(agreements, layer, subject, group) for layer in layers]
+        series.append(series_of(_written(group), places, line))
+    ends = [f"{line.name} {percent(line.y[-1])}" for line in series]
+    return LinePlot(
+        f"{subject}: nearest training samples of the same class, layer by layer",
+        series,
+        "Layer",
+        "Share whose neighbours agree",
+        f"In the last layer: {', '.join(ends)}.",
+        (0.0, 1.0),
+        dict(zip(places, layers, strict=True)),
+        "Bands are 95 % intervals.",
+        "percent",
+    )
+
+
+def _scatters(
+    layer: str,
+    rows: Sequence[dict[str, object]],
+    agreements: FindingIndex,
+    groups: Sequence[str],
+    subject: str,
+    classes: Sequence[str],
+    note: str,
+) -> Scatters:
+    own = [row for row in rows if row["layer"] == layer]
+    plots = []
+    for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):
+        group = next(one for one in groups if one == shown or one.startswith(f"{shown}, "))
+        share = _agreement(agreements, layer, subject, group)
+        agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
+        bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
+        clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, str(where), classes)]
+        alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {agree}."
+        plots.append(Scatter(f"{_written(group)}: {agree}{bounds}", clouds, alt))
+    return Scatters(f"{subject}: layer {layer} in the plane", plots, "t-SNE 1", "t-SNE 2", note)
+
+
+def _clouds(rows: Sequence[dict[str, object]], shown: str, classes: Sequence[str]) -> list[Cloud]:
+    clouds = []
+    for code in (*range(len(classes)), -1):
+        some = [row for row in rows if row["shown"] == shown and row["code"] == code]
+        if some:
+            name, kind = (classes[code], code) if code >= 0 else (_NONE, len(classes))
+            x, y = ([float(str(row[axis])) for row in some] for axis in ("x", "y"))
+            clouds.append(Cloud(name, x, y, kind, shown == TRAIN))
+    return clouds
+
+
+def _table(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str], subject: str) -> DataTable:
+    columns = [Column("Layer"), *(Column(_written(group), "percent") for group in groups)]
+    rows: list[list[Cell]] = [
+        [layer, *(estimate(_agreement(agreements, layer, subject, group)) for group in groups)] for layer in layers
+    ]
+    note = "Training samples are held against the others of them. Intervals are 95 %."
+    return DataTable(f"{subject}: share of samples whose nearest training samples agree", columns, rows, note)
+
+
+def _agreement(agreements: FindingIndex, layer: str, subject: str, group: str) -> Finding | None:
+    return agreements.get("diagnostics.knn_agreement", subject, layer, group)
+
+
+def _written(group: str) -> str:
+    names = {TRAIN: "training", CLEAN: "clean"}
+    return names.get(group, group.replace("eps=", "ε = "))
+
+
+_BRIGHTEST = 99.5  # per cent of a map's values: what lies above is drawn like it, lest one pixel leave the rest dark
+_NAMED = 3  # labels under an image
+_COMMON = ("feature map", "attention fine", "attention coarse")  # one scale for all circumstances of a sample
+
+Row = dict[str, Any]
+
+_NOTES = {
+    "feature map": "Feature map: the mean of what is above zero in a layer's channels; its name is written below.",
+    "saliency": "Saliency: how steeply the loss rises with each pixel, |∂loss/∂x|, the largest over the channels.",
+    "integrated gradients": "Integrated gradients: what each pixel adds to the logit of the class that is said "
+    "(orange) or takes from it (blue); together they are the change of that logit from the baseline to the image.",
+    "attention": "Attention: how much of each place the gate lets through; coarser than the image, so it looks smooth.",
+}
+
+
+def gallery(pictures: pa.Table, subject: str, classes: Sequence[str], *, collapsed: bool = False) -> Gallery:
+    """A strip per image and circumstance: the image, then its maps."""
+    rows = pictures.to_pylist()
+    strips = [_scales()]
+    for sample in dict.fromkeys(row["id"] for row in rows):
+        own = [row for row in rows if row["id"] == sample]
+        shown = dict.fromkeys(row["shown"] for row in own)
+        strips += [_strip([row for row in own if row["shown"] == one], own, classes) for one in shown]
+    kinds = {row["picture"].split(" ")[0] if row["picture"].startswith("attention") else row["picture"] for row in rows}
+    note = " ".join(text for kind, text in _NOTES.items() if kind in kinds)
+    note += " Feature maps and attention share a scale between the rows of an image; the others fill their own."
+    return Gallery(f"{subject}: where it looks", strips, note, collapsed, stacked=True)
+
+
+def _scales() -> Strip:
+    """The two colour scales, to be compared with."""
+    ramp = np.tile(np.linspace(0, 1, 64), (12, 1))
+    rising, both = "from dark blue for the least to light yellow for the most", "from blue over white to orange"
+    return Strip(
+        "How to read the colours",
+        [
+            Picture(png(heat(ramp, 0, 1)), "least to most", f"A colour scale {rising}"),
+            Picture(png(signed(2 * ramp - 1, 1)), "takes away to adds", f"A colour scale {both}"),
+        ],
+    )
+
+
+def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str]) -> Strip:
+    first = rows[0]
+    image = next(row for row in rows if row["picture"] == "image")
+    size = int(image["height"]), int(image["width"])
+    truth = _truth(first, classes)
+    how = (
+        CLEAN
+        if first["shown"] == CLEAN
+        else f"under {first['shown']}, {eps_name(first['eps']).replace('eps=', 'ε = ')}"
+    )
+    return Strip(f"{first['id']} · {truth} · {how}", [_picture(row, everything, classes, size, how) for row in rows])
+
+
+def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: tuple[int, int], how: str) -> Picture:
+    values, kind = values_of(row), str(row["picture"])
+    if kind == "image":
+        return Picture(png(values), "image", f"The image {row['id']}, {how}", _answer_marks(row, classes))
+    if kind == "integrated gradients":
+        reach = float(np.percentile(np.abs(values), _BRIGHTEST)) or 1.0
+        sums = f"adds up to {row['total']:+.4g} of {row['expected']:+.4g}"
+        alt = f"What each pixel of {row['id']}, {how}, adds to {classes[row['said']]}; at most {reach:.2g}"
+        return Picture(
+            png(signed(values[0], reach)), f"integrated gradients, {classes[row['said']]}", alt, [Mark(sums)]
+        )
+    low, high = _range(row, everything)
+    if kind.startswith("attention"):
+        values = upsampled(values, *size)
+    name = f"{kind}, {row['layer']}" if kind == "feature map" else kind
+    alt = f"{kind.capitalize()} of {row['id']}, {how}: {_brightest(values[0])}"
+    return Picture(png(_enlarged(heat(values[0], low, high), size)), name, alt, [Mark(f"{low:.2g} to {high:.2g}")])
+
+
+def values_of(row: Row) -> Pixels:
+    """The numbers of a picture [c, h, w]."""
+    flat = np.frombuffer(row["values"], np.float32)
+    return np.asarray(flat.reshape(row["channels"], row["height"], row["width"]))
+
+
+def _range(row: Row, everything: Sequence[Row]) -> tuple[float, float]:
+    """From what to what the colours of a map go: over all circumstances of the image where they can be compared."""
+    if row["picture"] not in _COMMON:
+        return 0.0, float(np.percentile(values_of(row), _BRIGHTEST))
+    alike = np.concatenate([values_of(one).ravel() for one in everything if one["picture"] == row["picture"]])
+    low = float(alike.min()) if row["picture"].startswith("attention") else 0.0
+    return low, float(np.percentile(alike, _BRIGHTEST))
+
+
+def _enlarged(colours: Rgb, size: tuple[int, int]) -> Rgb:
+    """The picture at the size of the image, each place of a coarser map as a square."""
+    down, across = (
+        np.arange(wanted) * coarse // wanted for wanted, coarse in zip(size, colours.shape[1:], strict=True)
+    )
+    return np.asarray(colours[:, down][:, :, across])
+
+
+def _brightest(values: npt.NDArray[np.float32]) -> str:
+    """In words, where a map is highest."""
+    row, column = np.unravel_index(int(values.argmax()), values.shape)
+    down = ("top", "middle", "bottom")[min(2, 3 * int(row) // values.shape[0])]
+    across = ("left", "centre", "right")[min(2, 3 * int(column) // values.shape[1])]
+    return f"highest at the {down} {across}"
+
+
+def _truth(row: Row, classes: Sequence[str]) -> str:
+    if row["labels"] is not None:
+        there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
+        return f"is {', '.join(there)}" if there else "is none of them"
+    return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
+
+
+def _answer_marks(row: Row, classes: Sequence[str]) -> list[Mark]:
+    probabilities = row["probabilities"]
+    if row["labels"] is None:
+        code = row["said"]
+        tone: Tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", tone)]
+    named = [at for at, p in enumerate(probabilities) if p >= THRESHOLD]
+    named.sort(key=lambda at: -probabilities[at])
+    tones: dict[int, Tone] = {1: "good", 0: "bad", -1: "neutral"}
+    marks = [Mark(f"{classes[at]} · {percent(probabilities[at], 0)}", tones[row["labels"][at]]) for at in named]
+    more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
+    return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
+
 
 _METRIC = "diagnostics.knn_agreement"
 

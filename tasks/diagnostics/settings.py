@@ -1,4 +1,4 @@
-"""Options of diagnostics: which layers, which images, under which attacks."""
+"""Options of diagnostics (which layers, which images, under which attacks), and what they measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.subjects.eps import Eps
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.subjects.settings import Eps
 
 
 class Diagnostics(Settings):
@@ -49,3 +50,6 @@ class Diagnostics(Settings):
 
     neighbours: int = Field(default=10, ge=1, le=200)
     """How many nearest training samples vote on a sample's class in each layer."""
+
+
+METRICS = metrics("diagnostics", higher={"share": "knn_agreement"}, neither={"per image": "labels_named pairs_named"})

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from assay.data.classes import class_names
 from assay.data.image_schemas import (
     AdversarialImages,
     Attacked,
@@ -17,19 +16,29 @@ from assay.data.image_schemas import (
     LayerFeatures,
     LayerPoints,
 )
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.diagnostics.choosing import draw_images, draw_samples, known_columns, only, truths_of
-from assay.tasks.diagnostics.cooccurrence import count_answers
-from assay.tasks.diagnostics.looking import CLEAN, TRAIN, Look, Truth, features_partition, look_partition
-from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, pair_findings
+from assay.data.schemas import Classes, Findings, Samples, SubjectFiles, class_names
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.diagnostics.inspection import (
+    CLEAN,
+    TRAIN,
+    InspectedSubject,
+    Truth,
+    draw_images,
+    draw_samples,
+    features_partition,
+    known_columns,
+    pictures_partition,
+    rows_with_ids,
+    truths_of,
+)
+from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, count_answers, pair_findings
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.holding_out_task import ROWS
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.task import ROWS
 
 
 class Embedded(NamedTuple):
@@ -57,7 +66,7 @@ class _Layer:
 def choose_samples(samples: Artifact[Samples], limit: int) -> Artifact[Samples]:
     """At most so many samples, as evenly over the classes as there are some, each by the hash of its id."""
     ids = draw_samples(_truths(samples), limit)
-    some: Artifact[Samples] = map_partitions(only, samples, into=Samples, name="some", ids=ids)
+    some: Artifact[Samples] = map_partitions(rows_with_ids, samples, into=Samples, name="some", ids=ids)
     chosen: Artifact[Samples] = map_partitions(_as_they_are, some, into=Samples, rows=ROWS)
     say(f"{chosen.rows} of {samples.rows}")
     return chosen
@@ -81,12 +90,12 @@ def look_inside(
     first = next(iter(attacked), None)
     fell = None if first is None else collect(attacked[first], ["id", "eps", "gold", "clean", "success"])
     ids = draw_images(truths, fell, eps.get(first or "", 0.0), settings.images)
-    look = Look(subject, subject.settings.name, read_files(files), settings)
+    look = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
     sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {CLEAN: chosen, **images}
     tables = []
     for at, (shown, source) in enumerate(sources.items()):
         pictures = map_partitions(
-            look_partition,
+            pictures_partition,
             source,
             into=DiagnosticImages,
             name=f"part-{at}",
@@ -113,7 +122,7 @@ def embed_layers(
 ) -> Embedded:
     """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
     truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
-    look = Look(subject, subject.settings.name, read_files(files), settings)
+    look = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
     sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {TRAIN: training, CLEAN: chosen, **images}
     features = {
         shown: collect(

@@ -1,4 +1,4 @@
-"""Do two measures of hardness agree? Spearman's correlation on midranks, with a test that is robust to clusters.
+"""Do two measures of hardness agree, beyond the subject's confidence too, and which of them rank true errors?
 
 The correlation is that of the midranks (Kendall 1948, chapter 3, for ties). Its test is the score test of the order
 (`statistics.order_trend`) with the second measure's rank where that has right or wrong: U_g = Σ_{i∈g} a_i·b_i over the
@@ -15,16 +15,51 @@ cluster. A straight line alone would leave what is curved in both, and call it a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
-from assay.tasks.statistics.clusters import Integers, codes_of, whole_sums
-from assay.tasks.statistics.order_trend import FEWEST_CLUSTERS, doubled_midranks
+from assay.infra.settings import Settings
+from assay.tasks.hardness.measures import CONFIDENCE, THETA, Columns, Floats
+from assay.tasks.statistics.clusters import Integers, codes_of, effective_size, whole_sums
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.multiplicity import RELATED
+from assay.tasks.statistics.order_test import (
+    FEWEST_CLUSTERS,
+    area_difference,
+    doubled_midranks,
+    gain_finding,
+    order_test,
+    ranked_area,
+)
 
-Floats = npt.NDArray[np.float64]
+
+class Hardness(Settings):
+    """How measures of hardness are held against each other."""
+
+    subjects: tuple[str, ...] | None = None
+    """The subjects whose measures are related; left out, all of them. Every subject adds pairs to what is corrected."""
+
+    hardest: float = Field(default=0.25, gt=0, lt=1)
+    """A sample is hard by a measure if it is among this share of the hardest; one hard by all measures is listed."""
+
+    shown: int = Field(default=12, ge=0, le=100)
+    """How many of the samples that are hard by every measure the report shows of each subject."""
+
+
+METRICS = metrics(
+    "hardness",
+    higher={"": "auc auc_gain"},
+    neither={"ρ": "association partial", "p": "association_p partial_p", "samples": "hardest"},
+)
+
+
+Vector = npt.NDArray[np.float64]
 FEWEST = 30
 """With fewer samples nothing is left to compare within groups of about one confidence."""
 _EXPLAINED = 0.99
@@ -126,7 +161,7 @@ def centred_ranks(values: npt.ArrayLike) -> Integers:
     return np.asarray(doubled_midranks(numbers) - (len(numbers) + 1), dtype=np.int64)
 
 
-def residual_ranks(ranks: Integers, control: Integers) -> tuple[Floats, int]:
+def residual_ranks(ranks: Integers, control: Integers) -> tuple[Vector, int]:
     """What a line in the control's rank, within each of about ∛n groups of equal size, leaves of the ranks; and how
     many coefficients it took.
 
@@ -188,3 +223,112 @@ def _interval(value: float, variance: float, clusters: int) -> tuple[float, floa
     middle = math.atanh(value)
     half = float(student.isf(0.025, clusters - 1)) * math.sqrt(variance) / (1 - value * value)
     return math.tanh(middle - half), math.tanh(middle + half)
+
+
+Bools = npt.NDArray[np.bool_]
+_GROUPS = 10
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Per sample: whether the subject is right (1), wrong (0), or nobody knows (−1)."""
+
+    right: npt.NDArray[np.int8]
+
+    @property
+    def known(self) -> Bools:
+        """The samples whose truth is known."""
+        return np.asarray(self.right >= 0)
+
+
+def association_findings(columns: Columns, clusters: Integers, significance: float) -> Iterator[Finding]:
+    """`hardness.association` of every pair, `hardness.partial` where the subject has a confidence to take away, and the
+    p of each; pairs with the confidence itself have nothing left to take away."""
+    measures = columns.all
+    for of, group in columns.pairs:
+        first, second = measures[of], measures[group]
+        both = ~(np.isnan(first) | np.isnan(second))
+        plain = association(first[both], second[both], clusters[both])
+        yield from _findings("association", plain, of, group, significance)
+        if columns.confidence is not None and CONFIDENCE not in (of, group):
+            sure = both & ~np.isnan(columns.confidence)
+            left = partial_association(first[sure], second[sure], columns.confidence[sure], clusters[sure])
+            yield from _findings("partial", left, of, group, significance)
+
+
+def _findings(name: str, tested: Association, of: str, group: str, significance: float) -> Iterator[Finding]:
+    about = Finding(
+        f"hardness.{name}",
+        of=of,
+        group=group,
+        value=tested.value,
+        low=tested.low,
+        high=tested.high,
+        n=tested.n,
+        verdict=tested.verdict(significance),
+        unit="ρ",
+    )
+    yield about
+    p = replace(about, metric=f"hardness.{name}_p", value=tested.p_value, low=None, high=None, unit=RELATED)
+    yield replace(p, p_value=tested.p_value)
+
+
+def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Iterator[Finding]:
+    """`hardness.auc` of every measure: how often an error of the subject is harder than what it gets right; and
+    `hardness.auc_gain`, the difference from ours (from the confidence, without an order), paired by cluster (DeLong
+    1988). A measure that speaks of right answers only cannot rank errors, and has none."""
+    codes, areas = codes_of(clusters), {}
+    for name, values in columns.all.items():
+        kept = answers.known & ~np.isnan(values)
+        tested = order_test(-values[kept], answers.right[kept], codes[kept])
+        if tested.area is not None:
+            areas[name] = kept
+            area = tested.area
+            yield Finding("hardness.auc", name, value=area.value, low=area.low, high=area.high, n=tested.n)
+    ours = next((name for name in (THETA, CONFIDENCE) if name in areas), None)
+    for name in areas:
+        if ours is not None and name != ours:
+            kept = areas[name] & areas[ours]
+            yield replace(_gain(columns, name, ours, kept, answers, codes), of=name, group=ours)
+
+
+def _gain(columns: Columns, name: str, ours: str, kept: Bools, answers: Answers, codes: Integers) -> Finding:
+    right, groups = answers.right[kept], int(codes.max()) + 1
+    if not 0 < int(right.sum()) < len(right):
+        return gain_finding("hardness.auc_gain", None, len(right))
+    first, second = (ranked_area(-columns.all[one][kept], right, codes[kept], groups) for one in (name, ours))
+    return gain_finding("hardness.auc_gain", area_difference(first, second), len(right))
+
+
+def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[dict[str, object]]:
+    """For every pair, up to ten groups of samples by the first measure, and how hard they are by the second."""
+    measures = columns.all
+    for first, second in columns.pairs:
+        both = ~(np.isnan(measures[first]) | np.isnan(measures[second]))
+        x, y = (_places(measures[name][both]) for name in (first, second))
+        group = np.minimum((x * _GROUPS).astype(np.int64), _GROUPS - 1)
+        for tenth in np.unique(group):
+            here = group == tenth
+            low, high = _mean_interval(y[here], clusters[both][here])
+            yield {
+                "subject": subject,
+                "first": first,
+                "second": second,
+                "n": int(here.sum()),
+                "x": float(x[here].mean()),
+                "y": float(y[here].mean()),
+                "low": low,
+                "high": high,
+            }
+
+
+def _places(values: Floats) -> Floats:
+    """The midrank of each value as a share: 0 for the easiest, 1 for the hardest, 1/2 where all are equal."""
+    return (centred_ranks(values) + len(values) - 1) / max(2 * (len(values) - 1), 1)
+
+
+def _mean_interval(values: Floats, clusters: Integers) -> tuple[float, float]:
+    """The mean with twice its standard error, as many samples counted as their clusters leave; within [0, 1]."""
+    counted = effective_size(values, clusters).counted()
+    half = 1.96 * float(values.std()) / np.sqrt(counted) if counted else 1.0
+    return max(0.0, float(values.mean()) - half), min(1.0, float(values.mean()) + half)

@@ -1,16 +1,18 @@
-"""How hard each sample is by one measure, out of the table of an audit: higher is harder."""
+"""How hard each sample is by one measure (higher is harder), the measures of many audits beside each other, and the
+samples that are hard by all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.hardness_schemas import SampleHardness
+from assay.data.schemas import SampleHardness
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -191,3 +193,116 @@ def _two_largest(predictions: pa.Table) -> tuple[Floats, Floats]:
     largest = [sorted(one)[:-3:-1] if one and len(one) > 1 else [np.nan, np.nan] for one in lists]
     pairs = np.array(largest, dtype=np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The measures of one subject, and those that are of none; NaN where one says nothing of a sample."""
+
+    own: Mapping[str, Floats] = field(default_factory=dict)
+    shared: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, Floats]:
+        """Every measure by name: ours first, in the order of a reader's interest."""
+        together = {**self.shared, **self.own}
+        known = list(MEASURES)
+        names = sorted(together, key=lambda name: (known.index(name) if name in known else len(known), name))
+        return {name: together[name] for name in names}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Which measures are related: all with each other, as far as one of the two is the subject's own."""
+        names = list(self.all)
+        return [
+            (first, second)
+            for at, first in enumerate(names)
+            for second in names[at + 1 :]
+            if not self.own or first in self.own or second in self.own
+        ]
+
+    @property
+    def confidence(self) -> Floats | None:
+        """How unsure the subject is, where it gives probabilities."""
+        return self.own.get(CONFIDENCE)
+
+
+def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, Columns]:
+    """The columns by subject; under the empty name those that are of no subject, related among themselves.
+
+    >>> rows = {"id": ["b", "a", "b"], "subject": ["s"] * 3, "measure": ["eps"] * 3, "value": [-0.2, -0.3, -0.1]}
+    >>> side_by_side([pa.table(rows)], pa.chunked_array([["a", "b", "c"]]))["s"].own["eps"].tolist()
+    [-0.3, -0.1, nan]
+    """
+    by_subject: dict[str, dict[str, Floats]] = {}
+    for table in tables:
+        places = pc.index_in(table["id"], ids.combine_chunks())
+        here = pc.is_valid(places)
+        rows = pa.table({"at": places, **{name: table[name] for name in ("subject", "measure", "value")}}).filter(here)
+        for subject, measure in _subjects_and_measures(rows):
+            mine = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))
+            by_name = by_subject.setdefault(subject, {})
+            column = by_name.setdefault(measure, np.full(len(ids), np.nan))
+            np.fmax.at(column, mine["at"].to_numpy(), mine["value"].to_numpy())
+    shared = by_subject.pop("", {})
+    columns = {subject: Columns(own, shared) for subject, own in by_subject.items()}
+    return columns | ({"": Columns({}, shared)} if len(shared) > 1 else {})
+
+
+def _subjects_and_measures(rows: pa.Table) -> list[tuple[str, str]]:
+    """The subjects and measures of the rows, each pair once."""
+    names = rows.group_by(["subject", "measure"], use_threads=False).aggregate([])
+    return list(zip(names["subject"].to_pylist(), names["measure"].to_pylist(), strict=True))
+
+
+FEWEST_MEASURES = 2
+
+
+@dataclass(frozen=True)
+class Hard:
+    """Where the sample is, the mean share of samples that it is harder than, and that share by measure."""
+
+    at: int
+    mean: float
+    harder_than: Mapping[str, float]
+
+
+def hardest_samples(measures: Mapping[str, Floats], ids: Sequence[str], share: float = 0.25) -> list[Hard]:
+    """The samples among the hardest `share` by every measure that they have, the hardest on average first.
+
+    At least two measures, and half of all, must speak of a sample. Ties at the border belong to it, unless they are the
+    easiest of all: a measure that finds most samples equally easy makes none of these hard.
+
+    >>> hardest = hardest_samples({"a": np.arange(8.0), "b": np.array([0, 0, 0, 0, 0, 0, 0, 1.0])}, list("abcdefgh"))
+    >>> [(one.at, one.harder_than) for one in hardest]
+    [(7, {'a': 0.875, 'b': 0.875})]
+    """
+    varied = {name: values for name, values in measures.items() if len(np.unique(values[~np.isnan(values)])) > 1}
+    if len(varied) < FEWEST_MEASURES:
+        return []
+    known = np.stack([~np.isnan(values) for values in varied.values()])  # [measures, n]
+    hard = np.stack([_hard(values, share) for values in varied.values()])
+    harder = np.stack([_harder_than(values) for values in varied.values()])
+    enough = known.sum(axis=0) >= max(FEWEST_MEASURES, -(-len(varied) // 2))
+    chosen = np.flatnonzero(enough & (hard | ~known).all(axis=0))
+    hardest = []
+    for at in chosen.tolist():
+        shares = {name: float(harder[row, at]) for row, name in enumerate(varied) if known[row, at]}
+        hardest.append(Hard(at, float(np.mean(list(shares.values()))), shares))
+    return sorted(hardest, key=lambda one: (-one.mean, ids[one.at]))
+
+
+def _hard(values: Floats, share: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Which samples are among the hardest share; unknown ones are not."""
+    ranked = np.sort(values[~np.isnan(values)])[::-1]
+    border = ranked[max(1, int(np.floor(share * len(ranked)))) - 1]
+    return np.asarray((values >= border) & (values > ranked[-1]))
+
+
+def _harder_than(values: Floats) -> Floats:
+    """What share of the samples each one is harder than, ties not counted; NaN where unknown."""
+    known = ~np.isnan(values)
+    shares = np.full(len(values), np.nan)
+    ranked = np.sort(values[known])
+    shares[known] = np.searchsorted(ranked, values[known], side="left") / len(ranked)
+    return shares

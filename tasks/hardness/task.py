@@ -1,8 +1,15 @@
-"""Hardness as stages: one measure of one audit, the disagreement of subjects, and all measures held together."""
+"""Hardness as stages: one measure of one audit, training dynamics, the disagreement of subjects, and all measures
+together.
+
+Training dynamics: how probable a subject found its final answer while it was still learning. Swayamdipta et al. 2020
+(*Dataset Cartography*) take the mean probability of the true class over the epochs. Samples under audit have no true
+class to go by, and a measure that knew it would rank errors by knowing them: here it is the class that the subject
+ends with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,24 +18,88 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.classes import class_names
-from assay.data.hardness_schemas import HardestSamples, HardnessPairs, SampleHardness
-from assay.data.schemas import Classes, Clusters, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
-from assay.infra.stage import say, stage, write_table
-from assay.tasks.hardness.dynamics import late_rows
-from assay.tasks.hardness.hardest import hardest_samples
-from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, disagreement_rows, hardness_rows, rows_with_several
-from assay.tasks.hardness.relating import Answers, area_findings, association_findings, pair_rows
-from assay.tasks.hardness.settings import Hardness
-from assay.tasks.hardness.side_by_side import Columns, side_by_side
+from assay.data.schemas import (
+    Classes,
+    Clusters,
+    Findings,
+    HardestSamples,
+    HardnessPairs,
+    Predictions,
+    SampleHardness,
+    Samples,
+    SubjectFiles,
+    class_names,
+)
+from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.hardness.association import Answers, Hardness, area_findings, association_findings, pair_rows
+from assay.tasks.hardness.measures import (
+    CONFIDENCE,
+    DYNAMICS,
+    MARGIN,
+    Columns,
+    disagreement_rows,
+    hardest_samples,
+    hardness_rows,
+    rows_of,
+    rows_with_several,
+    side_by_side,
+)
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
+from assay.tasks.subjects.checkpoints import earlier_selves, kept_epochs
+from assay.tasks.subjects.images.dataset import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.snapshots import kept_epochs
+
+Floats = npt.NDArray[np.float64]
+Asked = Callable[[pa.Table, ResolvedSubject, dict[str, bytes], Sequence[str]], pa.Table]
+
+
+def late_rows(
+    samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
+) -> pa.Table:
+    """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
+    ask = _ASKED[subject.settings.kind]
+    answers = [ask(samples, subject, one, classes) for one in [*earlier_selves(files), files]]
+    probabilities = np.stack([probabilities_of(table, len(classes)) for table in answers])
+    several = bool(samples.num_rows) and answers[-1]["predicted"][0].as_py() < 0
+    values = lateness(probabilities, several)
+    return rows_of(samples["id"], values, np.isfinite(values), DYNAMICS, subject.settings.name)
+
+
+def lateness(probabilities: Floats, several: bool) -> Floats:
+    """1 − the mean probability of the final answer over the epochs [e, n, k], the last of which is the end.
+
+    Of several labels it is that of the label it was least sure of.
+
+    >>> lateness(np.array([[[0.2, 0.8], [0.1, 0.9]], [[0.1, 0.9], [0.8, 0.2]]]), several=False).round(2).tolist()
+    [0.15, 0.55]
+    """
+    end = probabilities[-1]
+    if several:
+        return np.asarray(1 - np.where(end >= 0.5, probabilities, 1 - probabilities).mean(axis=0).min(axis=1))
+    answers = end.argmax(axis=1)
+    return np.asarray(1 - probabilities[:, np.arange(len(answers)), answers].mean(axis=0))
+
+
+def _of_images(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _: Sequence[str]) -> pa.Table:
+    from assay.tasks.subjects.images.dataset import predict_table
+
+    return predict_table(samples, subject=subject, files=files)
+
+
+def _of_texts(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]) -> pa.Table:
+    from assay.tasks.subjects.texts.rows import predict_table
+
+    table = predict_table(samples, subject=subject, files=files, classes=classes).result
+    assert isinstance(table, pa.Table)
+    return table
+
+
+_ASKED: Mapping[str, Asked] = {"network": _of_images, "classifier": _of_texts}
 
 
 class Related(NamedTuple):

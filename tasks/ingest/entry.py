@@ -1,8 +1,12 @@
-"""The door: which rows become samples, and the reason of each one that does not."""
+"""A piece of a source becomes samples and rejects, each reject with its reason; ids are checked to be unique over
+all pieces with eight bytes a row.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +15,28 @@ from numpy.typing import NDArray
 
 from assay.data.images import COLUMNS
 from assay.data.schemas import Samples
-from assay.tasks.ingest.casting import NOUNS, cast_text, shown
-from assay.tasks.ingest.classes import gold_codes, not_a_class
-from assay.tasks.ingest.column_types import out_of_calendar
-from assay.tasks.ingest.image_cells import pictures
-from assay.tasks.ingest.layout import Layout
-from assay.tasks.ingest.multilabel import marked, marks_column
-from assay.tasks.ingest.pieces import Reading
-from assay.tasks.ingest.pixels import UnfitError
-from assay.tasks.ingest.rows import Reject, Rows, rejects_table
-from assay.tasks.ingest.truths import checked_scores, checked_tags
+from assay.infra.errors import InputError
+from assay.tasks.ingest.file_search import folder_of, listing
+from assay.tasks.ingest.gold import (
+    checked_scores,
+    checked_tags,
+    gold_codes,
+    gold_names,
+    marked,
+    marks_column,
+    named_labels,
+    not_a_class,
+    settle_classes,
+    settle_labels,
+)
+from assay.tasks.ingest.image_cells import pictures, with_form
+from assay.tasks.ingest.image_pixels import UnfitError
+from assay.tasks.ingest.iob import convention_of
+from assay.tasks.ingest.layout import Layout, Piece, Reading, index_file, index_table, layout_of, read_span
+from assay.tasks.ingest.reader_choice import FileIndex
+from assay.tasks.ingest.rows import NOUNS, Reject, Rows, cast_text, out_of_calendar, rejects_table, shown
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.statistics.groups import GROUP, group_names
 
 
@@ -178,3 +194,154 @@ def _missing(column: pa.Array) -> pa.Array:
 def _require(door: Door, absent: pa.Array, reason: str, column: str | None) -> None:
     bad = np.flatnonzero(pc.fill_null(absent, True).to_numpy(zero_copy_only=False)).astype(np.int64)
     door.reject(bad, (reason for _ in range(len(bad))), column)
+
+
+def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
+    """How a source is read, and what planning needs to know of its files; refuses a source without rows."""
+    table = source.given.build() if source.given is not None else None
+    folder = ""
+    if source.settings.images is not None:
+        table = listing([file.name for file in source.files])
+        folder = folder_of(source.files[0].url, source.files[0].name)
+    layout = layout_of(source, table)
+    if table is not None:
+        files = [index_table(table, source.label)]
+    else:
+        files = [index_file(file, layout) for file in source.files]
+    if not sum(file.rows for file in files):
+        what = "no sentences" if source.settings.iob is not None else "no rows below its header"
+        raise InputError(f"{source.label} has {what}.")
+    urls = {} if folder else {file.name: file.url for file in source.files}
+    plain, bare = (sum(file.begins[side] for file in files) for side in (0, 1))
+    shapes = {file.name: file.shape for file in files if file.format == "iob"}
+    reading = Reading(layout, urls, table, convention_of(plain, bare), shapes, folder)
+    return with_form(reading, files, source.label)
+
+
+def read_piece(piece: Piece, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
+    """The samples and the rejects of a piece."""
+    tables = [enter(read_span(span, reading), reading, classes) for span in piece.spans]
+    return pa.concat_tables(samples for samples, _ in tables), pa.concat_tables(rejects for _, rejects in tables)
+
+
+def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
+    """The labels that a piece names, its largest and its smallest vote, as text: what the classes are read off."""
+    layout = reading.layout
+    listed = layout.labels.names if layout.labels is not None and layout.labels.kind == "names" else ()
+    wanted = tuple(name for name in (layout.label, *layout.votes, *listed) if name is not None)
+    names: set[str] = set()
+    votes: set[str] = set()
+    for span in piece.spans:
+        rows = read_span(span, reading, wanted)
+        if layout.label is not None:
+            names |= gold_names(_as_read(rows.table.column(layout.label), layout, layout.label))
+        for name in listed:
+            names |= named_labels(rows.table.column(name).combine_chunks())
+        for name in layout.votes:
+            cast = pc.fill_null(_as_read(rows.table.column(name), layout, name), -1)
+            votes |= {str(vote) for vote in pc.min_max(cast).as_py().values() if vote is not None}
+    return {"names": frozenset(names), "votes": frozenset(votes)}
+
+
+def known_classes(layout: Layout, settings: Source, source: str) -> tuple[str, ...] | None:
+    """The classes where nobody needs to look for them: as given, as the data set names them, as columns are named."""
+    if layout.other_truth:
+        return ()
+    given = settings.classes or layout.classes
+    if layout.labels is not None and layout.labels.kind != "names":
+        return settle_labels(layout.labels, given, frozenset(), source)
+    if given is not None or (layout.label is None and layout.labels is None and not layout.votes):
+        return settle_classes(given, frozenset(), True, None, source)
+    return None
+
+
+def found_classes(layout: Layout, names: frozenset[str], votes: frozenset[str], source: str) -> tuple[str, ...]:
+    """The classes that the surveys of all pieces, put together, show."""
+    if layout.labels is not None:
+        return settle_labels(layout.labels, None, names, source)
+    _require_abstentions(names, votes, source)
+    numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
+    return settle_classes(None, names, numeric, max(map(int, votes), default=None), source)
+
+
+def _require_abstentions(names: frozenset[str], votes: frozenset[str], source: str) -> None:
+    """Nothing, or the sentence for votes that say 0 where ours say -1: 0 would become a class that no sample has."""
+    codes = {name for name in names if name.isdecimal()}
+    if votes and "-1" not in votes and "0" in votes and codes == names and names and "0" not in names:
+        raise InputError(
+            f"No vote of {source} is -1, and no sample's label is 0: is 0 written where a function abstains? Write -1 "
+            "there and count classes from 0, or give `classes` if 0 is a class."
+        )
+
+
+def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:
+    array, target = column.combine_chunks(), layout.types.field(name).type
+    return cast_text(array, target)[0] if pa.types.is_string(array.type) and array.type != target else array
+
+
+Hashes = NDArray[np.int64]
+
+
+class CountedIds(TypedDict):
+    """Hashes of the ids of partitions, each under the hash of all of them, and how often that partition was met."""
+
+    hashes: dict[str, Hashes]
+    times: dict[str, int]
+
+
+def hash_ids(ids: pa.Array) -> Hashes:
+    """A 48-bit hash of every id (48, so that the hashes of equal partitions can be added up without overflow)."""
+    from pandas.util import hash_array
+
+    values = np.asarray(ids.to_numpy(zero_copy_only=False), dtype=object)
+    hashed: NDArray[np.uint64] = hash_array(values, categorize=False)
+    return (hashed >> np.uint64(16)).astype(np.int64)
+
+
+def count_ids(samples: pa.Table) -> CountedIds:
+    """The hashes of a partition's ids, ready to be merged with those of the others."""
+    hashes = hash_ids(samples.column("id").combine_chunks())
+    name = hashlib.sha256(hashes.tobytes()).hexdigest()
+    return {"hashes": {name: hashes}, "times": {name: 1}}
+
+
+def repeated_hashes(counted: CountedIds) -> Hashes:
+    """The hashes met more than once: of repeated ids, and once in a while of two ids that collide."""
+    parts = [
+        np.repeat(hashes // counted["times"][name], min(counted["times"][name], 2))
+        for name, hashes in counted["hashes"].items()
+    ]
+    hashes = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+
+
+def count_suspects(samples: pa.Table, suspects: Hashes) -> dict[str, int]:
+    """How often each id occurs whose hash is among the suspects."""
+    ids = samples.column("id").combine_chunks()
+    there = np.isin(hash_ids(ids), suspects)
+    counts = pc.value_counts(ids.filter(pa.array(there)))
+    return {item["values"].as_py(): int(item["counts"].as_py()) for item in counts}
+
+
+def chosen_by_hash(samples: pa.Table, share: float, columns: list[str]) -> pa.Table:
+    """About that share of the rows, chosen by the hash of their id: the same ones however the table is cut."""
+    hashes = hash_ids(samples.column("id").combine_chunks())
+    return samples.filter(pa.array(hashes < share * 2.0**48)).select(columns)
+
+
+def places_of(ids: frozenset[str], pieces: list[Piece], reading: Reading, most: int = 5) -> list[tuple[str, str, int]]:
+    """Where samples with these ids stand (id, file, row), read again piece by piece; the first `most` of them."""
+    name = reading.layout.id
+    places: list[tuple[str, str, int]] = []
+    if name is None:
+        return places
+    for piece in pieces:
+        for span in piece.spans:
+            rows = read_span(span, reading, (name,))
+            column = pc.utf8_trim_whitespace(rows.table.column(name).combine_chunks().cast(pa.string()))
+            there = pc.is_in(column, value_set=pa.array(sorted(ids), pa.string())).to_numpy(zero_copy_only=False)
+            for at in np.flatnonzero(there).tolist():
+                places.append((column[at].as_py(), span.name, int(rows.positions[at])))
+                if len(places) == most:
+                    return places
+    return places

@@ -1,4 +1,6 @@
-"""What stands in a column of images, cell by cell: a path, the bytes of a file, an array, or raw pixels."""
+"""The images of a column, cell by cell (a path, the bytes of a file, an array, raw pixels), and the hash of every
+image file that a table names.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS
-from assay.infra.contained_paths import escape_of
 from assay.infra.errors import InputError
-from assay.infra.regular_files import require_regular_url
-from assay.tasks.ingest.arrays import array_picture, raw_picture
-from assay.tasks.ingest.casting import shown
-from assay.tasks.ingest.dicom import dicom_picture, is_dicom
-from assay.tasks.ingest.layout import ImageColumn
-from assay.tasks.ingest.pieces import Reading, read_span
-from assay.tasks.ingest.pixels import (
+from assay.infra.storage.folders import escape_of, require_regular_url
+from assay.tasks.ingest.image_pixels import (
     Picture,
     UnfitError,
+    array_picture,
     decoded,
     form_of,
     in_channels,
+    raw_picture,
     require_extent,
     require_form,
     shaped,
 )
-from assay.tasks.ingest.rows import Rows
-from assay.tasks.ingest.spans import FileIndex
+from assay.tasks.ingest.layout import ImageColumn, Reading, index_file, layout_of, plan_pieces, read_span
+from assay.tasks.ingest.medical_scans import dicom_picture, is_dicom
+from assay.tasks.ingest.reader_choice import FileIndex, SourceFiles, hash_of_file
+from assay.tasks.ingest.rows import Rows, shown
 
 MOST_BYTES = 256 << 20
 """An image file beyond this is refused unread."""
@@ -165,3 +165,34 @@ def _image_address(rows: Rows, at: int, image: ImageColumn, reading: Reading) ->
         return f"{file} row {row}, looked for at {address_in(folder, _path_in(cell) if cell.is_valid else '')}"
     except UnfitError:
         return f"{file} row {row}"
+
+
+def referenced_images(source: SourceFiles) -> list[tuple[str, str, str]]:
+    """Table, path and content hash of every image that the source's column of paths names; none if it holds no paths.
+
+    A file that is missing, or that no image may be read from, counts as such: should it appear, the source is another.
+    """
+    layout = layout_of(source)
+    if layout.image is None or layout.image.kind != "path":
+        return []
+    name = layout.image.name
+    reading = Reading(layout, {file.name: file.url for file in source.files})
+    images: set[tuple[str, str, str]] = set()
+    for file in source.files:
+        folder = posixpath.dirname(file.url)
+        for piece in plan_pieces([index_file(file, layout)], None):
+            for span in piece.spans:
+                column = read_span(span, reading, (name,)).table.column(name)
+                images |= {(file.name, path, _hash(folder, path)) for path in _distinct(column)}
+    return sorted(images)
+
+
+def _distinct(column: pa.ChunkedArray) -> list[str]:
+    return [path for path in column.unique().to_pylist() if path]
+
+
+def _hash(folder: str, path: str) -> str:
+    try:
+        return hash_of_file(address_in(folder, path))
+    except (UnfitError, InputError):
+        return "absent"

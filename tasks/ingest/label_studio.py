@@ -1,4 +1,5 @@
-"""What people labelled in Label Studio, as its JSON export has it: a row a task, a column for each of its questions.
+"""What people labelled in Label Studio, from its JSON export: as a source of its own (a row a task, a column for each
+question), and as gold for the samples of another source.
 
 A choice is the class that most people gave (the ground truth's, where a task has one; none where they are even), a
 rating or a number their mean, spans in a text the tags of its words. Beside a choice stands what each person gave.
@@ -6,20 +7,32 @@ rating or a number their mean, spans in a text the tags of its words. Beside a c
 
 from __future__ import annotations
 
+import hashlib
 import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.biomedical_schemas import WORDS
+from assay.data.schemas import PeoplesAnswers
 from assay.infra.errors import InputError
-from assay.tasks.ingest.files import opened
+from assay.tasks.ingest.reader_choice import Address, files_at, hash_of_file, opened, short_names
+from assay.tasks.ingest.settings import PeoplesGold
+from assay.tasks.statistics.classification import proportion
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.groups import group_hashes
 
 TASK, TOKENS = "task", "tokens"
 MOST_BYTES = 1 << 30
@@ -250,3 +263,207 @@ def _fields_that_match(task: Task, names: Sequence[str]) -> Iterator[str]:
             for field, text in task.shown.items():
                 if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text"):
                     yield field
+
+
+NEW, CONFIRMED, OVERRULED = "new", "confirmed", "overruled"
+TIED, SKIPPED, UNANSWERED = "tied", "skipped", "unanswered"
+OUTCOMES: Mapping[str, str] = {
+    NEW: "gold where there was none",
+    CONFIRMED: "the same as the gold column",
+    OVERRULED: "another class than the gold column has; the answer counts",
+    TIED: "as many people for one class as for another; the gold column stays",
+    SKIPPED: "skipped by everybody who looked; the gold column stays",
+    UNANSWERED: "nobody has answered yet; the gold column stays",
+}
+"""What became of a sample that people were asked about."""
+
+
+@dataclass(frozen=True)
+class GoldAnswer:
+    """What people said of a sample: the class that most chose (None where there is none), by how many of how many."""
+
+    choice: str | None
+    people: int
+    agreeing: int
+    skipped: int = 0
+
+    def outcome(self, gold: str | None) -> str:
+        """What becomes of a sample whose gold column says this.
+
+        >>> overruled, tied, skipped = GoldAnswer("spam", 3, 2), GoldAnswer(None, 2, 1), GoldAnswer(None, 0, 0, 1)
+        >>> overruled.outcome("ham"), tied.outcome("ham"), skipped.outcome(None)
+        ('overruled', 'tied', 'skipped')
+        """
+        if self.choice is None:
+            return TIED if self.people else SKIPPED if self.skipped else UNANSWERED
+        return NEW if gold is None else CONFIRMED if gold == self.choice else OVERRULED
+
+
+def gold_answers(files: Iterable[tuple[str, Sequence[Task]]], asked: PeoplesGold) -> dict[str, GoldAnswer]:
+    """What people said of every sample that they were asked about, by its id; the files by name, in their order.
+
+    Where a sample has a ground truth, only that counts; else the last answer of each person.
+    """
+    together: dict[str, list[Task]] = {}
+    for name, tasks in files:
+        _require_question(name, tasks, asked.question)
+        for place, task in enumerate(tasks, start=1):
+            together.setdefault(_sample(task, asked.id, name, place), []).append(task)
+    return {sample: _said(sample, tasks, asked.question) for sample, tasks in together.items()}
+
+
+def require_classes(judged: Mapping[str, GoldAnswer], classes: Sequence[str], source: str) -> None:
+    """Nothing, or the sentence for an answer that is no class."""
+    unknown = next(((sample, one.choice) for sample, one in judged.items() if one.choice not in (None, *classes)), None)
+    if unknown is not None:
+        names = ", ".join(classes[:10])
+        raise InputError(
+            f"{source} says {unknown[1]!r} of the sample {unknown[0]!r}, which is none of the classes "
+            f"{names}; correct the answer, or name all classes under source.classes."
+        )
+
+
+def _said(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswer:
+    true = [task for task in tasks if task.truth] or tasks
+    last: dict[str, str] = {}
+    for at, task in enumerate(true):
+        for number, answers in enumerate(task.answers):
+            chosen = _choice(answers, sample, question)
+            if chosen is not None:
+                last[answers.person if answers.person != NOBODY else f"{at}/{number}"] = chosen
+    counts = Counter(last.values()).most_common(2)
+    agreeing = counts[0][1] if counts else 0
+    clear = bool(counts) and (len(counts) == 1 or agreeing > counts[1][1])
+    return GoldAnswer(counts[0][0] if clear else None, len(last), agreeing, sum(task.skipped for task in tasks))
+
+
+def _choice(answers: Answers, sample: str, question: str) -> str | None:
+    chosen = answers.of(CHOICES, question)
+    if len(chosen) > 1:
+        raise InputError(
+            f"Somebody chose {len(chosen)} classes for the sample {sample!r}, and gold is one class: let people choose "
+            'one (`choice="single"`), and export again.'
+        )
+    return str(chosen[0]) if chosen else None
+
+
+def _sample(task: Task, field: str, name: str, place: int) -> str:
+    value = task.shown.get(field)
+    if value is None or str(value).strip() == "":
+        raise InputError(
+            f"Task {place} of {name} has no {field!r}, by which a sample is known; say which field of its data has the "
+            "id, as in `gold: {label_studio: …, id: comment}`."
+        )
+    return str(value).strip()
+
+
+def _require_question(name: str, tasks: Sequence[Task], question: str) -> None:
+    asked = {key for task in tasks for answers in task.answers for key in answers.values}
+    if asked and not any(kind in CHOICES and one == question for kind, one in asked):
+        names = ", ".join(sorted({one for _, one in asked})[:10])
+        raise InputError(
+            f"Nobody answers {question!r} in {name}, only {names}; say which choice is the class, as in `gold: "
+            "{label_studio: …, question: verdict}`."
+        )
+
+
+ORIGIN = "gold"
+
+
+@dataclass(frozen=True)
+class AnswerFiles:
+    """Exports of answers by short names, in the order in which they count."""
+
+    asked: PeoplesGold
+    urls: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What an error calls them."""
+        names = short_names(self.urls)
+        return names[0] + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all their bytes in their order, and of how an answer is found in them."""
+        return hashlib.sha256(
+            json.dumps([[hash_of_file(url) for url in self.urls], self.asked.question, self.asked.id]).encode()
+        ).hexdigest()
+
+    def read(self) -> dict[str, GoldAnswer]:
+        """What people said, by sample; refused where a file became another one meanwhile."""
+        known = self.fingerprint
+        judged = gold_answers(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
+        if AnswerFiles(self.asked, self.urls).fingerprint != known:
+            raise InputError(f"{self.label} (gold) changed while being read: run again when nobody writes to it.")
+        return judged
+
+
+def find_answers(asked: PeoplesGold, base_dir: str | Path) -> AnswerFiles:
+    """The exports that a source names, or the sentence that says which one is missing or empty."""
+    urls_of = [files_at(Address(one, base_dir, ORIGIN, (".json",))) for one in asked.label_studio]
+    return AnswerFiles(asked, tuple(dict.fromkeys(url for urls in urls_of for url in urls)))
+
+
+_CODE = pa.int16()
+
+
+def settled_samples(
+    samples: pa.Table, judged: Mapping[str, GoldAnswer], classes: Sequence[str]
+) -> tuple[pa.Table, pa.Table]:
+    """One partition's samples with people's answers as their gold, and its PeoplesAnswers.
+
+    >>> rows = pa.table({"id": ["a", "b", "c"], "gold": pa.array([0, None, 1], _CODE)})
+    >>> ham, spam, tie = GoldAnswer("ham", 1, 1), GoldAnswer("spam", 2, 2), GoldAnswer(None, 2, 1)
+    >>> told = {"a": spam, "b": ham, "c": tie, "elsewhere": ham}
+    >>> settled, answers = settled_samples(rows, told, ["ham", "spam"])
+    >>> settled["gold"].to_pylist(), answers["outcome"].to_pylist()
+    ([1, 0, 1], ['overruled', 'new', 'tied'])
+    """
+    ids = samples["id"].combine_chunks()
+    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(judged, pa.string())).to_numpy(zero_copy_only=False))
+    rows = samples.select([name for name in samples.column_names if name != "gold"]).take(pa.array(asked))
+    names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
+    codes = {name: code for code, name in enumerate(classes)}
+    each = [judged[name] for name in names]
+    answers = [None if one.choice is None else codes[one.choice] for one in each]
+    given = np.full(len(ids), -1, np.int16)
+    given[asked] = [-1 if code is None else code for code in answers]
+    gold = pc.coalesce(pa.array(given, _CODE, mask=given < 0), samples["gold"].combine_chunks())
+    clusters = group_hashes(rows)
+    columns = {
+        "id": names,
+        "before": before,
+        "answer": answers,
+        "gold": gold.take(pa.array(asked)),
+        "people": [one.people for one in each],
+        "agreeing": [one.agreeing for one in each],
+        "skipped": [one.skipped for one in each],
+        "outcome": [
+            one.outcome(None if code is None else classes[code]) for one, code in zip(each, before, strict=True)
+        ],
+        "cluster": pa.nulls(len(names), pa.int64()) if clusters is None else clusters,
+    }
+    at = samples.schema.get_field_index("gold")
+    return samples.set_column(at, samples.schema.field(at), gold), pa.table(columns, schema=PeoplesAnswers.schema)
+
+
+def answer_findings(answers: pa.Table) -> list[Finding]:
+    """`answers.given` of the samples that people were asked about, `.overruled` of those with gold before,
+    `.unanimous` of those that several answered.
+
+    >>> told = {"a": GoldAnswer("spam", 2, 2), "b": GoldAnswer("ham", 1, 1)}
+    >>> rows = pa.table({"id": ["a", "b"], "gold": pa.array([0, None], _CODE)})
+    >>> [(one.metric, one.value, one.n) for one in answer_findings(settled_samples(rows, told, ["ham", "spam"])[1])]
+    [('answers.given', 1.0, 2), ('answers.overruled', 1.0, 1), ('answers.unanimous', 1.0, 1)]
+    """
+    outcome = np.array(answers["outcome"].to_pylist(), dtype=np.str_)
+    people, agreeing = answers["people"].to_numpy(), answers["agreeing"].to_numpy()
+    clusters = None if answers["cluster"].null_count else codes_of(answers["cluster"].to_numpy())
+    about = About("answers", "")
+    held = np.isin(outcome, [CONFIRMED, OVERRULED])
+    return [
+        about.finding("given", proportion(np.isin(outcome, [NEW, CONFIRMED, OVERRULED]), groups=clusters)),
+        about.finding("overruled", proportion(outcome == OVERRULED, held, groups=clusters)),
+        about.finding("unanimous", proportion(agreeing == people, people > 1, groups=clusters)),
+    ]

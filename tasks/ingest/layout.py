@@ -1,28 +1,41 @@
-"""The columns of a source and what each one means, settled before a row is read, from the first file's first rows."""
+"""The columns of a source with their meaning and type, settled before a row is read, and the plan that cuts its
+files into pieces for the workers.
+"""
 
 from __future__ import annotations
 
+import bisect
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError, SettingError
-from assay.tasks.ingest.arrays import is_array
-from assay.tasks.ingest.casting import NEARLY_NUMBERS, plain_type
-from assay.tasks.ingest.column_types import require_enterable, require_known_zones, require_roles
-from assay.tasks.ingest.files import SourceFiles
-from assay.tasks.ingest.heads import Head, unknown_column
-from assay.tasks.ingest.image_folder import CLASS, PATH
-from assay.tasks.ingest.image_folder import SPLIT as SPLIT_FOLDER
-from assay.tasks.ingest.multilabel import LabelColumns, label_columns
-from assay.tasks.ingest.pixels import Form
+from assay.infra.storage.keys import InexactError, fingerprint, spelt
+from assay.tasks.ingest.file_search import CLASS, PATH
+from assay.tasks.ingest.file_search import SPLIT as SPLIT_FOLDER
+from assay.tasks.ingest.gold import LabelColumns, label_columns
+from assay.tasks.ingest.image_pixels import Form, is_array
+from assay.tasks.ingest.iob import IOB2, Shape
+from assay.tasks.ingest.reader_choice import FileIndex, SourceFile, SourceFiles, Span, hash_of_file
 from assay.tasks.ingest.readers import READERS
+from assay.tasks.ingest.rows import (
+    NEARLY_NUMBERS,
+    Rows,
+    plain_type,
+    require_enterable,
+    require_known_zones,
+    require_roles,
+)
 from assay.tasks.ingest.settings import Pixels, Source
+from assay.tasks.ingest.table_formats import Head, unknown_column
 
 
 @dataclass(frozen=True)
@@ -310,3 +323,185 @@ def _require_votes(votes: Sequence[str], types: pa.Schema, name: str) -> None:
                 f"{name} has {types.field(column).type} in column {column!r} where whole-number votes were "
                 f"expected; if it is not a labelling function, {way_out}."
             )
+
+
+GIVEN = "table"
+"""What the format of a table in memory is called."""
+TEXTS = ("csv", "jsonl", "iob")
+"""Formats whose rows are counted by lines."""
+
+PIECE_BYTES = 64 << 20
+PIECE_ROWS = 100_000
+PIECE_IMAGES = 256
+MOST_BYTES = 512 << 20
+"""A piece is about `PIECE_BYTES` or `PIECE_ROWS` (of images `PIECE_IMAGES`), whichever is less; never above
+`MOST_BYTES`, whatever is asked."""
+ALONE = 0.2
+"""Files of at least this share of a piece are cut by themselves."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one worker reads in one go: spans of one or several files."""
+
+    spans: tuple[Span, ...]
+
+    def __post_init__(self) -> None:
+        """Accept the spans of a plan that was written down as JSON."""
+        spans = (span if isinstance(span, Span) else Span(**span) for span in self.spans)
+        object.__setattr__(self, "spans", tuple(spans))
+
+    @property
+    def place(self) -> str:
+        """Which rows of which files, in words.
+
+        >>> Piece((Span("a.csv", "csv", 10, 90, 2), Span("b.csv", "csv", 0, 50, 1))).place
+        'a.csv from line 2, b.csv from line 1'
+        """
+        places = [
+            f"{span.name} from {'line' if span.format in TEXTS else 'row'} {span.first}" for span in self.spans[:3]
+        ]
+        more = f" and {len(self.spans) - 3} more files" if len(self.spans) > 3 else ""
+        return ", ".join(places) + more
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What every piece of a source needs to be read: the layout, where the files lie, the table if it is given."""
+
+    layout: Layout
+    urls: Mapping[str, str] = field(default_factory=dict)
+    table: pa.Table | None = None
+    convention: str = IOB2
+    """How the tags of IOB files are written."""
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    """What the sentences of each IOB file have in common."""
+    folder: str = ""
+    """Where the names of a listing of images are to be found."""
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows a piece has at most, unless somebody asks for fewer pieces."""
+        return PIECE_ROWS if self.layout.image is None else PIECE_IMAGES
+
+
+def index_file(file: SourceFile, layout: Layout) -> FileIndex:
+    """The index of a file; text files are read once for it, of Parquet files only the footer."""
+    return READERS.named(file.format, layout.source).index(file, layout)
+
+
+def index_table(table: pa.Table, name: str) -> FileIndex:
+    """The index of a table in memory."""
+    return FileIndex(name, GIVEN, table.num_rows, table.nbytes)
+
+
+def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows: int = PIECE_ROWS) -> list[Piece]:
+    """All rows of all files, in order: cut by file, or as about `partitions` pieces of about the same number of rows.
+
+    Cut by file, a file of some size keeps its pieces whatever other files there are; small ones share a piece with
+    their neighbours (`runs_of_files`).
+    """
+    if partitions is None:
+        runs = runs_of_files(files, most_rows)
+        return [piece for run in runs for piece in _even_pieces(run, _pieces_of(run, most_rows))]
+    size = sum(file.bytes for file in files)
+    return _even_pieces(files, max(partitions, math.ceil(size / MOST_BYTES)))
+
+
+def runs_of_files(files: Sequence[FileIndex], most_rows: int) -> list[list[FileIndex]]:
+    """The files that are cut together, in their order: each by itself, but small ones in runs.
+
+    Where a run begins is up to the name and the size of the file it begins with (a hash decides, on average at half a
+    piece), so that a file that is new, or gone, changes the run that it is in and no other. Only a run that would grow
+    above one piece is closed by what is in it.
+    """
+    runs: list[list[FileIndex]] = []
+    room = 0.0
+    for file in files:
+        size = _share_of_a_piece(file, most_rows)
+        if not runs or size >= ALONE or size > room or _begins_a_run(file.name, size):
+            runs.append([])
+            room = 0.0 if size >= ALONE else 1.0
+        runs[-1].append(file)
+        room -= size
+    return runs
+
+
+def _share_of_a_piece(file: FileIndex, most_rows: int) -> float:
+    return max(file.bytes / PIECE_BYTES, file.rows / most_rows)
+
+
+def _begins_a_run(name: str, size: float) -> bool:
+    drawn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) / 2**64
+    return drawn < 2 * size
+
+
+def _pieces_of(files: Sequence[FileIndex], most_rows: int) -> int:
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    return max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows))
+
+
+def _even_pieces(files: Sequence[FileIndex], wanted: int) -> list[Piece]:
+    """The rows of the files as so many pieces, of about the same number of rows."""
+    rows = sum(file.rows for file in files)
+    pieces = min(wanted, max(rows, 1))
+    bounds = [rows * number // pieces for number in range(pieces + 1)]
+    spans: list[list[Span]] = [[] for _ in range(pieces)]
+    before = 0
+    for file in files:
+        number = bisect.bisect_right(bounds, before) - 1
+        while number < pieces and bounds[number] < before + file.rows:
+            start, stop = max(bounds[number], before) - before, min(bounds[number + 1] - before, file.rows)
+            span = file.span(start, stop) if start < stop else None
+            if span is not None:
+                spans[number].append(span)
+            number += 1
+        before += file.rows
+    return [Piece(tuple(group)) for group in spans if group]
+
+
+def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = None) -> Rows:
+    """The rows of a span: text columns of CSV, typed columns of everything else; only the `wanted` ones if given."""
+    layout = reading.layout
+    needed = tuple(layout.types.names) if wanted is None else wanted
+    if span.format != GIVEN:
+        return READERS.named(span.format, layout.source).read(span, reading, needed)
+    assert reading.table is not None
+    table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
+    schema = pa.schema([layout.types.field(name) for name in needed])
+    files = tuple(reading.table["path"].slice(span.start, len(table)).to_pylist()) if reading.folder else None
+    table = table.cast(schema).combine_chunks()
+    return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1), files=files)
+
+
+FORMATS = frozenset({"parquet", "csv", "jsonl", "iob"})
+"""Those that are read by us, so that the stage's version stands for how; readers of plug-ins do as they like."""
+
+
+def content_of_pieces(
+    source: SourceFiles, reading: Reading, classes: tuple[str, ...] = ()
+) -> Callable[[Piece], str] | None:
+    """What makes the samples of a piece, as a text: its rows' place in its files, their content, and how all are read.
+
+    None where a piece is more than that: a table made in memory, images in files of their own, formats of plug-ins.
+    """
+    image = reading.layout.image
+    if source.given is not None or reading.table is not None or (image is not None and image.kind == "path"):
+        return None
+    if not {file.format for file in source.files} <= FORMATS:
+        return None
+    layout = replace(reading.layout, heads={}, source=None)
+    try:
+        shared = fingerprint((layout, reading.convention, classes))
+    except InexactError:
+        return None
+    urls, heads = {file.name: file.url for file in source.files}, reading.layout.heads
+
+    def content(piece: Piece) -> str:
+        spans = [
+            [hash_of_file(urls[span.name]), spelt((span, heads.get(span.name), reading.shapes.get(span.name)))]
+            for span in piece.spans
+        ]
+        return hashlib.sha256(json.dumps([shared, spans]).encode()).hexdigest()
+
+    return content

@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.choices import NamedChoices
 from assay.infra.errors import InputError
-from assay.tasks.ingest import formats
-from assay.tasks.ingest.casting import plain_type
-from assay.tasks.ingest.choice import GROUP, ReaderChoice
-from assay.tasks.ingest.dicom import DICOM
-from assay.tasks.ingest.files import SourceFile
-from assay.tasks.ingest.folder_columns import with_folder_columns
-from assay.tasks.ingest.heads import require_same_columns
+from assay.infra.user_code.choices import NamedChoices
+from assay.tasks.ingest import table_formats
 from assay.tasks.ingest.label_studio import export_rows, export_table, export_types
-from assay.tasks.ingest.nifti import NIFTI
-from assay.tasks.ingest.places import FILES, Places, packed
-from assay.tasks.ingest.rows import Rows
-from assay.tasks.ingest.scan_rows import scan_reader
+from assay.tasks.ingest.medical_scans import DICOM, NIFTI, scan_reader
+from assay.tasks.ingest.reader_choice import (
+    FILES,
+    GROUP,
+    FileIndex,
+    Places,
+    ReaderChoice,
+    SourceFile,
+    Span,
+    packed,
+    with_folder_columns,
+)
+from assay.tasks.ingest.rows import Rows, plain_type
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.spans import FileIndex, Span
-from assay.tasks.ingest.sql_rows import DATABASES, index_sql, read_sql, sql_columns
+from assay.tasks.ingest.sql import DATABASES, index_sql, read_sql, sql_columns
+from assay.tasks.ingest.table_formats import require_same_columns
 
 if TYPE_CHECKING:
-    from assay.tasks.ingest.layout import Layout
-    from assay.tasks.ingest.pieces import Reading
+    from assay.tasks.ingest.layout import Layout, Reading
 
 _ROW = 1024  # bytes that a row of a format of one's own is taken to have, where pieces are planned
 
@@ -44,7 +46,7 @@ def table_reader(
     rows it has, and its rows from one number to before another, with those columns.
     """
 
-    def columns(files: Sequence[SourceFile], _: Source) -> formats.Columns:
+    def columns(files: Sequence[SourceFile], _: Source) -> table_formats.Columns:
         schemas = {file.name: types(file.url) for file in files}
         require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
         first = schemas[files[0].name]
@@ -76,27 +78,31 @@ READERS: NamedChoices[ReaderChoice] = NamedChoices(
         with_folder_columns(
             ReaderChoice(
                 "parquet",
-                formats.parquet_columns,
-                formats.index_parquet,
-                formats.read_parquet,
+                table_formats.parquet_columns,
+                table_formats.index_parquet,
+                table_formats.read_parquet,
                 endings=(".parquet", ".pq"),
             )
         ),
         with_folder_columns(
             ReaderChoice(
-                "csv", formats.csv_columns, formats.index_csv, formats.read_csv, endings=packed(".csv", ".tsv")
+                "csv",
+                table_formats.csv_columns,
+                table_formats.index_csv,
+                table_formats.read_csv,
+                endings=packed(".csv", ".tsv"),
             )
         ),
         with_folder_columns(
             ReaderChoice(
                 "jsonl",
-                formats.json_columns,
-                formats.index_json,
-                formats.read_json,
+                table_formats.json_columns,
+                table_formats.index_json,
+                table_formats.read_json,
                 endings=packed(".jsonl", ".ndjson", ".json"),
             )
         ),
-        ReaderChoice("iob", formats.iob_columns, formats.index_iob, formats.read_iob),
+        ReaderChoice("iob", table_formats.iob_columns, table_formats.index_iob, table_formats.read_iob),
         ReaderChoice("sql", sql_columns, index_sql, read_sql, places=DATABASES),
         scan_reader(DICOM),
         scan_reader(NIFTI),

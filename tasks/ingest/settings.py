@@ -1,17 +1,63 @@
-"""Where a pipeline's samples come from, and what their columns mean."""
+"""The settings of `source`: where a pipeline's samples come from, what their columns mean, and which people's
+answers are gold.
+"""
 
 from __future__ import annotations
 
+import re
 from math import prod
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from assay.infra.credentials import without_password
 from assay.infra.settings import Settings
-from assay.tasks.ingest.people.settings import PeoplesGold
-from assay.tasks.ingest.scan_settings import Scan
-from assay.tasks.ingest.several import Names, Paths, as_many
+from assay.infra.storage.network import without_password
+from assay.tasks.statistics.metrics import metrics
+
+
+def as_many(value: object) -> object:
+    """A word as a list of one; anything else as it is.
+
+    >>> as_many("a.csv"), as_many(["a.csv", "b.csv"])
+    (('a.csv',), ['a.csv', 'b.csv'])
+    """
+    return (value,) if isinstance(value, str) else value
+
+
+Paths = Annotated[tuple[str, ...], BeforeValidator(as_many), Field(min_length=1)]
+Names = Annotated[tuple[str, ...], BeforeValidator(as_many)]
+
+
+class Scan(Settings):
+    """How a medical scan becomes pictures of 8 bits: which values are shown, and which slices."""
+
+    window: tuple[float, Annotated[float, Field(gt=1)]] | None = Field(default=None, examples=["[40, 400]"])
+    """Centre and width of the values that are shown, in the units of the modality (Hounsfield for CT). Left out, a
+    DICOM file's own window, else all its values, and of a NIfTI volume those between its 1st and 99th percentile."""
+
+    slices: Annotated[int, Field(ge=1, le=4096)] | None = Field(default=None, examples=["16"])
+    """So many slices of a volume (or frames of a file), evenly from its first to its last; left out, all of them."""
+
+    plane: Literal["axial", "coronal", "sagittal"] = "axial"
+    """Across which plane a NIfTI volume is cut, by the directions that its header gives."""
+
+
+class PeoplesGold(Settings):
+    """Answers of people that are gold; exports alone (`gold: answers.json`) are the short form."""
+
+    label_studio: Paths = Field(examples=["answers.json", "answers/*.json"])
+    """Exports of Label Studio in its format JSON: paths beside pipelines.yaml, patterns or URLs. Of several answers of
+    one person to one sample the last counts, so that a project may be exported again and again."""
+    question: str = Field(default="label", min_length=1)
+    """The choice that is the class, by its `from_name`; tasks of `assay export --label-studio 100` call it `label`."""
+    id: str = Field(default="sample", min_length=1)
+    """The field of a task's data that holds the sample's id; those tasks call it `sample`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_paths(cls, written: Any) -> Any:
+        return {"label_studio": written} if isinstance(written, str | list | tuple) else written
+
 
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
@@ -306,3 +352,31 @@ class Source(Settings):
         has_images = self.image is not None or self.images is not None or self.dataset is not None
         if self.pixels is not None and not has_images:
             raise ValueError("pixels is about images: say which column holds them with image, or give images")
+
+
+METRICS = metrics("answers", higher={"share": "given unanimous"}, lower={"share": "overruled"})
+
+
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%|(0?\.\d{1,8}|1(?:\.0+)?)")
+
+
+def share_of(text: str) -> float:
+    """The share that a person wrote, above 0 and at most 1; raises ValueError for anything else.
+
+    >>> share_of("5%"), share_of("0.05"), share_of("12.5 %"), share_of("100%")
+    (0.05, 0.05, 0.125, 1.0)
+    """
+    match = _SHARE.fullmatch(text.strip())
+    share = 0.0 if match is None else float(match[1]) / 100 if match[1] else float(match[2])
+    if not 0 < share <= 1:
+        raise ValueError("expected a share of the samples above 0 and up to 100 %, such as 5% or 0.05")
+    return share
+
+
+def share_in_words(share: float) -> str:
+    """A share as a person reads it.
+
+    >>> share_in_words(0.05), share_in_words(0.125)
+    ('5 %', '12.5 %')
+    """
+    return f"{share * 100:.4g} %"

@@ -1,21 +1,80 @@
-"""A source settled: which files, by which names, with which content; independent of where the folder lies."""
+"""A source resolved to its files and their content hash, wherever the folder lies; what it shows before a run, and
+which files are new, late, changed or gone.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assay.infra.blame import blamed_on
-from assay.infra.errors import InputError
-from assay.tasks.ingest.files import GivenTable, SourceFile, SourceFiles
-from assay.tasks.ingest.image_folder import image_files, names_below
-from assay.tasks.ingest.image_references import referenced_images
-from assay.tasks.ingest.places import Address
+import pyarrow as pa
+
+from assay.infra.errors import InputError, blamed_on
+from assay.tasks.ingest.file_search import CLASS, folder_of, image_files, listing, names_below
+from assay.tasks.ingest.gold import gold_names, require_repeated
+from assay.tasks.ingest.image_cells import referenced_images, with_form
+from assay.tasks.ingest.layout import Layout, Reading, index_file, index_table, layout_of, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import Address, FileIndex, GivenTable, SourceFile, SourceFiles
 from assay.tasks.ingest.readers import endings_of, places_of
+from assay.tasks.ingest.rows import require_parting
 from assay.tasks.ingest.settings import ORIGINS, Source
+from assay.tasks.reporting.numerals import plural
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Files by name, in their order; those `late` are new too, and stand before some that were there."""
+
+    new: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+    def in_words(self) -> str:
+        """What a person reads.
+
+        >>> Arrivals(("b.csv", "d.csv"), late=("b.csv",), gone=("a.csv",)).in_words()
+        '2 files new (1 of them late: b.csv), 1 gone (a.csv)'
+        """
+        parts = []
+        if self.new:
+            late = f" ({len(self.late)} of them late: {_named(self.late)})" if self.late else ""
+            parts.append(f"{plural(len(self.new), 'file')} new{late}")
+        for names, how in ((self.changed, "changed"), (self.gone, "gone")):
+            if names:
+                parts.append(f"{len(names) if parts else plural(len(names), 'file')} {how} ({_named(names)})")
+        return ", ".join(parts) or "no file new, changed or gone"
+
+
+def arrivals(before: Mapping[str, str], now: Mapping[str, str]) -> Arrivals:
+    """What has become of the files, each by its name and the hash of its content, in the order of the samples.
+
+    >>> arrivals({"a": "1", "c": "1"}, {"a": "2", "b": "1", "c": "1", "d": "1"})
+    Arrivals(new=('b', 'd'), late=('b',), changed=('a',), gone=())
+    """
+    names = list(now)
+    last = max((at for at, name in enumerate(names) if name in before), default=-1)
+    new = tuple(name for name in names if name not in before)
+    return Arrivals(
+        new,
+        tuple(name for at, name in enumerate(names) if name not in before and at < last),
+        tuple(name for name in names if name in before and before[name] != now[name]),
+        tuple(name for name in before if name not in now),
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 
@@ -114,3 +173,63 @@ def _given_table(name: str) -> GivenTable:
         return GivenTable(name, sample.fingerprint, sample.build)
     located = catalog.located(name)
     return GivenTable(name, located.fingerprint, located.load)
+
+
+MOST_BYTES = 16 << 20
+"""Of larger files only the head is looked at: the parts of the data, and the first image, are found when it runs."""
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The columns that samples will have, the values of the one that says which are audited, and the types read."""
+
+    columns: Sequence[str]
+    parts: frozenset[str] | None = None
+    types: pa.Schema | None = None
+
+
+def first_look(source: SourceFiles, parts: str | None) -> FirstLook:
+    """What can be seen at once; raises where a column is missing, or where no image can be read."""
+    if source.given is not None:
+        return FirstLook(())
+    if source.settings.images is not None:
+        return _at_folder(source)
+    layout = layout_of(source)
+    part = parts or layout.split
+    if parts is not None and parts in layout.types.names:
+        require_parting(layout.types, parts, "evaluation.column", source.label)
+    settings = source.settings
+    if sum(places_of(file.format, settings).size(file, settings) for file in source.files) > MOST_BYTES:
+        return FirstLook(layout.features, types=layout.types)
+    files = [index_file(file, layout) for file in source.files]
+    reading = Reading(layout, {file.name: file.url for file in source.files})
+    if layout.image is not None:
+        with_form(reading, files, source.label)
+    known = part is not None and part in layout.types.names and all(file.format != "iob" for file in files)
+    return FirstLook(layout.features, _values(reading, files, str(part)) if known else None, layout.types)
+
+
+def _at_folder(source: SourceFiles) -> FirstLook:
+    table = listing([file.name for file in source.files])
+    require_repeated(gold_names(table[CLASS].combine_chunks()), len(table), source.label)
+    layout: Layout = layout_of(source, table)
+    folder = folder_of(source.files[0].url, source.files[0].name)
+    with_form(Reading(layout, table=table, folder=folder), [index_table(table, source.label)], source.label)
+    split = layout.split
+    values = frozenset(table[split].unique().to_pylist()) if split is not None else None
+    return FirstLook((), values)
+
+
+def _values(reading: Reading, files: list[FileIndex], column: str) -> frozenset[str]:
+    distinct: set[str] = set()
+    plain = replace(reading, layout=replace(reading.layout, image=None))
+    for piece in plan_pieces(files, None):
+        for span in piece.spans:
+            values = read_span(span, plain, (column,)).table.column(column)
+            try:
+                distinct |= {str(value) for value in values.drop_null().unique().cast(pa.string()).to_pylist()}
+            except UnicodeDecodeError as fault:
+                raise InputError(
+                    f"{span.name} has text in column {column!r} that is not UTF-8; write it as UTF-8."
+                ) from fault
+    return frozenset(distinct)

@@ -1,37 +1,75 @@
-"""The stage that lets samples in, bound to the store and the workers; the rules lie in the pure modules."""
+"""The stages of ingest: samples enter, a share of them is drawn, image paths are kept, people's answers become
+gold.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assay.data import expectations
 from assay.data.biomedical_schemas import WORDS
+from assay.data.image_schemas import ImagePaths
 from assay.data.images import COLUMNS
-from assay.data.schemas import Classes, ContractResults, Rejects, Samples
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, ContractResults, Findings, PeoplesAnswers, Rejects, Samples, class_names
 from assay.infra.errors import InputError
-from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
-from assay.infra.runs import current_run
-from assay.infra.stage import say, stage, waiting, write_table
-from assay.tasks.ingest.casting import shown
-from assay.tasks.ingest.classes import require_repeated
-from assay.tasks.ingest.identity import chosen_by_hash, count_ids, count_suspects, places_of, repeated_hashes
-from assay.tasks.ingest.iob_rows import TOKENS
-from assay.tasks.ingest.known_pieces import content_of_pieces
-from assay.tasks.ingest.layout import Layout
-from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
+from assay.infra.stages.partitions import (
+    Reuse,
+    collect,
+    columns_in,
+    map_partitions,
+    map_pieces,
+    reduce_partitions,
+    reduce_pieces,
+)
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ingest.entry import (
+    chosen_by_hash,
+    count_ids,
+    count_suspects,
+    found_classes,
+    ids_of,
+    known_classes,
+    places_of,
+    prepare,
+    read_piece,
+    repeated_hashes,
+    survey_piece,
+)
+from assay.tasks.ingest.gold import LONG, long_sentences, require_repeated
+from assay.tasks.ingest.iob import IOB1, TOKENS
+from assay.tasks.ingest.label_studio import (
+    CONFIRMED,
+    NEW,
+    OVERRULED,
+    SKIPPED,
+    TIED,
+    UNANSWERED,
+    AnswerFiles,
+    answer_findings,
+    require_classes,
+    settled_samples,
+)
+from assay.tasks.ingest.layout import Layout, Piece, Reading, content_of_pieces, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex
 from assay.tasks.ingest.readers import found_by
-from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
-from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.rows import shown
+from assay.tasks.ingest.settings import Source, share_in_words
 from assay.tasks.ingest.sources import ResolvedSource
-from assay.tasks.ingest.spans import FileIndex
-from assay.tasks.ingest.tag_conventions import IOB1
-from assay.tasks.ingest.truths import LONG, long_sentences
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.groups import GROUP
+from assay.tasks.subjects.holding_out import DOCUMENT
 
 CONTRACT_ROWS = expectations.WHOLE_UP_TO
 
@@ -233,3 +271,127 @@ def _counted(rows: int) -> pa.Table:
         "detail": None,
     }
     return pa.Table.from_pylist([row], schema=ContractResults.schema)
+
+
+def drawn_rows(samples: pa.Table, share: float, seed: int) -> pa.Table:
+    """The rows of the groups that are drawn; a sample without a group is one by itself.
+
+    >>> rows = pa.table({"id": ["a", "b", "c", "d"], GROUP: ["p", "q", "p", "q"]})
+    >>> drawn_rows(rows, 0.5, seed=3)["id"].to_pylist()
+    ['a', 'c']
+    """
+    units = pc.unique(_units(samples))
+    drawn = units.filter(pa.array(_hashed(units.to_pylist(), seed) < int(share * 2.0**64)))
+    return samples.filter(pc.is_in(_units(samples), value_set=drawn))
+
+
+def _units(samples: pa.Table) -> pa.ChunkedArray:
+    """What is drawn or not as one: the group, where there is none the document, else the id."""
+    ids = pc.binary_join_element_wise("i", samples["id"].cast(pa.string()), "\0")
+    column = next((name for name in (GROUP, DOCUMENT) if name in samples.column_names), None)
+    if column is None or pa.types.is_nested(samples.schema.field(column).type):
+        return ids
+    return pc.coalesce(pc.binary_join_element_wise("g", samples[column].cast(pa.string()), "\0"), ids)
+
+
+def _hashed(names: list[str], seed: int) -> npt.NDArray[np.uint64]:
+    key = seed.to_bytes(8, "little")
+    digests = b"".join(blake2b(name.encode(), digest_size=8, key=key, person=b"assay.share").digest() for name in names)
+    return np.frombuffer(digests, dtype="<u8")
+
+
+@stage(version=1, title="sample", draws=True)
+def draw_share(samples: Artifact[Samples], share: float) -> Artifact[Samples]:
+    """The samples whose group the seed draws, cut into partitions as large as those of all samples."""
+    seed = stage_seeds().integer(bits=63)
+    drawn = map_partitions(drawn_rows, samples, into=Samples, name="drawn", reuse=Reuse(), share=share, seed=seed)
+    if not drawn.rows:
+        raise InputError(
+            f"A sample of {share_in_words(share)} of {samples.rows} samples drew none of them: ask for more, as in "
+            f"--sample {min(1.0, 20 / max(1, samples.rows)):.0%}."
+        )
+    say(f"{drawn.rows} of {samples.rows} samples drawn ({share_in_words(share)})")
+    rows = math.ceil(samples.rows / max(1, samples.partitions))
+    whole: Artifact[Samples] = map_partitions(as_they_are, drawn, into=Samples, rows=rows)
+    return whole
+
+
+def as_they_are(samples: pa.Table) -> pa.Table:
+    """The samples; what is left of many partitions goes into few."""
+    return samples
+
+
+def names_paths(settings: Source) -> bool:
+    """Whether the source is a table with a column that may name image files."""
+    return settings.image is not None and settings.images is None and settings.dataset is None
+
+
+@stage(version=1, title="image paths")
+def keep_paths(source: ResolvedSource, settings: Source) -> Artifact[ImagePaths]:  # noqa: ARG001 - a part of the key
+    """The path of every image that the source's table names, by sample; none where it holds the images themselves."""
+    reading, files = prepare(source)
+    image = reading.layout.image
+    if image is None or image.kind != "path":
+        say("the table holds the images themselves")
+        return write_table(ImagePaths.schema.empty_table(), into=ImagePaths)
+    paths: Artifact[ImagePaths] = map_pieces(paths_in_piece, plan_pieces(files), into=ImagePaths, reading=reading)
+    say(f"{paths.rows} image paths kept")
+    return paths
+
+
+def paths_in_piece(piece: Piece, reading: Reading) -> pa.Table:
+    """The ids and the paths of a piece's rows, where both are there."""
+    image, layout, tables = reading.layout.image, reading.layout, [ImagePaths.schema.empty_table()]
+    assert image is not None
+    for span in piece.spans:
+        rows = read_span(span, reading, tuple(dict.fromkeys([*([layout.id] if layout.id else []), image.name])))
+        table = pa.table([ids_of(rows, layout), rows.table.column(image.name)], schema=ImagePaths.schema)
+        there = pc.and_(pc.is_valid(table["id"]), pc.is_valid(table["path"]))
+        tables.append(table.filter(there))
+    return pa.concat_tables(tables)
+
+
+_IN_WORDS = {
+    NEW: "new",
+    CONFIRMED: "as gold was",
+    OVERRULED: "against gold",
+    TIED: "tied",
+    SKIPPED: "skipped",
+    UNANSWERED: "unanswered",
+}
+
+
+class Settled(NamedTuple):
+    """The samples with people's gold in them, what people said of each that they were asked about, and the findings."""
+
+    samples: Artifact[Samples]
+    answers: Artifact[PeoplesAnswers]
+    findings: Artifact[Findings]
+
+
+@stage(version=1, title="answers")
+def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers: AnswerFiles) -> Settled:
+    """The samples whose gold is what people answered, where they did."""
+    names = class_names(collect(classes, None))
+    if not names or "labels" in columns_in(samples):
+        raise InputError(
+            f"{answers.label} (gold) gives one class a sample, and these samples have several, or another truth; leave "
+            "source.gold out."
+        )
+    said = answers.read()
+    require_classes(said, names, answers.label)
+    settled, kept = map_partitions(
+        settled_samples, samples, into=(Samples, PeoplesAnswers), judged=said, classes=tuple(names)
+    )
+    table = collect(kept, None)
+    counts = Counter(table["outcome"].to_pylist())
+    elsewhere = len(said) - table.num_rows
+    if elsewhere:
+        current_run().notice(
+            f"{elsewhere} of the {len(said)} samples that {answers.label} (gold) speaks of are not among tonight's; "
+            "an answer finds its sample by its id."
+        )
+    given = sum(counts[one] for one in (NEW, CONFIRMED, OVERRULED))
+    counted = ", ".join(f"{counts[one]} {words}" for one, words in _IN_WORDS.items() if counts[one])
+    say(f"{given} samples have people's gold{f' ({counted})' if counted else ''}")
+    return Settled(settled, kept, write_table(findings_table(answer_findings(table)), into=Findings))

@@ -2,7 +2,8 @@
 
 A rule is one line: `suppressible(spo2.after_alarm.missing(longer_than=10) & ~heart_rate.after_alarm.below(90))`.
 A condition holds, does not hold, or is not known (where too little was measured to say); `&`, `|` and `~` combine
-them, and a rule votes only where its condition holds. Seconds are counted from the alarm.
+them, and a rule votes only where its condition holds. Seconds are counted from the alarm. Series are cut into windows
+of fixed width, NaN where nothing was recorded, so that the verdict on a sample is the same in every partition.
 """
 
 from __future__ import annotations
@@ -12,19 +13,195 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from assay.infra.errors import InputError
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule
-from assay.tasks.labeling.signals import Mask, Matrix, Signals
-from assay.tasks.labeling.spells import (
-    Numbers,
-    biggest_step,
-    correlation,
-    longest_spell,
-    median,
-    slope_per_minute,
-    spread,
-    well_measured,
-)
+
+Matrix = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+ALARM_SECOND = "alarm_second"
+"""The column that says in which second of its series (counted from 0) a sample's alarm went off."""
+
+
+class Window(NamedTuple):
+    """What a vital sign did in some seconds: `values` [n, w], NaN where not measured; `recorded` [n, w]."""
+
+    values: Matrix
+    recorded: Mask
+
+    @property
+    def measured(self) -> Mask:
+        """Where there is a value, [n, w]."""
+        return ~np.isnan(self.values)
+
+
+class Signals:
+    """The samples' vital signs at one value a second, aligned at their alarms; each window is cut once.
+
+    >>> table = pa.table({"id": ["a"], "alarm_second": [2], "heart_rate": [[90.0, None, 99.0, 100.0]]})
+    >>> Signals(table).window("heart_rate", -2, 3).values.tolist()
+    [[90.0, nan, 99.0, 100.0, nan]]
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        if ALARM_SECOND not in table.column_names:
+            raise InputError(
+                f"The samples have no column {ALARM_SECOND}, which says in which second of its series each alarm went "
+                f"off; their columns are {', '.join(table.column_names)}."
+            )
+        self.samples: int = table.num_rows
+        self._table = table
+        self._alarm: npt.NDArray[np.int64] = table.column(ALARM_SECOND).to_numpy().astype(np.int64)
+        self._names = [field.name for field in table.schema if _is_series(field.type)]
+        self._lengths: npt.NDArray[np.int64] = np.max(
+            [self._length_of(name) for name in self._names] or [np.zeros(self.samples, np.int64)], axis=0
+        )
+        self._padded: dict[str, Matrix] = {}
+        self._windows: dict[tuple[str, int, int], Window] = {}
+
+    def window(self, vital: str, start: int, stop: int) -> Window:
+        """The seconds from `start` to before `stop`, counted from the alarm (negative: before it)."""
+        asked = (vital, start, stop)
+        if asked not in self._windows:
+            values = np.full((self.samples, stop - start), np.nan)
+            padded = self._pad(vital)
+            seconds = self._alarm[:, None] + np.arange(start, stop)
+            recorded = (seconds >= 0) & (seconds < self._lengths[:, None])
+            rows, places = np.nonzero(recorded)
+            values[rows, places] = padded[rows, seconds[rows, places]]
+            self._windows[asked] = Window(values, recorded)
+        return self._windows[asked]
+
+    def _pad(self, vital: str) -> Matrix:
+        """The whole series of a vital sign, each from its own beginning, NaN behind its end."""
+        if vital not in self._padded:
+            if vital not in self._names:
+                raise InputError(
+                    f"The samples have no series {vital!r} (a list of one number a second); they have "
+                    f"{', '.join(self._names) or 'none'}."
+                )
+            lengths = self._length_of(vital)
+            flat = self._series(vital).flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+            starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) if self.samples else lengths
+            padded = np.full((self.samples, int(self._lengths.max(initial=0))), np.nan)
+            padded[np.repeat(np.arange(self.samples), lengths), np.arange(len(flat)) - np.repeat(starts, lengths)] = (
+                flat
+            )
+            self._padded[vital] = padded
+        return self._padded[vital]
+
+    def _series(self, vital: str) -> pa.Array:
+        column = self._table.column(vital).combine_chunks()
+        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+
+    def _length_of(self, vital: str) -> npt.NDArray[np.int64]:
+        lengths: npt.NDArray[np.int64] = (
+            pc.list_value_length(self._series(vital)).fill_null(0).to_numpy().astype(np.int64)
+        )
+        return lengths
+
+
+def _is_series(kind: pa.DataType) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    return bool(pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
+
+
+Numbers = npt.NDArray[np.float64]
+
+
+def well_measured(window: Window) -> Mask:
+    """Whether at least half of the recorded seconds hold a value, [n]; no where nothing was recorded."""
+    measured = window.measured.sum(axis=1)
+    enough: Mask = (measured > 0) & (2 * measured >= window.recorded.sum(axis=1))
+    return enough
+
+
+def longest_spell(true: Mask) -> npt.NDArray[np.int64]:
+    """The length of the longest run of True in each row, [n].
+
+    >>> longest_spell(np.array([[True, True, False, True], [False, False, False, False]])).tolist()
+    [2, 0]
+    """
+    seconds = np.arange(1, true.shape[1] + 1)
+    last_false = np.maximum.accumulate(np.where(true, 0, seconds), axis=1)
+    spell: npt.NDArray[np.int64] = np.max(seconds - last_false, axis=1, initial=0)
+    return spell
+
+
+def median(values: Matrix) -> Numbers:
+    """The median of what was measured in each row; NaN where nothing was.
+
+    >>> median(np.array([[3.0, np.nan, 1.0], [np.nan, np.nan, np.nan]])).tolist()
+    [2.0, nan]
+    """
+    ordered = np.sort(values, axis=1)  # NaN comes last
+    count = (~np.isnan(values)).sum(axis=1)
+    rows = np.arange(len(values))
+    middle: Numbers = (ordered[rows, np.maximum(count - 1, 0) // 2] + ordered[rows, np.maximum(count // 2, 0)]) / 2
+    return np.where(count > 0, middle, np.nan)
+
+
+def slope_per_minute(values: Matrix) -> Numbers:
+    """The slope of the least-squares line through what was measured, per minute; NaN with fewer than two values.
+
+    >>> slope_per_minute(np.array([[1.0, 2.0, np.nan, 4.0], [5.0, np.nan, np.nan, np.nan]])).tolist()
+    [60.0, nan]
+    """
+    seconds = np.broadcast_to(np.arange(values.shape[1], dtype=np.float64), values.shape)
+    x, y = _centred(np.where(np.isnan(values), np.nan, seconds)), _centred(values)
+    return 60 * _ratio((x * y).sum(axis=1), (x * x).sum(axis=1))
+
+
+def spread(values: Matrix) -> Numbers:
+    """The standard deviation of what was measured in each row; NaN where nothing was.
+
+    >>> spread(np.array([[1.0, 3.0, np.nan], [np.nan, np.nan, np.nan]])).tolist()
+    [1.0, nan]
+    """
+    centred = _centred(values)
+    return np.sqrt(_ratio((centred * centred).sum(axis=1), (~np.isnan(values)).sum(axis=1).astype(np.float64)))
+
+
+def biggest_step(values: Matrix) -> Numbers:
+    """The largest change between two consecutive measured seconds; NaN where there are no two.
+
+    >>> biggest_step(np.array([[1.0, 4.0, np.nan, 90.0], [1.0, np.nan, 2.0, np.nan]])).tolist()
+    [3.0, nan]
+    """
+    steps = np.abs(np.diff(values, axis=1))
+    largest = np.max(steps, axis=1, initial=-1.0, where=~np.isnan(steps))
+    return np.where(largest < 0, np.nan, largest)
+
+
+def correlation(first: Matrix, second: Matrix, at_least: int) -> Numbers:
+    """Pearson's correlation over the seconds that both measured; NaN with too few of them or where one is constant.
+
+    >>> rows = np.array([[1.0, 2.0, 3.0, np.nan]])
+    >>> correlation(rows, -rows, 3).tolist(), correlation(rows, rows, 4).tolist()
+    ([-1.0], [nan])
+    """
+    both = ~np.isnan(first) & ~np.isnan(second)
+    x, y = _centred(np.where(both, first, np.nan)), _centred(np.where(both, second, np.nan))
+    scale = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    return np.where(both.sum(axis=1) >= at_least, _ratio((x * y).sum(axis=1), scale), np.nan)
+
+
+def _centred(values: Matrix) -> Matrix:
+    """Each row minus its mean, 0 where not measured (so that it adds nothing to a sum)."""
+    measured = ~np.isnan(values)
+    known = np.where(measured, values, 0.0)
+    mean = known.sum(axis=1) / np.maximum(measured.sum(axis=1), 1)
+    return np.where(measured, known - mean[:, None], 0.0)
+
+
+def _ratio(above: Numbers, below: Numbers) -> Numbers:
+    ratio: Numbers = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+    return ratio
 
 
 class Truth(NamedTuple):

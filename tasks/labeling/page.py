@@ -1,15 +1,17 @@
-"""What labelling shows in the report: the table of labelling functions, and how much of the data they speak about."""
+"""What labelling shows in the report: the table of labelling functions, how much of the data they speak about, and the
+headline that is followed over the nights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from assay.tasks.reporting.estimates import share_estimate
+from assay.tasks.reporting.estimates import share_estimate, share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part
-from assay.tasks.reporting.sentences import share_text
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import FindingIndex
 
 
@@ -98,3 +100,8 @@ def _count(value: object) -> int:
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
+
+
+def followed(findings: FindingIndex) -> Iterable[Headline]:
+    """The coverage of all rules together."""
+    return headline_of("Samples some rule votes on", findings.get("labeling.coverage"))

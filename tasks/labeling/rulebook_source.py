@@ -1,8 +1,10 @@
-"""Where a rulebook comes from: a name of ours, an importable `module:object`, or a file beside the pipelines file.
+"""Where a rulebook comes from: a name of ours, an importable `module:object`, a file beside the pipelines file, or
+rules that were written down.
 
-What travels to the workers is a `RulebookReference`: where the rules are and, for a file, the bytes of it and of the
-modules beside it that it imports. Its fingerprint is the content of exactly that code, so that an edited rule votes
-again and an untouched one does not; so does one whose word lists were edited, in files that it reads.
+What travels to the workers is a reference (where the code is and, for a file, its bytes and those of the modules
+beside it that it imports) or what was written. Its fingerprint is the content of exactly that, so that an edited rule
+votes again and an untouched one does not; so does one whose word lists were edited, in files that it reads. The
+classes of a rulebook are matched with those of the pipeline by name, or by number where the samples name none.
 """
 
 from __future__ import annotations
@@ -10,18 +12,25 @@ from __future__ import annotations
 import difflib
 import hashlib
 import pkgutil
-from contextlib import AbstractContextManager
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
-from assay.infra.blame import blamed_on
-from assay.infra.code_reference import CodeReference
-from assay.infra.code_referring import NOTHING_ELSE, refer_to_module
-from assay.infra.errors import InputError
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.images import Pixels
+from assay.infra.errors import InputError, blamed_on
 from assay.infra.settings import StandsOn
+from assay.infra.user_code.references import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.tasks.labeling import rulebooks
-from assay.tasks.labeling.rules import Rulebook, rules_of
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, pixels, rules_of, says
+from assay.tasks.labeling.settings import Measure, When, WrittenRule, WrittenRules
 
 _OURS = {
     "alarms": "662426726c732ee534d7aaf0fc95a0b1d632b224672d17f52850b0acb0295ca1",
@@ -116,3 +125,213 @@ def _load(reference: RulebookReference) -> Rulebook:
             'CLASSES = ("ham", "spam"), in the order of the votes 0, 1, ….'
         )
     return Rulebook(reference.functions, names["CLASSES"], value)
+
+
+def class_codes(rulebook: str, voted: Sequence[str], known: Sequence[str]) -> tuple[int, ...]:
+    """The pipeline's code of each class of a rulebook; names decide, unless the samples' classes are mere numbers.
+
+    >>> class_codes("spam", ("ham", "spam"), ("spam", "ham")), class_codes("spam", ("ham", "spam"), ("0", "1"))
+    ((1, 0), (0, 1))
+    """
+    if all(name in known for name in voted):
+        return tuple(known.index(name) for name in voted)
+    if list(known) == [str(code) for code in range(len(known))] and len(voted) <= len(known):
+        return tuple(range(len(voted)))
+    stranger = next(name for name in voted if name not in known)
+    raise InputError(
+        f"The rulebook {rulebook} votes for the class {stranger!r}, but the classes of the samples are "
+        f"{', '.join(known)}. Name them alike, in source.classes or in the rulebook's CLASSES."
+    )
+
+
+def recode(votes: pa.Table, codes: Sequence[int]) -> pa.Table:
+    """The votes with each class replaced by its code; abstentions stay.
+
+    >>> recode(pa.table({"id": ["a", "b"], "f": pa.array([0, -1], pa.int8())}), (1, 0)).column("f").to_pylist()
+    [1, -1]
+    """
+    if list(codes) == list(range(len(codes))):
+        return votes
+    lookup = np.array([*codes, -1], np.int8)  # a vote of -1 takes the last entry
+    columns = {
+        name: votes.column(name) if name == "id" else pa.array(lookup[votes.column(name).to_numpy()], pa.int8())
+        for name in votes.column_names
+    }
+    return pa.table(columns)
+
+
+MeasureValues = npt.NDArray[np.float64]  # [n]
+
+
+def brightness(pictures: Pixels) -> MeasureValues:
+    """The mean of all values, [n].
+
+    >>> brightness(np.full((1, 3, 2, 2), 0.25, np.float32)).tolist()
+    [0.25]
+    """
+    means: MeasureValues = pictures.mean(axis=(1, 2, 3), dtype=np.float64)
+    return means
+
+
+def contrast(pictures: Pixels) -> MeasureValues:
+    """Twice the standard deviation of the grey values, [n]: 1 where half is black and half is white.
+
+    >>> contrast(np.array([[[[0, 1], [1, 0]]]], np.float32)).tolist()
+    [1.0]
+    """
+    spread: MeasureValues = 2 * pictures.mean(axis=1, dtype=np.float64).std(axis=(1, 2))
+    return spread
+
+
+def colourfulness(pictures: Pixels) -> MeasureValues:
+    """How far the highest and the lowest channel of a pixel lie apart, on average, [n]; 0 of grey pictures.
+
+    >>> colourfulness(np.ones((1, 1, 2, 2), np.float32)).tolist()
+    [0.0]
+    """
+    apart: MeasureValues = (pictures.max(axis=1) - pictures.min(axis=1)).mean(axis=(1, 2), dtype=np.float64)
+    return apart
+
+
+def edges(pictures: Pixels) -> MeasureValues:
+    """How much neighbouring pixels differ, down and across, on average, [n].
+
+    >>> edges(np.array([[[[0, 1], [1, 0]]]], np.float32)).tolist()
+    [1.0]
+    """
+    grey = pictures.mean(axis=1, dtype=np.float64)
+    steps = [np.abs(np.diff(grey, axis=axis)) for axis in (1, 2)]
+    total = sum((step.sum(axis=(1, 2)) for step in steps), start=np.zeros(len(grey)))
+    values: MeasureValues = total / max(sum(step[0].size for step in steps if len(step)), 1)
+    return values
+
+
+MEASURES: Mapping[Measure, Callable[[Pixels], MeasureValues]] = {
+    "brightness": brightness,
+    "contrast": contrast,
+    "colourfulness": colourfulness,
+    "edges": edges,
+}
+
+
+def measured(table: pa.Table) -> dict[Measure, MeasureValues]:
+    """Every measure of every picture of a table of samples."""
+    pictures = pixels(table)
+    return {name: measure(pictures) for name, measure in MEASURES.items()}
+
+
+measures_of_pictures = InBatches(measured)
+"""The frame of rules on these measures: pictures are decoded once for all of them, a batch at a time."""
+
+
+@dataclass(frozen=True)
+class WrittenRulebook:
+    """Written rules by content: what travels to the workers is what was written."""
+
+    written: WrittenRules
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of the rules and their classes; comments and the order of keys are no part of it."""
+        content = WrittenRules(rules=self.written.rules, classes=self.written.classes)
+        return hashlib.sha256(content.model_dump_json().encode()).hexdigest()
+
+    def load(self) -> Rulebook:
+        """The labelling functions.
+
+        >>> rules = (WrittenRule(keywords=("win",), vote="spam"), WrittenRule(pattern="song", vote="ham"))
+        >>> book = WrittenRulebook(WrittenRules(rules=rules)).load()
+        >>> book.names, book.classes
+        (('says win', 'matches song'), ('spam', 'ham'))
+        """
+        classes = self.written.voted
+        return Rulebook("rules", classes, [rule_of(rule, classes.index(rule.vote)) for rule in self.written.rules])
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """Nothing to watch: written rules open no files and ask nobody."""
+        return nullcontext()
+
+
+def rule_of(rule: WrittenRule, vote: int) -> ColumnRule[Any]:
+    """The labelling function of a written rule, which votes for the class of that code."""
+    if rule.when is not None:
+        return _threshold(rule.called, rule.when, vote)
+    pattern = any_phrase(rule.keywords) if rule.keywords is not None else str(rule.pattern)
+    return says(rule.called, pattern, vote, unless=rule.unless, column=rule.in_ or "text")
+
+
+def any_phrase(keywords: tuple[str, ...]) -> str:
+    """The pattern of whole words or phrases, any of which will do; blanks in a phrase may be any blanks.
+
+    >>> bool(re.search(any_phrase(("c++", "check out")), "Check  out", re.IGNORECASE)), any_phrase(("a b",))
+    (True, '(?<!\\\\w)(?:a\\\\s+b)(?!\\\\w)')
+    """
+    phrases = (r"\s+".join(map(re.escape, phrase.split())) for phrase in keywords)
+    return rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)"
+
+
+def _threshold(name: str, when: When, vote: int) -> ColumnRule[Any]:
+    def within(values: npt.NDArray[np.float64]) -> object:
+        inside = ~np.isnan(values)
+        inside &= values > when.above if when.above is not None else True
+        inside &= values < when.below if when.below is not None else True
+        return np.where(inside, vote, ABSTAIN)
+
+    if when.picture is not None:
+        measure = when.picture
+        return ColumnRule(name, lambda measured: within(measured[measure]), measures_of_pictures)
+    column = str(when.column)
+    if when.equals is not None:
+        return ColumnRule(name, _is(when.equals, vote), Values(column))
+    return ColumnRule(name, within, Numbers(column))
+
+
+def _is(wanted: bool | int | float | str, vote: int) -> Callable[[list[object]], list[int]]:
+    """Votes where a value is the wanted one: a number where both are numbers, else by how it is written."""
+
+    def same(value: object) -> bool:
+        if isinstance(value, bool) or isinstance(wanted, bool):
+            return str(value).lower() == str(wanted).lower()
+        if isinstance(value, int | float) and isinstance(wanted, int | float):
+            return value == wanted
+        return value is not None and str(value) == str(wanted)
+
+    return lambda values: [vote if same(value) else ABSTAIN for value in values]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a column as they are, None where there are none."""
+
+    column: str
+
+    def __call__(self, table: pa.Table) -> list[object]:
+        """Those of these samples."""
+        values: list[object] = _column(table, self.column).to_pylist()
+        return values
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a column, float64 [n]; NaN where there are none."""
+
+    column: str
+
+    def __call__(self, table: pa.Table) -> npt.NDArray[np.float64]:
+        """Those of these samples."""
+        values = _column(table, self.column)
+        kind = values.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise InputError(
+                f"column {self.column!r} holds {kind}, and above and below are about numbers: take another column, or "
+                "equals"
+            )
+        plain = values.cast(pa.int64()) if pa.types.is_boolean(kind) else values
+        numbers: npt.NDArray[np.float64] = plain.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
+        return numbers
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        raise InputError(f"the samples have no column {name!r}: their columns are {', '.join(table.column_names)}")
+    return table[name]

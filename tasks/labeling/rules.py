@@ -1,23 +1,29 @@
-"""Labelling functions in three forms behind one protocol: a vector of int8 votes, -1 where a rule abstains.
+"""Labelling functions behind one protocol: a vector of int8 votes, -1 where a rule abstains.
 
 A labelling function λ : X → Y ∪ {abstain} (paper 000, "Problem") may be a *column rule* (a function of a whole
-partition, the fast way), a Snorkel `LabelingFunction`, or a plain function of one sample. Every form looks at one
-sample at a time as far as its answer goes: a vote may not depend on the other rows, so partitions do not matter.
+partition, the fast way), a Snorkel `LabelingFunction`, or a plain function of one sample. Column rules are given a
+frame of the partition: a data frame, an Arrow table, pictures as pixels a batch at a time, or texts. Every form looks
+at one sample at a time as far as its answer goes: a vote may not depend on the other rows, so partitions do not
+matter.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
+import numpy as np
 import pyarrow as pa
 
+from assay.data.images import Pixels, pixels_of
 from assay.infra.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 ABSTAIN = -1
 """What a labelling function answers where it has nothing to say."""
@@ -177,3 +183,110 @@ def rules_of(candidates: Sequence[object]) -> list[object]:
         if is_rule(value) and not any(value is other for other in found):
             found.append(value)
     return found
+
+
+G = TypeVar("G")
+
+
+@dataclass(frozen=True)
+class InBatches(Generic[F]):
+    """A frame that is made of at most so many samples at a time; a rule may ask for it as `frame=`."""
+
+    make: Callable[[pa.Table], F]
+    rows: int = 128
+
+    def __call__(self, table: pa.Table) -> F:
+        """What a rule is given of these samples."""
+        return self.make(table)
+
+
+def pixels(table: pa.Table) -> Pixels:
+    """The pictures as a subject sees them: float32 [n, channels, height, width], each value in [0, 1]."""
+    if "image" not in table.column_names:
+        raise InputError(
+            f"the samples hold no images to look at: their columns are {', '.join(table.column_names)}; say "
+            "`source.image` or `source.images`, or take rules that look at something else"
+        )
+    shapes = np.stack([table[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
+    other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
+    if len(other):
+        here, there = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
+        raise InputError(
+            f"sample {table['id'][int(other[0])].as_py()!r} is an image of {there} (channels, height, width) and "
+            f"sample {table['id'][0].as_py()!r} one of {here}: let the source bring all to one size (`pixels`)"
+        )
+    return pixels_of(table)
+
+
+pictures = InBatches(pixels)
+"""The frame of rules that look at pictures."""
+
+
+@dataclass(frozen=True)
+class TextsIn:
+    """The texts of a column, one per sample; None where a sample has none."""
+
+    column: str = "text"
+
+    def __call__(self, table: pa.Table) -> list[str | None]:
+        """The texts of these samples."""
+        if self.column not in table.column_names:
+            raise InputError(
+                f"the samples have no column {self.column!r} to read: their columns are {', '.join(table.column_names)}"
+            )
+        values: list[str | None] = table[self.column].cast(pa.large_string()).to_pylist()
+        return values
+
+
+def picture_rule(function: Callable[[Pixels], object]) -> ColumnRule[Pixels]:
+    """The decorated function of a batch of pictures, float32 [n, c, h, w] in [0, 1], as a rule: a vote for each.
+
+    >>> @picture_rule
+    ... def is_dark(pictures):
+    ...     return np.where(pictures.mean(axis=(1, 2, 3)) < 0.2, 1, -1)
+    >>> is_dark.name
+    'is_dark'
+    """
+    return ColumnRule(function.__name__, function, pictures)
+
+
+def text_rule(
+    function: Callable[[Sequence[str | None]], object], column: str = "text"
+) -> ColumnRule[Sequence[str | None]]:
+    """The decorated function of a batch of texts as a rule: a vote for each; None stands for a text that is missing.
+
+    >>> @text_rule
+    ... def shouts(texts):
+    ...     return [1 if text and text.isupper() else -1 for text in texts]
+    >>> shouts.name
+    'shouts'
+    """
+    return ColumnRule(function.__name__, function, InBatches(TextsIn(column), rows=4096))
+
+
+Texts = Sequence[str | None]
+
+
+def says(name: str, pattern: str, vote: int, *, unless: str | None = None, column: str = "text") -> ColumnRule[Texts]:
+    """The rule that votes where a text matches a regular expression, whatever the case, and not the other one.
+
+    >>> rule = says("praises", r"\\bgood\\b", 1, unless=r"\\bnot good\\b")
+    >>> rule.function(["A good book", "Not good", None]).tolist()
+    [1, -1, -1]
+    """
+    wanted, unwanted = re.compile(pattern, re.IGNORECASE), re.compile(unless or r"(?!)", re.IGNORECASE)
+
+    def search(texts: Texts) -> object:
+        hits = [text is not None and bool(wanted.search(text)) and not unwanted.search(text) for text in texts]
+        return np.where(hits, vote, ABSTAIN) if hits else np.array([], np.int64)
+
+    return ColumnRule(name, search, InBatches(TextsIn(column), rows=4096))
+
+
+def any_of(words: Iterable[str]) -> str:
+    """The pattern of whole words, any of which will do.
+
+    >>> any_of(["good", "fine"])
+    '\\\\b(?:good|fine)\\\\b'
+    """
+    return rf"\b(?:{'|'.join(map(re.escape, words))})\b"

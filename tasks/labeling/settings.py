@@ -1,11 +1,177 @@
-"""What a pipeline says about its labelling functions."""
+"""What a pipeline says about its labelling functions: a rulebook that somebody programmed, or rules written down.
 
-from typing import Self
+A written rule is a threshold, keywords or a regular expression, and the class that it votes for. Beside the options
+stands what labelling measures.
+"""
 
-from pydantic import Field, model_validator
+from __future__ import annotations
 
-from assay.infra.settings import StandsOn
-from assay.tasks.labeling.written import WrittenRules
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from assay.infra.settings import Settings, StandsOn
+from assay.tasks.statistics.metrics import metrics
+
+Measure = Literal["brightness", "contrast", "colourfulness", "edges"]
+"""What can be measured of a picture as it is."""
+
+
+def _class_name(value: object) -> object:
+    """A class as it is called: YAML reads `1` as a number and `true` as a truth value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+ClassName = Annotated[str, BeforeValidator(_class_name), Field(min_length=1)]
+
+
+class When(Settings):
+    """What has to hold of a sample: bounds on a column or on a measure of its picture, or one value of a column."""
+
+    column: str | None = Field(default=None, min_length=1, examples=["worst_radius"])
+    """The column that is looked at; a rule abstains where the value is missing."""
+
+    picture: Measure | None = Field(default=None, examples=["brightness"])
+    """A measure of the picture, in place of a column: its mean (`brightness`), the spread of its values (`contrast`),
+    how far its channels lie apart (`colourfulness`), how far neighbouring pixels do (`edges`); each from 0 to 1."""
+
+    above: float | None = Field(default=None, examples=["16.8"])
+    """The value lies above this."""
+
+    below: float | None = Field(default=None, examples=["10"])
+    """The value lies below this."""
+
+    equals: bool | int | float | str | None = Field(default=None, examples=["smoker"])
+    """The column says exactly this."""
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if (self.column is None) == (self.picture is None):
+            raise ValueError("looks at a column or at the picture: give exactly one of column and picture")
+        bounded = self.above is not None or self.below is not None
+        if bounded == (self.equals is not None):
+            raise ValueError("asks for bounds or for one value: give above, below or both, or equals")
+        if self.equals is not None and self.picture is not None:
+            raise ValueError("a measure of a picture has bounds: give above or below in place of equals")
+        if self.above is not None and self.below is not None and self.above >= self.below:
+            raise ValueError(f"holds of nothing: above {self.above:g} and below {self.below:g} leave no value")
+        return self
+
+    @property
+    def called(self) -> str:
+        """The condition in words that can name a rule.
+
+        >>> When(column="worst radius", above=16.8).called
+        'worst radius above 16.8'
+        """
+        bounds = [f"above {self.above:g}" if self.above is not None else ""]
+        bounds += [f"below {self.below:g}" if self.below is not None else ""]
+        bounds += [f"is {_class_name(self.equals)}" if self.equals is not None else ""]
+        return " ".join([str(self.column or self.picture), *filter(None, bounds)])
+
+
+class WrittenRule(Settings, populate_by_name=True):
+    """One rule: `when`, `keywords` or `pattern`, and the class that it votes for where that holds, or else abstains."""
+
+    name: str = Field(default="", max_length=80, examples=["big"])
+    """What the rule is called; left out, it is called after what it asks."""
+
+    when: When | None = Field(default=None, examples=["{column: worst_radius, above: 16.8}"])
+    """Bounds on a column or on the picture, or one value of a column."""
+
+    keywords: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        default=None, min_length=1, examples=["[subscribe, check out]"]
+    )
+    """Words or phrases, any of which will do: whole words, whatever the case."""
+
+    pattern: str | None = Field(default=None, min_length=1, examples=['"https?://"'])
+    """A regular expression (Python's), searched for whatever the case."""
+
+    unless: str | None = Field(default=None, min_length=1, examples=['"not good"'])
+    """A regular expression that must not be found beside the keywords or the pattern."""
+
+    in_: str | None = Field(default=None, alias="in", min_length=1, examples=["text"])
+    """The column with the text that keywords and patterns are looked for in; left out, `text`."""
+
+    vote: ClassName = Field(examples=["malignant"])
+    """The class that it votes for, by name."""
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        given = [name for name in ("when", "keywords", "pattern") if getattr(self, name) is not None]
+        if len(given) != 1:
+            listed = " and ".join(given) or "none of them"
+            raise ValueError(f"a rule asks exactly one of when, keywords and pattern, and here is {listed}")
+        if self.when is not None and (self.unless is not None or self.in_ is not None):
+            raise ValueError("in and unless are about texts, and when is about a column or a picture; leave them out")
+        for setting in ("pattern", "unless"):
+            _require_readable(setting, getattr(self, setting))
+        return self
+
+    @property
+    def called(self) -> str:
+        """Its name, or what it asks.
+
+        >>> WrittenRule(keywords=("subscribe", "check out"), vote="spam").called
+        'says subscribe'
+        """
+        if self.name:
+            return self.name
+        if self.when is not None:
+            return self.when.called
+        return f"says {self.keywords[0]}" if self.keywords else f"matches {self.pattern}"
+
+    @property
+    def text(self) -> str | None:
+        """The column whose text it reads, if it reads one."""
+        return None if self.when is not None else self.in_ or "text"
+
+    @property
+    def column(self) -> str | None:
+        """The column that it looks at; None where that is the picture."""
+        return self.text if self.when is None else self.when.column
+
+
+def _require_readable(setting: str, pattern: str | None) -> None:
+    try:
+        re.compile(pattern or "")
+    except re.error as fault:
+        raise ValueError(f"{setting} is no regular expression: {fault}") from fault
+
+
+class WrittenRules(Settings):
+    """Rules as a file of their own has them (`rules.yaml`), or a pipeline under `labeling`."""
+
+    rules: tuple[WrittenRule, ...] = Field(
+        default=(),
+        exclude_if=lambda rules: not rules,
+        examples=["[{name: big, when: {column: worst_radius, above: 16.8}, vote: malignant}]"],
+    )
+    """The rules, in the order in which they vote."""
+
+    classes: tuple[ClassName, ...] | None = Field(
+        default=None, exclude_if=lambda classes: classes is None, examples=["[ham, spam]"]
+    )
+    """The classes by name, where the rules do not vote for all of them."""
+
+    @property
+    def voted(self) -> tuple[str, ...]:
+        """The classes that votes stand for: those given, then those that rules vote for."""
+        return tuple(dict.fromkeys([*(self.classes or ()), *(rule.vote for rule in self.rules)]))
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        names = [rule.called for rule in self.rules]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"several rules are called {twice[0]!r}: give each a name of its own")
+        if self.rules and len(self.voted) < 2:
+            only = self.voted[0]
+            raise ValueError(f"every rule votes for {only!r}: name the other classes too, as in classes: [{only}, …]")
+        return self
 
 
 class Labeling(StandsOn, WrittenRules):
@@ -41,3 +207,11 @@ class Labeling(StandsOn, WrittenRules):
         ('rules.yaml', None)
         """
         return self.functions if self.functions is not None and self.functions.endswith((".yaml", ".yml")) else None
+
+
+METRICS = metrics(
+    "labeling",
+    higher={"share": "accuracy coverage"},
+    lower={"share": "conflicts faults"},
+    neither={"share": "overlaps", "": "functions"},
+)

@@ -8,20 +8,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes, class_names
 from assay.infra.errors import InputError
-from assay.infra.exact import Least
-from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
-from assay.infra.stage import say, stage, write_table
-from assay.tasks.labeling.class_codes import class_codes, recode
-from assay.tasks.labeling.findings import labeling_findings
-from assay.tasks.labeling.rulebook_source import RulebookReference
+from assay.infra.stages.exact import Least
+from assay.infra.stages.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.labeling.rulebook_source import RulebookReference, WrittenRulebook, class_codes, recode
 from assay.tasks.labeling.settings import Labeling
-from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, labeling_table
+from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, labeling_findings, labeling_table
 from assay.tasks.labeling.voting import apply_rules
-from assay.tasks.labeling.written_rulebook import WrittenRulebook
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.labeling.frames import InBatches
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook, Sample, SampleRule
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, Sample, SampleRule
 
 VoteVector = npt.NDArray[np.int8]
 

@@ -1,4 +1,5 @@
-"""The words of a text with their character spans: one tokenizer for explanations, the trust oracle and attacks.
+"""The words of a text with their character spans, their lemmas, and which of them are stop words or negations: one
+tokenizer for explanations, the trust oracle and attacks.
 
 A word is a run of letters and digits with their combining marks. Inside it may stand an apostrophe, a hyphen, an
 invisible joiner, and between digits a decimal point or a thousands comma: `can't`, `well-known`, `3.5`, `1,000`.
@@ -14,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _APOSTROPHES = "'\u2019\uff07\u05f3\u05f4"
@@ -118,3 +120,67 @@ def _combining_marks() -> str:
     starts = [code for code, before in zip(marks, [-1, *marks], strict=False) if code != before + 1]
     ends = [code for code, after in zip(marks, [*marks[1:], -1], strict=True) if after != code + 1]
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(starts, ends, strict=True))
+
+
+_ORDER = ("AUX", "NOUN", "VERB", "ADJ", "ADV", "PROPN")
+
+
+@functools.lru_cache(maxsize=65_536)
+def lemma(word: str) -> str:
+    """The lemma of a lower-case word; a word that is itself a lemma, or that the dictionary does not know, stays.
+
+    >>> [lemma(word) for word in ("films", "hated", "boring", "was", "children", "xyzzing")]
+    ['film', 'hate', 'boring', 'be', 'child', 'xyzzing']
+    """
+    from lemminflect import getAllLemmas
+
+    lemmas: dict[str, tuple[str, ...]] = getAllLemmas(word)
+    firsts = [lemmas[part][0].lower() for part in _ORDER if lemmas.get(part)]
+    return word if not firsts or word in firsts else firsts[0]
+
+
+def spelling(word: str, lemmatise: bool) -> str:
+    """A word as pools, vectors and keywords spell it."""
+    return lemma(normalised(word)) if lemmatise else normalised(word)
+
+
+_SUFFIXES = ("'s", "'re", "'ll", "'ve", "'d", "'m")
+
+
+def is_stop_word(word: str) -> bool:
+    """Whether a word, in any case and with a contracted verb or not, is a stop word. Negations are none.
+
+    >>> [is_stop_word(word) for word in ("The", "they’re", "not", "film", "film's")]
+    [True, True, False, False, False]
+    """
+    plain = normalised(word)
+    if plain in stop_words():
+        return True
+    return any(plain.endswith(suffix) and plain[: -len(suffix)] in stop_words() for suffix in _SUFFIXES)
+
+
+def is_negation(word: str) -> bool:
+    """Whether a word turns a sentence round: `not`, `never`, and every `…n't`.
+
+    >>> [is_negation(word) for word in ("NOT", "don’t", "cannot", "note")]
+    [True, True, True, False]
+    """
+    plain = normalised(word)
+    return plain in negations() or plain.endswith("n't")
+
+
+@functools.cache
+def stop_words() -> frozenset[str]:
+    """All stop words, in the form in which words are compared."""
+    return _listed("stop_words.txt")
+
+
+@functools.cache
+def negations() -> frozenset[str]:
+    """All negations but those that end in n't."""
+    return _listed("negations.txt")
+
+
+def _listed(file: str) -> frozenset[str]:
+    text = resources.files("assay.data").joinpath("lexicons", file).read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())

@@ -1,10 +1,18 @@
-"""The adversarial order and the curated sets D1 ⊂ D2 ⊂ … ⊂ DN that are cut from it."""
+"""The adversarial order and the curated sets D1 ⊂ D2 ⊂ … ⊂ DN that are cut from it.
+
+The key of a sample is its score, highest first, and its `tie_break` where scores are equal. What no process can hold is
+sorted by ranges: keys are dealt out by ranges, each range is sorted by itself, and the rank of a sample is the number
+of keys in earlier ranges and its place in its own: exactly that of one sort of all samples, wherever the bounds lie.
+They come from a draw, by the hash of the id, so that ranges are about even.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -80,3 +88,180 @@ def largest_tie(ordered_scores: npt.NDArray[np.float64]) -> int:
     2
     """
     return int(np.diff(tie_starts(ordered_scores)).max(initial=0))
+
+
+Integers = npt.NDArray[np.int64]
+
+_ROW = 17  # bytes of a sample on its way: two whole numbers, and what is known of its label
+_PER_RANGE = 256  # keys drawn for each range: bounds are then some 6 % of a range off the even ones
+
+
+class Keys(NamedTuple):
+    """What samples are sorted by: whole numbers in the order of the scores, the easiest lowest, then the tie breaks."""
+
+    scores: Integers
+    ties: Integers
+
+
+def keys_of(scores: npt.NDArray[np.float64], ties: Integers) -> Keys:
+    """The keys of samples; equal scores have equal keys, −0 is 0, and what is no number comes last.
+
+    >>> keys = keys_of(np.array([0.5, 0.9, -0.0, 0.0]), np.arange(4))
+    >>> np.argsort(keys.scores).tolist(), bool(keys.scores[2] == keys.scores[3])
+    ([1, 0, 2, 3], True)
+    """
+    bits = (0.0 - scores).view(np.int64)
+    return Keys(bits ^ ((bits >> 63) & np.iinfo(np.int64).max), ties)
+
+
+def scores_of(keys: Integers) -> npt.NDArray[np.float64]:
+    """The scores that these are the keys of.
+
+    >>> scores_of(keys_of(np.array([0.5, 0.0, -2.0]), np.zeros(3, np.int64)).scores).tolist()
+    [0.5, 0.0, -2.0]
+    """
+    bits = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)
+    return np.asarray(0.0 - bits.view(np.float64))
+
+
+def sorted_places(keys: Keys) -> Integers:
+    """The places of the keys in ascending order; of equal ones the first comes first.
+
+    >>> sorted_places(Keys(np.array([3, 1, 3]), np.array([0, 9, -5]))).tolist()
+    [1, 2, 0]
+    """
+    order = np.argsort(keys.scores, kind="stable")  # runs that are sorted already are merged, which costs little
+    new = np.diff(keys.scores[order], prepend=np.iinfo(np.int64).min) != 0
+    tied = np.flatnonzero(~new | ~np.append(new[1:], True))
+    if 2 * len(tied) > len(order):
+        return np.lexsort((keys.ties, keys.scores))
+    among = order[tied]
+    order[tied] = among[np.lexsort((keys.ties[among], keys.scores[among]))]
+    return order
+
+
+def drawn_keys(keys: Keys, rows: int) -> frozenset[tuple[int, int]]:
+    """The keys that stand for all, to cut them into ranges of so many rows: those whose tie break says so."""
+    chosen = keys.ties % max(1, rows // _PER_RANGE) == 0
+    return frozenset(zip(keys.scores[chosen].tolist(), keys.ties[chosen].tolist(), strict=True))
+
+
+def range_bounds(drawn: Collection[tuple[int, int]], ranges: int) -> Keys:
+    """The first key of every range but the first, for so many ranges that are about even.
+
+    >>> range_bounds({(5, 0), (1, 0), (3, 0), (1, 7)}, 2)
+    Keys(scores=array([3]), ties=array([0]))
+    """
+    ordered = sorted(drawn)
+    chosen = [ordered[len(ordered) * at // ranges] for at in range(1, ranges)] if ordered else []
+    return Keys(np.array([one for one, _ in chosen], np.int64), np.array([two for _, two in chosen], np.int64))
+
+
+def dealt(keys: Keys, outcomes: npt.NDArray[np.int8], bounds: Keys) -> list[bytes]:
+    """What a partition sends to each range: its keys there in their order, and what is known of their labels."""
+    order = sorted_places(keys)
+    scores, ties, known = keys.scores[order], keys.ties[order], outcomes[order]
+    return [
+        b"".join((scores[start:end].tobytes(), ties[start:end].tobytes(), known[start:end].tobytes()))
+        for start, end in pairwise(range_ends(Keys(scores, ties), bounds))
+    ]
+
+
+def range_ends(ordered: Keys, bounds: Keys) -> list[int]:
+    """Where in sorted keys each range ends, after a 0.
+
+    >>> range_ends(Keys(np.array([1, 5, 9]), np.zeros(3, np.int64)), Keys(np.array([5]), np.array([0])))
+    [0, 1, 3]
+    """
+    return [0, *(_below(*ordered, *bound) for bound in zip(*bounds, strict=True)), len(ordered.scores)]
+
+
+def _below(scores: Integers, ties: Integers, score: int, tie: int) -> int:
+    """How many sorted keys come before this one."""
+    first, last = (int(np.searchsorted(scores, score, side)) for side in ("left", "right"))
+    return first + int(np.searchsorted(ties[first:last], tie))
+
+
+def rows_sent(part: bytes) -> int:
+    """How many samples a range is sent.
+
+    >>> keys = Keys(np.array([1, 5, 9]), np.zeros(3, np.int64))
+    >>> [rows_sent(part) for part in dealt(keys, np.zeros(3, np.int8), Keys(np.array([5]), np.array([0])))]
+    [1, 2]
+    """
+    return len(part) // _ROW
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """The samples of one range, sorted: their keys' scores, what is known of their labels, and the first one's rank."""
+
+    scores: Integers
+    outcomes: npt.NDArray[np.int8]
+    start: int
+    order: Integers
+    """Which of the samples, in the order in which they were sent, stands at each place."""
+    sent: Sequence[int]
+    """How many samples every sender sent."""
+
+    @classmethod
+    def of(cls, received: Mapping[int, memoryview], start: int) -> KeyRange:
+        """The range that all partitions together sent; the rank of its easiest sample is `start`."""
+        parts = [_unpacked(received[sender]) for sender in sorted(received)]
+        scores, ties, outcomes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = sorted_places(Keys(scores, ties))
+        return cls(scores[order], outcomes[order], start, order, [len(one[0]) for one in parts])
+
+    @property
+    def stop(self) -> int:
+        """The rank of the sample after the last one."""
+        return self.start + len(self.scores)
+
+    def ranks(self) -> list[Integers]:
+        """The ranks of what every sender sent, in the order in which it was sent."""
+        ranks = np.empty(len(self.order), dtype=np.int64)
+        ranks[self.order] = np.arange(self.start, self.stop)
+        return np.split(ranks, np.cumsum(self.sent)[:-1])
+
+
+def _unpacked(part: memoryview) -> tuple[Integers, Integers, npt.NDArray[np.int8]]:
+    rows = len(part) // _ROW
+    return (
+        np.frombuffer(part[: 8 * rows], np.int64),
+        np.frombuffer(part[8 * rows : 16 * rows], np.int64),
+        np.frombuffer(part[16 * rows :], np.int8),
+    )
+
+
+def ties_in(scores: Integers) -> Integers:
+    """Of sorted scores: the first and how many equal it, the last and how many equal it, how many differ, and the
+    largest number of equal ones; nothing where there are none.
+
+    >>> ties_in(np.array([2, 2, 5, 7, 7, 7])).tolist()
+    [2, 2, 7, 3, 3, 3]
+    """
+    if not len(scores):
+        return np.zeros(0, dtype=np.int64)
+    starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    sizes = np.diff(np.append(starts, len(scores)))
+    return np.array([scores[0], sizes[0], scores[-1], sizes[-1], len(sizes), sizes.max()], dtype=np.int64)
+
+
+def ties_over(ranges: Sequence[Integers]) -> tuple[int, int]:
+    """The largest tie, and how many scores differ, over ranges that follow each other: a tie may reach over several.
+
+    >>> ties_over([ties_in(np.array(scores)) for scores in ([1, 4, 4], [4, 4], [], [4, 9])])
+    (5, 3)
+    """
+    largest = differing = reaching = 0
+    before: int | None = None
+    for found in ranges:
+        if not len(found):
+            continue
+        first, of_first, last, of_last, here, most = found.tolist()
+        goes_on = first == before
+        differing += here - goes_on
+        joined = of_first + (reaching if goes_on else 0)
+        largest = max(largest, most, joined)
+        reaching, before = joined if here == 1 else of_last, last
+    return largest, differing

@@ -1,10 +1,17 @@
-"""The options of ordering: how wide the intervals are, how many curated sets there are, how their order is tested."""
+"""The options of ordering (how wide the intervals are, how many curated sets there are, how their order is tested), the
+four approaches of Table 1, and what ordering measures.
+"""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
+from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.tasks.statistics.metrics import metrics
 
 
 class Ordering(Settings):
@@ -31,3 +38,52 @@ class Ordering(Settings):
 
     significance: float = Field(default=0.01, gt=0.0, lt=1.0)
     """γ: a trend counts if chance alone would show one as strong at most this often."""
+
+
+@dataclass(frozen=True)
+class Approach:
+    """A way to order samples: `functions` that vote (`all`, or the `panel` kept by pruning), `score` to sort by."""
+
+    name: str
+    title: str
+    functions: Literal["all", "panel"]
+    score: Literal["confidence", "lower"]
+
+
+OURS = Approach("ours", "interval lower bound, panel", "panel", "lower")
+APPROACHES = (
+    Approach("pl_all", "confidence, all functions", "all", "confidence"),
+    Approach("pl_indep", "confidence, panel", "panel", "confidence"),
+    Approach("ci_all", "interval lower bound, all functions", "all", "lower"),
+    OURS,
+)
+
+
+def approach_named(name: str) -> Approach:
+    """The approach of that name.
+
+    >>> approach_named("ci_all").functions
+    'all'
+    """
+    for approach in APPROACHES:
+        if approach.name == name:
+            return approach
+    raise InputError(f"There is no approach {name!r}; there are {', '.join(each.name for each in APPROACHES)}.")
+
+
+METRICS = metrics(
+    "ordering",
+    higher={
+        "share": "accuracy accuracy_easiest first_tenth",
+        "scores": "distinct_scores",
+        "p": "permutation_p_violation",
+        "": "auc auc_gain",
+    },
+    lower={
+        "ρ": "spearman spearman_disjoint spearman_tie_free",
+        "p": "permutation_p trend_p",
+        "samples": "largest_tie",
+        "": "aurc",
+    },
+    neither={"share": "accuracy_hardest accuracy_undecided last_tenth"},
+)

@@ -16,10 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Intervals, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError, RunError
-from assay.infra.parcels import Parcels, Received, parcels
-from assay.infra.partitions import (
+from assay.infra.stages.partitions import (
     Columns,
     Tallied,
     map_partitions,
@@ -28,11 +26,12 @@ from assay.infra.partitions import (
     reduce_pieces,
     tally_of,
 )
-from assay.tasks.ordering.datasets import cut_points
-from assay.tasks.ordering.settings import Ordering
-from assay.tasks.ordering.sort_keys import (
+from assay.infra.stages.shuffle import Parcels, Received, parcels
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ordering.datasets import (
     KeyRange,
     Keys,
+    cut_points,
     dealt,
     drawn_keys,
     keys_of,
@@ -42,6 +41,7 @@ from assay.tasks.ordering.sort_keys import (
     ties_in,
     ties_over,
 )
+from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered, outcomes
 
 IN_ONE_PLACE = 1 << 18

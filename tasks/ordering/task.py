@@ -24,27 +24,34 @@ from assay.data.schemas import (
     Votes,
     WeakLabels,
 )
-from assay.infra.artifacts import Artifact
-from assay.infra.parcels import Received
-from assay.infra.partitions import Columns, Reuse, collect, map_partitions
-from assay.infra.stage import say, stage, stage_seeds, waiting, write_table
+from assay.infra.stages.partitions import Columns, Reuse, collect, map_partitions
+from assay.infra.stages.shuffle import Received
+from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.alike import cluster_table
-from assay.tasks.ordering.approaches import OURS, approach_named
-from assay.tasks.ordering.calibrated import calibrated_at_once, calibrated_by_ranges
-from assay.tasks.ordering.curve import ordering_curve
+from assay.tasks.ordering.clusters import cluster_table, count_clusters, pools_of
 from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, largest_tie
-from assay.tasks.ordering.differing import differing_clusters
-from assay.tasks.ordering.findings import ordering_findings, undecided_finding
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judged import judged_at_once, judged_by_ranges
-from assay.tasks.ordering.judging import calibration, judgement
-from assay.tasks.ordering.known import Known
-from assay.tasks.ordering.known_ranges import KnownLabels, known_in, labelled
-from assay.tasks.ordering.pools import pools_of
-from assay.tasks.ordering.settings import Ordering
+from assay.tasks.ordering.order_test import (
+    calibration_counts_at_once,
+    calibration_counts_by_ranges,
+    calibration_findings,
+    order_counts_at_once,
+    order_counts_by_ranges,
+    order_test_findings,
+)
+from assay.tasks.ordering.ranges import LabelledByScores, LabelledSamples, labelled_columns, labelled_samples
+from assay.tasks.ordering.settings import OURS, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
-from assay.tasks.ordering.validity import Ordered, Validity, outcomes, validity
+from assay.tasks.ordering.validity import (
+    Ordered,
+    Validity,
+    ordering_curve,
+    ordering_findings,
+    outcomes,
+    undecided_finding,
+    validity,
+)
 from assay.tasks.statistics.findings import Finding, findings_table
 
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
@@ -140,7 +147,7 @@ def find_clusters(
     clusters: Artifact[Clusters] = map_partitions(
         cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
     )
-    say(f"{differing_clusters(clusters)} of {clusters.rows} samples differ")
+    say(f"{count_clusters(clusters)} of {clusters.rows} samples differ")
     return clusters
 
 
@@ -160,22 +167,26 @@ def judge_order(
     orders = [(intervals, approach_named(approach).score), *([] if is_ours else [(ours, OURS.score)])]
     at_once = intervals.rows <= sorting.IN_ONE_PLACE
     judged = (
-        judged_at_once([_known(table, samples, clusters, score, apart) for table, score in orders], pools)
+        order_counts_at_once([_known(table, samples, clusters, score, apart) for table, score in orders], pools)
         if at_once
-        else judged_by_ranges(
-            labelled(orders, samples, clusters), KnownLabels(tuple(score for _, score in orders), apart), pools
+        else order_counts_by_ranges(
+            labelled_columns(orders, samples, clusters),
+            LabelledByScores(tuple(score for _, score in orders), apart),
+            pools,
         )
     )
-    findings = judgement(judged, settings.significance, approach, labeler)
+    findings = order_test_findings(judged, settings.significance, approach, labeler)
     if is_ours:
         calibrated = (
-            calibrated_at_once(_known(intervals, samples, clusters, "confidence", apart=False), pools)
+            calibration_counts_at_once(_known(intervals, samples, clusters, "confidence", apart=False), pools)
             if at_once
-            else calibrated_by_ranges(
-                labelled([(intervals, "confidence")], samples, clusters), KnownLabels(("confidence",), False), pools
+            else calibration_counts_by_ranges(
+                labelled_columns([(intervals, "confidence")], samples, clusters),
+                LabelledByScores(("confidence",), False),
+                pools,
             )
         )
-        findings += calibration(calibrated, labeler, stage_seeds().generator())
+        findings += calibration_findings(calibrated, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
 
@@ -263,13 +274,13 @@ def _beside(intervals: Artifact[Intervals], other: Artifact[Any], column: str) -
 
 def _known(
     intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], score: str, apart: bool
-) -> Known:
+) -> LabelledSamples:
     """The samples whose label is known to be right or wrong, all in one place."""
     scored = collect(intervals, list(dict.fromkeys((score, "tie_break", "label", "undecided"))))
     gold, alike = (
         pa.table({name: _beside(intervals, table, name)}) for table, name in ((samples, "gold"), (clusters, "cluster"))
     )
-    return known_in(scored, gold, alike, score, apart)
+    return labelled_samples(scored, gold, alike, score, apart)
 
 
 def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:

@@ -1,4 +1,5 @@
-"""Does accuracy fall along D1 … DN? The paper's test, and what it misses: shared samples, and ties.
+"""Does accuracy fall along D1 … DN? The paper's test, what it misses (shared samples, and ties), the accuracy curve of
+Figure 2, and the findings.
 
 The paper's test (Definitions 2 and 3, with the "1 −" that Definition 2 leaves out) treats nested sets as independent
 measurements and calls a random order valid far too often. Beside it stand the same test on disjoint strata, a
@@ -7,15 +8,18 @@ permutation test, and a ρ that does not depend on how ties were broken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from assay.data.schemas import OrderingCurve
 from assay.tasks.ordering.datasets import largest_tie, tie_starts
-from assay.tasks.statistics.ranks import spearman_rows
-from assay.tasks.statistics.trend import TrendTest, nested_accuracy, permutation_p
+from assay.tasks.statistics.correlation import TrendTest, nested_accuracy, permutation_p, spearman_rows
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import normal_band, share, wilson
 
 RIGHT, WRONG, UNKNOWN = 1, 0, -1  # what is known of a weak label: it equals gold, it does not, there is no gold
 _TIE_ORDERS = 1000  # random ways to break the ties, for the range of ρ
@@ -200,3 +204,82 @@ def outcomes(labels: npt.NDArray[np.int16], gold: npt.NDArray[np.signedinteger])
     [1, 0, -1]
     """
     return np.where(gold < 0, np.int8(UNKNOWN), (labels == gold).astype(np.int8))
+
+
+def ordering_curve(ordered: Ordered, approach: str, labeler: str) -> pa.Table:
+    """The OrderingCurve of one order: one row per D_i; accuracies are null where a D_i holds no sample with gold."""
+    hits, known = ordered.hits, ordered.known
+    won, n = np.cumsum(hits), np.cumsum(known)
+    datasets = len(ordered.cuts)
+    band, wide = normal_band(won, n), wilson(won, n)
+    unknown, empty = n == 0, known == 0
+    return pa.table(
+        {
+            "approach": [approach] * datasets,
+            "labeler": [labeler] * datasets,
+            "dataset": np.arange(1, datasets + 1, dtype=np.int32),
+            "size": ordered.cuts,
+            "n": n,
+            "accuracy": pa.array(won / np.maximum(n, 1), mask=unknown),
+            "band_low": pa.array(band.low, mask=unknown),
+            "band_high": pa.array(band.high, mask=unknown),
+            "wilson_low": pa.array(wide.low, mask=unknown),
+            "wilson_high": pa.array(wide.high, mask=unknown),
+            "tie_free_accuracy": [None if a is None else float(a) for a in tie_free_accuracy(ordered)],
+            "stratum_n": known,
+            "stratum_accuracy": pa.array(hits / np.maximum(known, 1), mask=empty),
+        },
+        schema=OrderingCurve.schema,
+    )
+
+
+_TESTS = ("spearman", "spearman_tie_free", "spearman_disjoint", "permutation_p", "permutation_p_violation")
+
+
+def ordering_findings(
+    ordered: Ordered, tested: Validity | None, significance: float, approach: str, labeler: str
+) -> list[Finding]:
+    """The findings of one order, each `of` the approach, its `group` the labeler; `n` counts samples with gold.
+
+    They describe, as the paper does: ρ over N nested sets cannot conclude, since among ten even −1 has p = .0014. What
+    is concluded is in `judging`. `ordering.permutation_p` is how often a random order falls as clearly. Verdicts of ρ
+    are the paper's, `adverse`, `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes
+    with the range that ρ takes over random ways to break the ties, and without a p-value, for it has no honest one.
+    """
+    hits, known = ordered.hits, ordered.known
+    found = [
+        share("ordering.accuracy", int(hits.sum()), int(known.sum())),
+        share("ordering.accuracy_easiest", int(hits[0]), int(known[0])),
+        share("ordering.accuracy_hardest", int(hits[-1]), int(known[-1])),
+        *_tests(tested, int(known.sum()), significance),
+        Finding("ordering.largest_tie", value=ordered.largest_tie, n=ordered.samples, unit="samples"),
+        Finding("ordering.distinct_scores", value=ordered.distinct_scores, n=ordered.samples, unit="scores"),
+    ]
+    return [replace(finding, of=approach, group=labeler) for finding in found]
+
+
+def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding]:
+    if tested is None:
+        return [Finding(f"ordering.{test}", n=n, verdict="not measured") for test in _TESTS]
+    low, high = tested.tie_range
+    permutation = tested.permutation
+    return [
+        _trend("spearman", tested.nested, n, significance),
+        replace(
+            _trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, verdict="", low=low, high=high
+        ),
+        _trend("spearman_disjoint", tested.disjoint, n, significance),
+        Finding("ordering.permutation_p", value=permutation.p_adverse, n=n, unit="p"),
+        Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, unit="p"),
+    ]
+
+
+def _trend(name: str, trend: Trend, n: int, significance: float) -> Finding:
+    return Finding(
+        f"ordering.{name}", value=trend.rho, p_value=trend.p_value, n=n, verdict=trend.verdict(significance), unit="ρ"
+    )
+
+
+def undecided_finding(undecided: int, n: int, labeler: str) -> Finding:
+    """The share of samples for which no class wins, so that they get the default label."""
+    return share("weak_labels.undecided", undecided, n, group=labeler)

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.overfitting.records import Record, fingerprint
+from assay.tasks.overfitting.independence import Record, Tested, fingerprint, pairwise_test
 from assay.tasks.overfitting.settings import Bound
-from assay.tasks.overfitting.testing import Tested, pairwise_test
 
 GENERATOR = "orbit"
 _TINY = 1e-300

@@ -1,21 +1,345 @@
-"""What the overfitting test shows in the report: a verdict on every subject with the gap that could have been found."""
+"""The overfitting test in the report and over the nights: a verdict on every subject with the gap that could have
+been found, the error over the offset, and the synthetic experiment (Figures 5 and 6).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import isfinite, log10
 
-from assay.tasks.overfitting.judging import Judged
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.overfitting.independence import Record, Role, bernstein_bound
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
-from assay.tasks.overfitting.page_synthetic import synthetic_blocks, synthetic_line
-from assay.tasks.overfitting.page_windows import window_blocks
-from assay.tasks.overfitting.records import Record, Role
-from assay.tasks.overfitting.synthetic_findings import Runs
-from assay.tasks.reporting.estimates import share_estimate
-from assay.tasks.reporting.numerals import integer, number, p_equals, p_value, plain
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Estimate, Mark, Paragraph, Part, Tone, Verdict
-from assay.tasks.statistics.findings import FindingIndex, measured
+from assay.tasks.overfitting.synthetic import SPAN, Runs, Spread, spread
+from assay.tasks.overfitting.verdicts import Judged
+from assay.tasks.reporting.estimates import estimate, series_of, share_estimate
+from assay.tasks.reporting.numerals import integer, number, p_equals, p_value, percent, plain
+from assay.tasks.reporting.parts import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    Estimate,
+    LinePlot,
+    Mark,
+    Panels,
+    Paragraph,
+    Part,
+    Series,
+    Tone,
+    Verdict,
+)
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
+
+_BINS = 10
+_SHOWN = (5.0, 10.0, 20.0, 50.0, 75.0)
+_SYNTHETIC_ERRORS = {
+    "error": "test error",
+    "adversarial_error": "adversarial error",
+    "estimate": "estimate",
+    "risk": "true error",
+}
+_DENSITIES = {"h_original": "misclassified originals", "h_adversarial": "adversarial examples"}
+_MIDDLE = "Bands hold the middle 95 % of the runs"
+
+
+def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
+    """The five rows of Figure 5, Figure 6, and a table per experiment."""
+    if not simulated:
+        return []
+    return [
+        Panels(
+            "p-values over ε (Figure 5, first row)",
+            [_p_plot(one) for one in simulated],
+            f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected.",
+        ),
+        Panels(
+            "Errors over ε (second row)",
+            [_mean_plot(one, _SYNTHETIC_ERRORS, "Error") for one in simulated],
+            f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed.",
+        ),
+        Panels(
+            "Densities over ε (third row)",
+            [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
+            f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to.",
+        ),
+        Panels(
+            "One run (fourth row)",
+            [_one_run(one) for one in simulated],
+            "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap.",
+        ),
+        *(_histograms(one, alpha) for one in simulated),
+        *(_n_model_histograms(one, alpha) for one in simulated if len(one.models) > 1),
+        *(_synthetic_table(one, alpha) for one in simulated),
+    ]
+
+
+def synthetic_line(simulated: Sequence[Runs], alpha: float) -> list[str]:
+    """A sentence per experiment: where the test rejects most often."""
+    lines = []
+    for experiment in simulated:
+        means = {eps: float(experiment.p(eps).mean()) for eps in experiment.eps}
+        least = min(means, key=lambda eps: means[eps])
+        p = experiment.p(least)
+        lines.append(
+            f"Of {len(p)} {experiment.experiment} models, {int((p <= alpha).sum())} are rejected at ε = {least:g}, "
+            f"where the mean p is least ({_p(means[least])})."
+        )
+    return lines
+
+
+def _p_plot(runs: Runs) -> LinePlot:
+    series = [
+        _series(f"N = {models}", runs, [spread(runs.p(eps, models), extremes=models > 1) for eps in runs.eps])
+        for models in runs.models or [1]
+    ]
+    alt = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
+    return _plot(runs, runs.experiment, series, "Mean p", f"Mean p of one model over ε. {alt}.")
+
+
+def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
+    series = [
+        _series(name, runs, [spread(runs.column(column, eps)) for eps in runs.eps]) for column, name in columns.items()
+    ]
+    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {alt}.")
+
+
+def _one_run(runs: Runs) -> LinePlot:
+    """The first run, with the intervals of both estimates (Bernstein, 97.5 % each)."""
+
+    def bounded(column: str, sigma: str) -> list[Spread | None]:
+        intervals: list[Spread | None] = []
+        for eps in runs.eps:
+            value, n = float(runs.column(column, eps)[0]), int(runs.column("n", eps)[0])
+            bound = bernstein_bound(n, float(runs.column(sigma, eps)[0]), 1.0, 0.025)
+            intervals.append(Spread(value, value - bound, value + bound, n))
+        return intervals
+
+    series = [
+        _series("test error", runs, bounded("error", "error_sigma")),
+        _series("estimate", runs, bounded("estimate", "estimate_sigma")),
+        Series("adversarial error", _places(runs), [float(runs.column("adversarial_error", e)[0]) for e in runs.eps]),
+        Series("true error", _places(runs), [float(runs.column("risk", e)[0]) for e in runs.eps], style="dashed"),
+    ]
+    return _plot(runs, runs.experiment, series, "Error", "Both estimates of one run with their intervals over ε.")
+
+
+def _histograms(runs: Runs, alpha: float) -> Panels:
+    shown = [eps for eps in _SHOWN if eps in runs.eps] or runs.eps[-3:]
+    plots = [_histogram(f"ε = {eps:g}", {"N = 1": runs.p(eps)}, alpha) for eps in shown]
+    return Panels(
+        f"p-values of single models, {runs.experiment} (fifth row)", plots, "Share of the runs in each tenth."
+    )
+
+
+def _n_model_histograms(runs: Runs, alpha: float) -> Panels:
+    """The p-values of N models at ε = 10 where they are independent, else at the ε that is least settled (Figure 6)."""
+    if runs.experiment == "independent":
+        eps = min(runs.eps, key=lambda one: abs(log10(one) - 1))
+    else:
+        eps = min(runs.eps, key=lambda one: abs(float(runs.p(one).mean()) - 0.5))
+    plots = [_histogram(f"N = {models}", {f"N = {models}": runs.p(eps, models)}, alpha) for models in runs.models]
+    return Panels(
+        f"p-values of N models, {runs.experiment}, ε = {eps:g} (Figure 6)", plots, "Share of the bins in each tenth."
+    )
+
+
+def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]], alpha: float) -> LinePlot:
+    edges = [bin_ / _BINS for bin_ in range(_BINS + 1)]
+    series = []
+    for name, p in values.items():
+        counts, _ = np.histogram(p, bins=edges)
+        shares = [float(count) / max(1, len(p)) for count in counts]
+        series.append(Series(name, edges, [*shares, shares[-1]], style="steps"))
+    p = next(iter(values.values()))
+    low = percent(float((p <= alpha).mean()))
+    alt = f"{len(p)} p-values, {low} of them at most {alpha:g}, mean {_p(float(p.mean()))}."
+    ticks = {0.0: "0", 0.5: "0.5", 1.0: "1"}
+    return LinePlot(title, series, "p", "Share", alt, (0.0, 1.0), ticks, scale="percent")
+
+
+def _synthetic_table(runs: Runs, alpha: float) -> DataTable:
+    columns = [
+        Column("ε"),
+        Column("Mean p", "p"),
+        *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
+        Column("Rejected", "percent", f"Share of the runs with p ≤ {alpha:g}"),
+        Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
+        Column("Gap", "number", "Mean T̄"),
+        Column("Smallest gap", "number", "What would have been significant"),
+        Column("Test error", "percent"),
+        Column("Adversarial error", "percent"),
+        Column("Estimate", "percent"),
+    ]
+    rows = [_synthetic_row(runs, eps, alpha) for eps in runs.eps]
+    return DataTable(f"The {runs.experiment} experiment", columns, rows, _MIDDLE.replace("Bands", "Intervals") + ".")
+
+
+def _synthetic_row(runs: Runs, eps: float, alpha: float) -> list[Cell]:
+    p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
+    floors = np.array([bernstein_bound(int(m), s, SPAN, alpha) for m, s in zip(n, sigma, strict=True)])
+    return [
+        Mark(f"{eps:g}", order=eps),
+        float(p.mean()),
+        *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
+        _rejected(p, alpha),
+        _rejected(basic, alpha),
+        _cell(spread(runs.column("mean", eps))),
+        _cell(spread(floors)),
+        *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
+    ]
+
+
+def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Cell:
+    return share_estimate(int((p <= alpha).sum()), len(p))
+
+
+def _cell(values: Spread | None) -> Cell:
+    return None if values is None else Estimate(values.mean, values.low, values.high, values.n)
+
+
+def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
+    mean, low, high = ([getattr(one, end, None) for one in spreads] for end in ("mean", "low", "high"))
+    return Series(name, _places(runs), mean, low, high)
+
+
+def _places(runs: Runs) -> list[float]:
+    return [log10(eps) for eps in runs.eps]
+
+
+def _plot(runs: Runs, title: str, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:
+    ticks = {log10(eps): f"{eps:g}" for eps in runs.eps}
+    return LinePlot(title, series, "ε (logarithmic)", y_label, alt, (0.0, 1.0), ticks)
+
+
+def _p(value: float) -> str:
+    return f"{value:.1e}" if value < 0.001 else number(value)
+
+
+_CURVE = "overfitting.error_by_offset"
+_SETS = {
+    "test": "test set",
+    "training": "training samples",
+    "fresh": "fresh samples",
+    "dishonest": "copy fitted to the test set",
+}
+_COPY = (
+    "The copy fitted to the test set is no subject: it is the subject trained further on the very crops that it is "
+    "tested on, to show that the test would have noticed. A subject that was trained on windows all over its images "
+    "knows its training samples as well at every offset, so that they cannot show what a fit to exact pixels looks "
+    "like; the copy can."
+)
+_COST_COLUMNS = [
+    Column("Subject"),
+    Column("Samples"),
+    Column("Turn wrong", "percent", "Right where they are, and wrong at some offset"),
+    Column("Forward passes", "number", "Per image; the whole lattice would cost as many as the last column says"),
+    Column("Whole lattice", "integer"),
+]
+
+
+def window_blocks(findings: FindingIndex) -> list[Block]:
+    """Plots, tables and words on the tests by shifted windows; nothing where there were none."""
+    subjects = findings.distinct("subject", _CURVE)
+    blocks: list[Block] = []
+    for subject in subjects:
+        blocks += [_curve(findings.select(_CURVE, subject=subject), subject), *_seeds(findings, subject)]
+    if findings.select(_CURVE, of="dishonest"):
+        blocks.append(Paragraph(_COPY))
+    if subjects:
+        blocks += [_cost(findings), _densities(findings)]
+    return blocks
+
+
+def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
+    """The error over the offset, one line per set of samples."""
+    lines = {role: [error for error in errors if error.of == role] for role in distinct(one.of for one in errors)}
+    series = [
+        series_of(_SETS[role], list(map(_offset, line)), line, "dashed" if role == "dishonest" else "line")
+        for role, line in lines.items()
+    ]
+    reach = max(map(_offset, errors))
+    alt = "; ".join(_endpoints(role, line) for role, line in lines.items())
+    return LinePlot(
+        f"How wrong {subject} is when its window moves",
+        series,
+        "pixels that the window is moved by, at most",
+        "error",
+        f"Error of {subject} over the offset: {alt}.",
+        scale="percent",
+        x_ticks={step: str(int(step)) for step in range(int(reach) + 1)},
+        note="A subject that knows the test set by its pixels is better at offset 0 than next to it; one that was only "
+        "tuned to centred objects is so too, on fresh samples as well. Bands are 95 % intervals over samples.",
+    )
+
+
+def _endpoints(role: str, line: Sequence[Finding]) -> str:
+    first, last = min(line, key=_offset), max(line, key=_offset)
+    return f"{_SETS[role]} {percent(first.value)} where it is, {percent(last.value)} at {last.slice.offset}"
+
+
+def _offset(error: Finding) -> float:
+    return float(error.slice.offset or 0)
+
+
+def _seeds(findings: FindingIndex, subject: str) -> list[Block]:
+    """Each seed's p against its error on the test set."""
+    errors = {error.group: error.value for error in findings.select("overfitting.seed_error", subject=subject)}
+    if not errors:
+        return []
+    p_values = findings.select("overfitting.seed_p_value", subject=subject)
+    series = [
+        Series(
+            generator,
+            [errors[p.group] or 0.0 for p in p_values if p.of == generator],
+            [p.value for p in p_values if p.of == generator],
+            style="points",
+        )
+        for generator in distinct(p.of for p in p_values)
+    ]
+    least = lowest(p_values)
+    p_least = number(least.value if least is not None else None)
+    return [
+        LinePlot(
+            f"p of each seed of {subject} against its error on the test set",
+            series,
+            "error on the test set",
+            "p",
+            f"{len(errors)} seeds; the smallest p is {p_least}.",
+            y_range=(0.0, 1.0),
+            note="Were the best seeds those that fit the test set, small p would lie on the left. The N-model test in "
+            "the table averages over the seeds.",
+        )
+    ]
+
+
+def _cost(findings: FindingIndex) -> DataTable:
+    rows: list[list[Cell]] = []
+    for passes in measured(findings.select("overfitting.passes")):
+        attackable = findings.first("overfitting.attackable", subject=passes.subject, of=passes.of)
+        whole = "".join(letter for letter in passes.verdict if letter.isdigit())
+        rows.append([passes.subject, _SETS[passes.of], estimate(attackable), estimate(passes), int(whole)])
+    note = (
+        "A robust image is looked at on the inner box of offsets only; the density of one that turns wrong needs more."
+    )
+    return DataTable("What moving the window did, and what it cost", _COST_COLUMNS, rows, note)
+
+
+def _densities(findings: FindingIndex) -> DataTable:
+    rows: list[list[Cell]] = [
+        [mean.subject, mean.of, "wrong already" if mean.group == "original" else "made wrong", estimate(mean)]
+        for mean in findings.select("overfitting.density")
+    ]
+    total = integer(len(rows))
+    note = "h = 1/(1 + n), n being the number of images that the generator would move to the same one."
+    columns = [Column("Subject"), Column("Generator"), Column("Samples"), Column("Mean density h", "number")]
+    return DataTable("Densities", columns, rows, f"{note} {total} means over the test set.", collapsed=True)
+
 
 _TONES: dict[str, Tone] = {"overfit": "bad", "no evidence": "good"}
 _ROLES: dict[Role, str] = {
@@ -42,7 +366,7 @@ _SPENT = (
     "Night after night the same samples are asked. Look-up t may spend α / (t (t + 1)); all tests of a subject in one "
     "night are one look-up, and the same model on the same samples again is none."
 )
-_COLUMNS = [
+_TEST_COLUMNS = [
     Column("Subject"),
     Column("Samples"),
     Column("Generator"),
@@ -52,7 +376,7 @@ _COLUMNS = [
     Column("Smallest gap", "number", "What would have been significant, observed on this many samples"),
     Column("n", "integer"),
 ]
-_ERRORS = [
+_ERROR_COLUMNS = [
     Column("Subject"),
     Column("Samples"),
     Column("Generator"),
@@ -69,7 +393,7 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
     """
     blocks: list[Block] = []
     if judged:
-        blocks += [_table(judged), *(Paragraph(_why(one)) for one in judged if one.verdict is not None)]
+        blocks += [_tests_table(judged), *(Paragraph(_why(one)) for one in judged if one.verdict is not None)]
         blocks += [_errors(judged), Paragraph(_SPENT)]
         if any(one.record.generator != ORBIT for one in judged):
             blocks.append(Paragraph(_WARNING))
@@ -139,10 +463,10 @@ def _synthetic_verdict(findings: FindingIndex) -> list[str]:
     return lines
 
 
-def _table(judged: Sequence[Judged]) -> DataTable:
-    rows = [_row(one) for one in judged]
+def _tests_table(judged: Sequence[Judged]) -> DataTable:
+    rows = [_test_row(one) for one in judged]
     note = "Where no verdict stands, the test is a control, or is shown beside the one that decides."
-    return DataTable("Tests of independence", _COLUMNS, rows, note)
+    return DataTable("Tests of independence", _TEST_COLUMNS, rows, note)
 
 
 def _errors(judged: Sequence[Judged]) -> DataTable:
@@ -154,10 +478,10 @@ def _errors(judged: Sequence[Judged]) -> DataTable:
         else [*_named(one), None, None, None]
         for one in shown
     ]
-    return DataTable("The errors behind the tests", _ERRORS, rows)
+    return DataTable("The errors behind the tests", _ERROR_COLUMNS, rows)
 
 
-def _row(judged: Judged) -> list[Cell]:
+def _test_row(judged: Judged) -> list[Cell]:
     record, tested = judged.record, judged.record.tested
     name = judged.verdict.name if judged.verdict is not None else ""
     floor = tested.minimum_gap if isfinite(tested.minimum_gap) else None
@@ -203,3 +527,13 @@ def _why(judged: Judged) -> str:
         f"{record.subject}, {_generator(record.generator)}: {judged.verdict.name}, because {judged.verdict.why}. "
         f"Look-up {judged.look} at this test set, level {plain(round(judged.level, 6))}.{counts}"
     )
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per subject and generator the p-value and the gap on the test set; controls, and what is only shown, are not."""
+    for test in findings.select("overfitting.p_value"):
+        if test.verdict:
+            about = (test.subject, test.of, test.group)
+            yield from headline_of(sliced("p of overfitting", *about), test, "number")
+            gap = findings.get("overfitting.gap", *about)
+            yield from headline_of(sliced("Gap of overfitting", *about), gap, "number")

@@ -1,4 +1,4 @@
-"""Options of the overfitting test."""
+"""Options of the overfitting test, and what it can measure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
+from assay.tasks.statistics.metrics import metrics
 
 Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
@@ -126,3 +127,18 @@ class Overfitting(Settings):
         if self.bound != "paper" and self.translations is None and self.orbit is None:
             raise ValueError(f"`synthetic` is tested by the paper's inequality, so `bound: {self.bound}` does nothing")
         return self
+
+
+METRICS = metrics(
+    "overfitting",
+    higher={"": "p_value"},
+    lower={
+        "": "adversarial_error error gap minimum_gap risk samples_needed",
+        "share": "attackable rejected rejected_basic",
+    },
+    neither={
+        "": "counts_from density estimate h_adversarial h_original level look_up look_ups seed_gap seed_p_value",
+        "share": "error_by_offset seed_error",
+        "passes per image": "passes",
+    },
+)

@@ -1,38 +1,99 @@
-"""The overfitting test for images as stages: windows are shifted on the workers; all else is read from a table."""
+"""The overfitting test as stages: windows are shifted on the workers, predictions gathered by orbit, runs of the
+synthetic experiment shared out; all else is read from tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assay.data.classes import class_names
-from assay.data.overfitting_schemas import IndependenceTests, ShiftedWindows
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_partitions, read_files, reduce_partitions
-from assay.infra.runs import current_run
-from assay.infra.seeds import Seeds
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.infra.suggestions import nearest
-from assay.tasks.overfitting.records import records_table
-from assay.tasks.overfitting.retraining import fit_to_test_set
-from assay.tasks.overfitting.settings import Bound, Dishonest, Generator
-from assay.tasks.overfitting.shifting import learned_rows, shift_partition
-from assay.tasks.overfitting.window_tests import Looked, looked_from, require_known, window_findings, window_records
-from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.holding_out import (
-    rows_as_they_are,
-    rows_on_side,
-    split_column,
-    splits_in,
+import numpy as np
+import pyarrow as pa
+
+from assay.data.schemas import (
+    Classes,
+    Findings,
+    IndependenceTests,
+    Predictions,
+    Samples,
+    ShiftedWindows,
+    SubjectFiles,
+    SyntheticRuns,
+    SyntheticTests,
+    class_names,
 )
-from assay.tasks.subjects.holding_out_task import ROWS, copies_among
-from assay.tasks.subjects.images.learning import learn_images
+from assay.infra.engines.devices import deterministically, torch_device_here
+from assay.infra.errors import InputError, nearest
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.overfitting.independence import records_table, samples_fingerprint
+from assay.tasks.overfitting.orbits import gather, orbit_records
+from assay.tasks.overfitting.settings import Bound, Dishonest, Generator, Orbit
+from assay.tasks.overfitting.synthetic import (
+    WITHOUT_VALUES,
+    Experiment,
+    One,
+    bin_tests,
+    run_experiment,
+    synthetic_findings,
+)
+from assay.tasks.overfitting.windows import (
+    Looked,
+    learned_rows,
+    looked_from,
+    require_known,
+    shift_partition,
+    window_findings,
+    window_records,
+)
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.subjects.holding_out import rows_as_they_are, rows_on_side, split_column, splits_in
+from assay.tasks.subjects.images.dataset import lessons_of
+from assay.tasks.subjects.images.learning import learn_images, new_model, trained
+from assay.tasks.subjects.images.model import CARD, WEIGHTS, load_state
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.settings import Evaluation
+from assay.tasks.subjects.settings import Evaluation, Training
+from assay.tasks.subjects.task import ROWS, copies_among
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.checkpoints import Checkpoints
+
+
+def fit_to_test_set(
+    evaluation: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    options: Dishonest,
+    seeds: Seeds,
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The files and the curve of the subject after it has learned the test set, each image by its centred window.
+
+    Nothing is varied and nothing set aside: it is to know these pixels and no others.
+    """
+    lessons = lessons_of(evaluation, classes)
+    card = json.loads(files[CARD])
+    training = Training(
+        epochs=options.epochs, batch_size=options.batch_size, learning_rate=options.learning_rate, validation=0
+    )
+
+    def learn() -> tuple[dict[str, bytes], pa.Table]:
+        model = new_model(subject, lessons, classes, seeds)
+        load_state(model.network, files[WEIGHTS], model.name)
+        model = replace(model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]))
+        about = {"fitted_to_the_test_set": True}
+        return trained(model, lessons, training, subject, classes, seeds=seeds, checkpoints=checkpoints, about=about)
+
+    return deterministically(learn, torch_device_here())
 
 
 class WindowTests(NamedTuple):
@@ -194,3 +255,109 @@ def measure_windows(
         write_table(records_table(records), into=IndependenceTests),
         write_table(findings_table(findings), into=Findings),
     )
+
+
+@stage(version=1, title="orbits")
+def compare_orbits(
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    settings: Orbit,
+    bound: Bound,
+    alpha: float,
+    name: str,
+) -> Artifact[IndependenceTests]:
+    """The exact test of one subject, and the paper's beside it."""
+    columns = reduce_partitions(column_names, samples)["columns"]
+    for option in (settings.orbit, settings.original):
+        if option not in columns:
+            raise InputError(
+                f"The samples have no column {option!r}, which `overfitting.orbit` names: their columns are "
+                f"{', '.join(sorted(columns))}."
+            )
+    table = collect(samples, list(dict.fromkeys(["id", "gold", settings.orbit, settings.original])))
+    predicted = collect(predictions, ["id", "predicted"])
+    known = require_truth(table, settings)
+    orbits = gather(
+        table[settings.orbit].to_pylist(),
+        truths(table[settings.original], settings.original),
+        predicted["predicted"].to_numpy() != known,
+        settings.orbit,
+    )
+    test_set = samples_fingerprint(table["id"].to_pylist(), table["gold"].to_pylist())
+    records = orbit_records(orbits, name, bound, alpha, test_set)
+    say(f"{name} · {records[0].tested.n} orbits, tested")  # and no more: what is said of them is counted
+    return write_table(records_table(records), into=IndependenceTests)
+
+
+def column_names(samples: pa.Table) -> dict[str, frozenset[str]]:
+    """The columns of a partition."""
+    return {"columns": frozenset(samples.column_names)}
+
+
+def require_truth(table: pa.Table, settings: Orbit) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    """The gold class of every sample; raises where it is unknown.
+
+    The forms of one orbit may have different ones: where options are reordered, the right letter is another. The test
+    asks only whether each form is answered rightly.
+    """
+    gold, orbits = table["gold"].to_pylist(), table[settings.orbit].to_pylist()
+    for sample, orbit, label in zip(table["id"].to_pylist(), orbits, gold, strict=True):
+        if label is None or orbit is None:
+            lacking = "gold label" if label is None else f"value in the column {settings.orbit!r}"
+            raise InputError(f"Sample {sample!r} has no {lacking}, and the orbit test needs one for every sample.")
+    return np.array(gold, np.int16)
+
+
+def truths(column: pa.ChunkedArray, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """A column of true and false, also where they are written as 1 and 0 or as words."""
+    words = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+    values = []
+    for row, value in enumerate(column.to_pylist(), start=1):
+        truth = words.get(str(value).lower())
+        if truth is None:
+            raise InputError(f"Row {row} of the column {name!r} holds {value!r}, expected true or false.")
+        values.append(truth)
+    return np.array(values, np.bool_)
+
+
+@stage(version=1, title="synthetic", draws=True)
+def run_synthetic(
+    experiment: Experiment, eps: tuple[float, ...], runs: int, steps: int, fixed_test_set: bool
+) -> Artifact[SyntheticRuns]:
+    """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
+    simulated: Artifact[SyntheticRuns] = map_pieces(
+        run_experiment,
+        [One(experiment, run) for run in range(runs)],
+        into=SyntheticRuns,
+        eps=eps,
+        steps=steps,
+        fixed_test_set=fixed_test_set,
+        seeds=stage_seeds(),
+    )
+    say(f"{experiment} · {runs} classifiers, {steps} steps each · {len(eps)} values of ε")
+    return simulated
+
+
+@stage(version=1, title="N-model test")
+def average_models(
+    runs: Artifact[SyntheticRuns], eps: tuple[float, ...], models: tuple[int, ...]
+) -> Artifact[SyntheticTests]:
+    """The N-model test over disjoint bins of the runs, for every N and ε."""
+    tables: list[Artifact[Any]] = [
+        map_partitions(
+            bin_tests, runs, into=SyntheticTests, name=f"tests-of-{count}", rows=count * len(eps), models=count
+        )
+        for count in models
+    ]
+    say(f"N = {', '.join(map(str, models))}")
+    return write_table(pa.concat_tables([collect(table, None) for table in tables]), into=SyntheticTests)
+
+
+@stage(version=1, title="synthetic findings")
+def measure_synthetic(
+    runs: Artifact[SyntheticRuns], tests: Artifact[SyntheticTests], alpha: float
+) -> Artifact[Findings]:
+    """The findings on one experiment: p, rejections and errors at every ε."""
+    findings = synthetic_findings(collect(runs, WITHOUT_VALUES), collect(tests, None), alpha)
+    say(f"{len(findings)} findings")
+    return write_table(findings_table(findings), into=Findings)

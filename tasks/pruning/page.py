@@ -1,13 +1,17 @@
-"""What pruning shows in the report: which labelling functions make the panel, and which of them pruned the others."""
+"""What pruning shows in the report: which labelling functions make the panel, which of them pruned the others, and the
+headline that is followed over the nights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
+from assay.tasks.reporting.report import Headline, headline_of
+from assay.tasks.statistics.findings import FindingIndex
 
 _LISTED = 12
 
@@ -81,3 +85,8 @@ def _place(row: Mapping[str, object]) -> list[Cell]:
         degree if isinstance(degree, int) else None,
         coverage if isinstance(coverage, float) else None,
     ]
+
+
+def followed(findings: FindingIndex) -> Iterable[Headline]:
+    """The number of rules that are kept."""
+    return headline_of("Rules kept", findings.get("pruning.kept"), "number")

@@ -1,18 +1,115 @@
-"""Algorithm 1: which labelling functions are kept, so that no two of them depend on each other."""
+"""Algorithm 1: which labelling functions are kept, so that no two of them depend on each other.
+
+Every pair is correlated from counts of their votes, pairs beyond δ are the edges of a graph, functions are ranked by
+the number of maximal cliques they are in, and the first in line prune their neighbours.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.sparse import eye_array, kron
 
 from assay.data.schemas import Panel
 from assay.infra.errors import InputError
-from assay.tasks.pruning.cliques import Graph, clique_counts
-from assay.tasks.pruning.correlations import correlations
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.vote_counts import VoteCounts
+
+Graph = npt.NDArray[np.bool_]  # [m, m], symmetric, no loops
+
+
+def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
+    """The number of maximal cliques that each node belongs to (Algorithm 1, line 4); a lone node is one clique.
+
+    Counting them is #P-hard, so: nodes with equal closed neighbourhoods (twins) belong to the same cliques and are
+    counted once, every connected component by itself, and after `budget` cliques an InputError says what to do.
+
+    >>> triangle_with_tail = np.array([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]], dtype=bool)
+    >>> clique_counts(triangle_with_tail, budget=10).tolist()
+    [1, 1, 2, 1]
+    """
+    import networkx as nx
+
+    twin_of = _twins(graph)
+    firsts = np.unique(twin_of)
+    without_twins = nx.from_numpy_array(graph[np.ix_(firsts, firsts)])
+    counts = [0] * len(firsts)
+    cliques = 0
+    for component in nx.connected_components(without_twins):
+        for clique in nx.find_cliques(without_twins.subgraph(component).copy()):
+            cliques += 1
+            if cliques > budget:
+                raise InputError(
+                    f"The {len(graph)} labelling functions depend on each other in more than {budget:,} maximal "
+                    "cliques; raise pruning.correlation so that fewer pairs count as dependent, or set "
+                    "pruning.rank: degree."
+                )
+            for node in clique:
+                counts[node] += 1
+    per_node: npt.NDArray[np.int64] = np.array(counts, dtype=np.int64)[np.searchsorted(firsts, twin_of)]
+    return per_node
+
+
+def _twins(graph: Graph) -> npt.NDArray[np.int64]:
+    """For each node the first node with the same closed neighbourhood, often itself."""
+    first: dict[bytes, int] = {}
+    closed = graph | np.eye(len(graph), dtype=np.bool_)
+    return np.array([first.setdefault(row.tobytes(), node) for node, row in enumerate(closed)], dtype=np.int64)
+
+
+Integers = npt.NDArray[np.int64]
+Correlations = npt.NDArray[np.float64]  # [m, m]
+
+
+def correlations(counts: VoteCounts) -> Correlations:
+    """Pearson's r of every pair of labelling functions (Algorithm 1, line 2), with 0 on the diagonal.
+
+    Two classes are encoded -1 and +1 with 0 for abstain, and r has a sign. With more classes there is no natural
+    encoding: r is the largest |r| over pairs of class indicators ("i says y", "j says z"). A function that says the
+    same of every sample correlates with nothing: r = 0.
+    """
+    r = _of_signed_votes(counts) if counts.classes == 2 else _of_class_indicators(counts)
+    np.fill_diagonal(r, 0.0)
+    return r
+
+
+def _of_signed_votes(counts: VoteCounts) -> Correlations:
+    signs = kron(eye_array(len(counts.functions), dtype=np.int64), np.array([[-1], [1]]), format="csr")  # [2m, m]
+    products = (signs.T @ counts.matrix @ signs).toarray()  # Σ x_i·x_j
+    moments = _Moments(counts.votes @ np.array([-1, 1], dtype=np.int64), products.diagonal())
+    return _pearson(counts.n, moments, moments, products)
+
+
+def _of_class_indicators(counts: VoteCounts) -> Correlations:
+    m, k = len(counts.functions), counts.classes
+    matrix, votes, strongest = counts.matrix, counts.votes.ravel(), np.zeros((m, m))
+    for i in range(m):  # a function at a time: all cells by all cells are too many to be looked at together
+        own = slice(i * k, (i + 1) * k)
+        indicators, others = _Moments(votes[own], votes[own]), _Moments(votes, votes)
+        r = np.abs(_pearson(counts.n, indicators, others, matrix[own].toarray()))
+        strongest[i] = r.reshape(k, m, k).max(axis=(0, 2))
+    return strongest
+
+
+class _Moments(NamedTuple):
+    """Σx and Σx² of some variables."""
+
+    sums: Integers
+    squares: Integers
+
+
+def _pearson(n: int, first: _Moments, second: _Moments, products: Integers) -> Correlations:
+    """r of every variable with every other, [a, b], given Σx_i·x_j: integers up to the one division, so that an r of
+    exactly δ is exactly δ."""
+    covariance = n * products - np.multiply.outer(first.sums, second.sums)  # n² times the covariance
+    variances = [(n * each.squares - each.sums**2).astype(np.float64) for each in (first, second)]
+    scale = np.sqrt(np.multiply.outer(*variances))
+    r = np.divide(covariance, scale, out=np.zeros(covariance.shape), where=scale > 0)
+    return np.clip(r, -1.0, 1.0)
 
 
 def dependency_graph(r: npt.NDArray[np.float64], delta: float) -> Graph:

@@ -1,10 +1,15 @@
-"""The options of pruning: which correlation makes two labelling functions dependent, and how they are ranked."""
+"""The options of pruning (which correlation makes two labelling functions dependent, and how they are ranked), and
+what it measures.
+"""
+
+from __future__ import annotations
 
 from typing import Literal
 
 from pydantic import Field
 
 from assay.infra.settings import Settings
+from assay.tasks.statistics.metrics import metrics
 
 
 class Pruning(Settings):
@@ -18,3 +23,6 @@ class Pruning(Settings):
 
     rank: Literal["cliques", "degree"] = "cliques"
     """What ranks the functions: their maximal cliques (the paper) or their neighbours (never explodes)."""
+
+
+METRICS = metrics("pruning", neither={"functions": "constant kept"})

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from assay.data.schemas import Classes, Findings, Panel, Votes
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import Reuse, reduce_partitions
-from assay.infra.stage import say, stage, write_table
+from assay.infra.stages.partitions import Reuse, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.pruning.panel import kept_functions, panel, panel_findings
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.findings import findings_table

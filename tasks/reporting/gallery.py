@@ -1,12 +1,158 @@
-"""Pictures side by side: what was, what was done to it, what came out."""
+"""Pictures and marked texts for people to look at: side by side, numbers as colours, changed words marked by a
+colour, a line and a sign.
+"""
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from assay.tasks.reporting.markup import Markup, tag
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip
+from assay.tasks.reporting.parts import Gallery, Mark, MarkedText, MarkedTexts, Picture, Stretch, Strip, Tone
+
+Rgb = npt.NDArray[np.float32]  # [3, h, w], each value in [0, 1]
+
+# Cividis (Nuñez, Anderton and Renslow 2018): rises evenly in lightness, and looks the same with any colour vision.
+_HEAT = (
+    "00224e",
+    "123570",
+    "3b496c",
+    "575d6d",
+    "707173",
+    "8a8678",
+    "a59c74",
+    "c3b369",
+    "e1cc55",
+    "fee838",
+)
+# Blue to orange over near-white, alike in lightness on both sides (after Crameri's vik and ColorBrewer's PuOr).
+_SIGNED = (
+    "08306b",
+    "2166ac",
+    "4393c3",
+    "92c5de",
+    "d1e5f0",
+    "f7f7f7",
+    "fddbb0",
+    "f4a85c",
+    "d9731a",
+    "a34808",
+    "652b00",
+)
+
+
+def heat(values: npt.ArrayLike, low: float, high: float) -> Rgb:
+    """Colours of values [h, w] from dark (`low`) to light (`high`); what lies beyond gets the end's colour.
+
+    >>> (255 * heat([[0.0, 1.0]], 0, 1)[:, 0, 0]).round().tolist()
+    [0.0, 34.0, 78.0]
+    """
+    return _coloured(_within(values, low, high), _HEAT)
+
+
+def signed(values: npt.ArrayLike, reach: float) -> Rgb:
+    """Colours of values [h, w] from blue (−`reach`) over white (0) to orange (`reach`).
+
+    >>> (255 * signed([[0.0]], 1)[:, 0, 0]).round().tolist()
+    [247.0, 247.0, 247.0]
+    """
+    return _coloured(_within(values, -reach, reach), _SIGNED)
+
+
+def _within(values: npt.ArrayLike, low: float, high: float) -> npt.NDArray[np.float64]:
+    width = high - low
+    scaled = (np.asarray(values, np.float64) - low) / (width if width > 0 else 1.0)
+    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
+
+
+def _coloured(shares: npt.NDArray[np.float64], anchors: tuple[str, ...]) -> Rgb:
+    colours = np.array([[int(one[at : at + 2], 16) for at in (0, 2, 4)] for one in anchors]) / 255
+    places = np.linspace(0, 1, len(anchors))
+    return np.stack([np.interp(shares, places, colours[:, channel]) for channel in range(3)]).astype(np.float32)
+
+
+BEFORE: Tone = "neutral"
+AFTER: Tone = "bad"
+"""How the changed words of either line are marked."""
+
+MASK = "\u25a0\u25a0\u25a0\u25a0"
+_GAP, _KEPT = 200, 80  # of characters between marked words: longer gaps are cut to so many on either side
+
+Change = tuple[int, int, str]
+"""Characters of the original, from and to, and what stands there now."""
+
+
+def changed_lines(
+    text: str, changes: Sequence[Change], *, whole_words: bool = True
+) -> tuple[list[Stretch], list[Stretch]]:
+    """The original and the changed text, the changes marked; by default every word that one touches is marked whole.
+
+    >>> before, after = changed_lines("a good film", [(3, 4, "")])
+    >>> [one.text for one in after if one.tone], [one.text for one in before if one.tone]
+    (['god'], ['good'])
+    """
+    after, spans_before, spans_after, end = "", [], [], 0
+    for start, stop, new in sorted(changes):
+        after += text[end:start]
+        spans_before.append((start, stop))
+        spans_after.append((len(after), len(after) + len(new)))
+        after, end = after + new, stop
+    after += text[end:]
+    if whole_words:
+        spans_before, spans_after = _whole_words(text, spans_before), _whole_words(after, spans_after)
+    return marked(text, spans_before, BEFORE), marked(after, spans_after, AFTER)
+
+
+def masked_lines(changes: int) -> tuple[list[Stretch], list[Stretch]]:
+    """As `changed_lines`, without a word of either text: a mark for every change."""
+    before, after = (
+        [piece for _ in range(changes) for piece in (Stretch(MASK, tone, 0.6), Stretch(" "))]
+        for tone in (BEFORE, AFTER)
+    )
+    return before, after
+
+
+def marked(text: str, spans: Sequence[tuple[int, int]], tone: Tone) -> list[Stretch]:
+    """The text in pieces, the spans marked; long stretches without a mark are cut."""
+    end, stretches = 0, list[Stretch]()
+    for start, stop in spans:
+        stretches += [Stretch(shortened_gap(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
+        end = stop
+    return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
+
+
+def _whole_words(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans, each as wide as the words (by blanks) that it touches; those that then meet are one."""
+    widened: list[tuple[int, int]] = []
+    for start, stop in spans:
+        while start > 0 and not text[start - 1].isspace():
+            start -= 1
+        while stop < len(text) and not text[stop].isspace():
+            stop += 1
+        if widened and start <= widened[-1][1]:
+            widened[-1] = (widened[-1][0], max(stop, widened[-1][1]))
+        elif stop > start:
+            widened.append((start, stop))
+    return widened
+
+
+def shortened_gap(between: str, *, first: bool = False, last: bool = False) -> str:
+    """A stretch without marks, shortened in its middle, or on the side where the text begins or ends.
+
+    >>> len(shortened_gap("x" * 1000)) < 200
+    True
+    """
+    if len(between) <= _GAP:
+        return between
+    if first:
+        return "… " + between[-_KEPT:] if not last else between[:_GAP] + " …"
+    return between[:_KEPT] + (" …" if last else " … " + between[-_KEPT:])
+
 
 SIGNS = {"good": "✓", "bad": "✗", "neutral": ""}
 SPOKEN = {"good": "right", "bad": "wrong"}
@@ -54,12 +200,76 @@ def _picture(picture: Picture) -> Markup:
         decoding="async",
         class_="enlarged" if width < _SMALL else None,
     )
-    return tag("div", image, tag("p", picture.name, class_="name"), *map(_caption, picture.said), class_="picture")
+    return tag(
+        "div", image, tag("p", picture.name, class_="name"), *map(_picture_caption, picture.said), class_="picture"
+    )
 
 
-def _caption(mark: Mark) -> Markup:
+def _picture_caption(mark: Mark) -> Markup:
     sign = None
     if mark.tone != "neutral":
         sign = tag("span", SIGNS[mark.tone], class_="sign", role="img", aria_label=SPOKEN[mark.tone])
     below = tag("span", mark.below, class_="below") if mark.below else None
     return tag("p", sign, tag("span", mark.text), below, class_=f"said {mark.tone}")
+
+
+_STEPS = 5
+
+
+def marked_figure(block: MarkedTexts) -> Markup:
+    """All texts under a title, after what their marks mean."""
+    legend = [
+        tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", meaning)
+        for tone, meaning in block.legend.items()
+    ]
+    head = tag(
+        "figcaption",
+        tag("h3", block.title),
+        tag("p", block.note, class_="note") if block.note else None,
+        tag("ul", *legend, class_="legend") if legend else None,
+    )
+    if not block.texts:
+        return tag("figure", head, tag("p", "No texts.", class_="empty"))
+    texts = [_text(one, {str(tone): meaning for tone, meaning in block.legend.items()}) for one in block.texts]
+    return tag("figure", head, tag("div", *texts, class_="texts"))
+
+
+def step(weight: float) -> int:
+    """How strongly a word is coloured, from 1 to 5.
+
+    >>> [step(weight) for weight in (0.0, 0.2, 0.21, 1.0)]
+    [1, 1, 2, 5]
+    """
+    return min(_STEPS, max(1, math.ceil(weight * _STEPS)))
+
+
+def _text(text: MarkedText, legend: dict[str, str]) -> Markup:
+    lines = [
+        tag("p", *(_stretch(stretch, legend) for stretch in line), class_="words", dir="auto")
+        for line in (text.stretches, text.below)
+        if line
+    ]
+    return tag("div", tag("h4", text.title), *lines, *map(_text_caption, text.said), class_="text", role="group")
+
+
+def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
+    if stretch.tone is None:
+        return stretch.text
+    sign = _sign(stretch.tone, legend.get(stretch.tone, ""))
+    return tag("mark", stretch.text, sign, class_=f"{stretch.tone} w{step(stretch.weight)}")
+
+
+def _sign(tone: str, label: str) -> Markup | None:
+    if not SIGNS[tone]:
+        return None
+    return tag(
+        "sup",
+        SIGNS[tone],
+        role="img" if label else None,
+        aria_label=label or None,
+        aria_hidden=None if label else "true",
+    )
+
+
+def _text_caption(mark: Mark) -> Markup:
+    return tag("p", mark.text, class_=f"said {mark.tone}")

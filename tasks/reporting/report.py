@@ -1,13 +1,92 @@
-"""A whole report as a value: the parts of all audits, and what the page says of the run around them."""
+"""A whole report as a value: the parts of all audits, what the page says of the run around them, the numbers that
+are followed over the nights, and the line in the index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from assay.tasks.reporting.following import Headline
-from assay.tasks.reporting.parts import Part, Verdict
-from assay.tasks.statistics.findings import Finding
+from assay.infra.settings import Settings
+from assay.tasks.reporting import numerals
+from assay.tasks.reporting.parts import Part, Scale, Verdict
+from assay.tasks.statistics.findings import Finding, FindingIndex
+
+
+class Headline(Settings):
+    """One number of a run that is followed over the nights."""
+
+    name: str
+    """What it is called on the page; numbers of one name make one trend."""
+
+    value: float
+    """What was measured."""
+
+    low: float | None = None
+    """The lower end of its interval."""
+
+    high: float | None = None
+    """The upper end of its interval."""
+
+    n: int | None = None
+    """How many samples it rests on."""
+
+    scale: Scale = "number"
+    """How it is written."""
+
+    spare: bool = False
+    """Whether it is kept only so that a trend has its past, should another night choose it as the telling one."""
+
+
+def headline_of(
+    name: str, finding: Finding | None, scale: Scale = "percent", *, spare: bool = False
+) -> Iterable[Headline]:
+    """The finding as a number that is followed; nothing where it was not measured.
+
+    >>> [one.name for one in headline_of("Rules kept", Finding("pruning.kept", value=7, n=30), "number")]
+    ['Rules kept']
+    >>> list(headline_of("Rules kept", Finding("pruning.kept", value=None)))
+    []
+    """
+    if finding is None or finding.value is None or not numerals.measured(finding.value):
+        return []
+    low, high, n = finding.low, finding.high, finding.n
+    return [Headline(name=name, value=finding.value, low=low, high=high, n=n, scale=scale, spare=spare)]
+
+
+def sliced(name: str, *pieces: str) -> str:
+    """The name with what it is about in brackets.
+
+    >>> sliced("Accuracy", "plain", ""), sliced("Rules kept", "")
+    ('Accuracy (plain)', 'Rules kept')
+    """
+    about = ", ".join(piece for piece in pieces if piece)
+    return f"{name} ({about})" if about else name
+
+
+def worst_of(verdicts: Sequence[Verdict], status: str) -> Verdict | None:
+    """The line that says most of a run whose other lines nobody will read: why a gate failed, else the first bad one,
+    else the first.
+
+    >>> lines = [Verdict("all is well", "good"), Verdict("a red flag", "bad"), Verdict("1 of 2 gates passed", "bad")]
+    >>> worst_of(lines, "done").text, worst_of(lines, "gate failed").text, worst_of(lines[:1], "done").text
+    ('a red flag', '1 of 2 gates passed', 'all is well')
+    """
+    bad = [line for line in verdicts if line.tone == "bad"]
+    if bad:
+        return bad[-1 if status == "gate failed" else 0]
+    return next(iter(verdicts), None)
+
+
+def red_flags(findings: FindingIndex) -> tuple[str, ...]:
+    """The red flags that were raised, each with the subject it is about.
+
+    >>> from assay.tasks.statistics.findings import Finding
+    >>> red_flags(FindingIndex([Finding("attack.red_flag", of="one-step", subject="plain", value=1.0)]))
+    ('one-step (plain)',)
+    """
+    raised = [one for one in findings if one.metric.endswith(".red_flag") and one.value == 1.0]
+    return tuple(f"{one.of} ({one.subject})" if one.subject else one.of for one in raised)
 
 
 @dataclass(frozen=True)
@@ -57,3 +136,69 @@ class Report:
     index_link: str = ""
     sample: str = ""
     """What share of the samples it is about, where that is not all of them."""
+
+
+MISSED = "missed"
+"""The status of a night that was due and did not come."""
+
+
+class RunEntry(Settings):
+    """What the index knows of one run; it lies as JSON beside the run's report."""
+
+    run: str
+    """The run's name; empty for a night that was due and did not come."""
+
+    pipeline: str
+    """The pipeline it ran."""
+
+    started: str
+    """When it started, as an ISO time; of a missed night, when it was due."""
+
+    seconds: float
+    """How long it took."""
+
+    status: str
+    """How it ended."""
+
+    link: str
+    """Where its report is, relative to the index; empty where there is none."""
+
+    verdict: str = ""
+    """The line of its verdict that says most; of a run that did not get so far, what ended it."""
+
+    flags: tuple[str, ...] = ()
+    """The red flags that it raised, each with its subject."""
+
+    headlines: tuple[Headline, ...] = ()
+    """Its numbers that are followed over the nights."""
+
+    accepted: str = ""
+    """Who made it the baseline, when and why; empty where nobody did."""
+
+    judged: tuple[str, ...] = ()
+    """The changes that gates found in it, a sentence each."""
+
+    sample: str = ""
+    """What share of the samples it looked at; empty where it was all. Such a run is in no trend."""
+
+    @property
+    def named(self) -> str:
+        """What it is called where a run is named."""
+        return self.run or f"no run for {self.started[:16].replace('T', ' ')} UTC"
+
+
+def entry_of(report: Report, link: str) -> RunEntry:
+    """The line that a report adds to the index."""
+    worst = worst_of(report.verdicts, report.status)
+    return RunEntry(
+        run=report.run,
+        pipeline=report.pipeline,
+        started=report.started,
+        seconds=report.seconds,
+        status=report.status,
+        link=link,
+        verdict="" if worst is None else worst.text,
+        flags=red_flags(FindingIndex(report.findings)),
+        headlines=tuple(report.followed),
+        sample=report.sample,
+    )

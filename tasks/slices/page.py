@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.estimates import capital, estimate, first_few, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, percent
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, Verdict
-from assay.tasks.reporting.sentences import capital, first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 
 _SEARCH = (

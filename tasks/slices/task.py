@@ -7,14 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Findings, Predictions, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.slices.measuring import Judged, confirmed_findings, search, slice_findings
-from assay.tasks.slices.settings import Slices
-from assay.tasks.slices.values import slice_values
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.slices.search import Judged, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_by_id
+from assay.tasks.statistics.groups import groups_by_id
 
 
 @stage(version=1, title="slices", draws=True)

@@ -1,14 +1,17 @@
-"""The findings on one set of predictions: right or wrong, per class, beside what knowing nothing would get."""
+"""The findings on one set of predictions: right or wrong, per class, beside what knowing nothing would get, the
+area of every class, and whether probabilities are chances.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
+from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
 from assay.tasks.statistics.classification import (
     Groups,
     OneAnswer,
@@ -23,6 +26,7 @@ from assay.tasks.statistics.classification import (
     recalls,
 )
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.order_test import area_finding
 
 
 @dataclass(frozen=True)
@@ -118,3 +122,72 @@ def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
 
 def _is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+def class_areas(
+    about: About,
+    probabilities: npt.NDArray[np.float64],
+    truth: npt.NDArray[np.integer],
+    classes: Sequence[str],
+    groups: Groups = None,
+) -> list[Finding]:
+    """`STAGE.class_auc` for every class against the rest, or for every label; the class is added to the group.
+
+    `truth` holds codes [n] or labels [n, k], −1 where unknown. Of two classes that exclude each other there is one area
+    only, that of `STAGE.auc`, and so nothing here.
+
+    >>> scores = np.array([[0.9, 0.2], [0.1, 0.3], [0.8, 0.4]])
+    >>> truth = np.array([[1, 1], [0, 0], [-1, 1]])
+    >>> findings = class_areas(About("subject", "clean"), scores, truth, ["mass", "nodule"])
+    >>> [(one.group, one.value, one.n) for one in findings]
+    [('mass', 1.0, 2), ('nodule', 0.5, 3)]
+    """
+    if truth.ndim == 1 and len(classes) == 2:
+        return []
+    areas = [_area(probabilities[:, code], _of_class(truth, code), groups) for code in range(len(classes))]
+    return [about.area("class_auc", area, classes, part=name) for name, area in zip(classes, areas, strict=True)]
+
+
+def _of_class(truth: npt.NDArray[np.integer], code: int) -> npt.NDArray[np.int64]:
+    """1 for the samples of the class, 0 for the others, −1 where nobody knows."""
+    if truth.ndim == 2:
+        return np.asarray(truth[:, code], dtype=np.int64)
+    return np.where(truth < 0, -1, truth == code).astype(np.int64)
+
+
+def _area(scores: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], groups: Groups) -> AUC:
+    known = truth >= 0
+    positive = truth[known] == 1
+    if positive.all() or not positive.any():
+        return AUC(None, None, None, int(known.sum()))
+    return binary_auc(scores[known], positive, groups=None if groups is None else groups[known])
+
+
+_SEED = 0  # the same resamples for every subject: what is measured twice is the same twice
+
+
+def chance_findings(
+    about: About, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.integer], groups: Groups = None
+) -> list[Finding]:
+    """`STAGE.ece`, `STAGE.brier` and `STAGE.aurc` of the confidence in the most probable class; none of several labels
+    at once, and none without truth.
+
+    >>> chances = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+    >>> findings = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
+    >>> [(one.metric, round(one.value, 3)) for one in findings]
+    [('subject.ece', 0.3), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
+    """
+    known = truth >= 0 if truth.ndim == 1 else np.zeros(len(truth), dtype=np.bool_)
+    if not known.any():
+        return []
+    chances, codes = probabilities[known], truth[known]
+    clusters = np.arange(len(codes)) if groups is None else groups[known]
+    confidence, right = np.clip(chances.max(axis=1), 0, 1), (chances.argmax(axis=1) == codes).astype(np.int64)
+    generator = np.random.default_rng(_SEED)
+    measured = {
+        "ece": calibration_error(confidence, right, clusters, generator),
+        "brier": brier(chances, codes, clusters, generator),
+        "aurc": risk_area_interval(confidence, right, clusters),
+    }
+    findings = [area_finding(f"{about.stage}.{name}", one, len(codes)) for name, one in measured.items()]
+    return [replace(one, of=about.of, group=about.group, subject=about.subject) for one in findings]

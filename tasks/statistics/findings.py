@@ -1,15 +1,111 @@
-"""A finding: one measured thing, with its n and its interval; and the index in which findings are looked up."""
+"""A finding: one measured thing, with its slice, its n and its interval; the index in which findings are looked
+up, their table, and those that a run left in the store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cache
 from typing import Literal, TypeVar, overload
 
 import pyarrow as pa
 
 from assay.data.schemas import Findings
-from assay.tasks.statistics.slices import Slice, slice_of
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+
+TRAINING = "training"
+"""The split that a group names where something was measured on what was learned from."""
+
+_MADE_FOR = "made for "
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A group in fields: what it names by `key=value` or by a fixed word, and under `name` the rest of it.
+
+    `name` is a class, a labeler, an encoder, a kind of noise, an attack, a data set; whatever the metric is sliced by.
+    """
+
+    name: str = ""
+    eps: float | None = None
+    eps_text: str = ""
+    severity: int | None = None
+    share: float | None = None
+    changes: int | None = None
+    offset: int | None = None
+    radius: float | None = None
+    models: int | None = None
+    split: str = ""
+    made_for: str = ""
+
+    @property
+    def dataset(self) -> int | None:
+        """The i of the curated data set D_i."""
+        return _number_after("D", self.name)
+
+    @property
+    def stratum(self) -> int | None:
+        """The i of what D_i adds to the data set before it."""
+        return _number_after("stratum ", self.name)
+
+
+@cache
+def slice_of(group: str) -> Slice:
+    """A group in fields.
+
+    >>> slice_of("eps=4/255, training, melanoma")
+    Slice(name='melanoma', eps=0.01568..., eps_text='4/255', ..., split='training', made_for='')
+    >>> slice_of("typos, severity=3").severity, slice_of("share=0.5, changes=2").changes, slice_of("D10").dataset
+    (3, 2, 10)
+    """
+    fields: dict[str, float | str] = {}
+    names = []
+    for piece in group.split(", "):
+        key, _, value = piece.partition("=")
+        number = _FIELDS[key][1](value) if key in _FIELDS else None
+        if number is not None and _FIELDS[key][0] not in fields:
+            fields |= {_FIELDS[key][0]: number} | ({"eps_text": value} if key == "eps" else {})
+        elif piece == TRAINING:
+            fields["split"] = piece
+        elif piece.startswith(_MADE_FOR):
+            fields["made_for"] = piece.removeprefix(_MADE_FOR)
+        else:
+            names.append(piece)
+    return Slice(", ".join(names), **fields)  # type: ignore[arg-type]  # each field by the reader of its key
+
+
+def _fraction(text: str) -> float | None:
+    try:
+        number = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[str], float | None]]] = {
+    "eps": ("eps", _fraction),
+    "severity": ("severity", _whole),
+    "share": ("share", _fraction),
+    "changes": ("changes", _whole),
+    "offset": ("offset", _whole),
+    "radius": ("radius", _fraction),
+    "N": ("models", _whole),
+}
+"""The keys that groups are written with: the field of each, and what reads its value (None: a name that looks so)."""
+
+
+def _number_after(prefix: str, name: str) -> int | None:
+    return _whole(name.removeprefix(prefix)) if name.startswith(prefix) else None
+
 
 T = TypeVar("T", bound=Hashable)
 
@@ -164,3 +260,17 @@ def findings_from(table: pa.Table) -> list[Finding]:
     """The findings that a table holds."""
     names = Finding.__dataclass_fields__
     return [Finding(**{name: row[name] for name in names}) for row in table.to_pylist()]
+
+
+def findings_of(store: Store, record: RunRecord) -> list[Finding]:
+    """The findings of a run."""
+    import pyarrow as pa
+
+    from assay.infra.storage.parquet import read_parquet
+
+    try:
+        return findings_from(read_parquet(store.folder, f"runs/{record.id}/findings.parquet"))
+    except FileNotFoundError:
+        raise InputError(f"Run {record.id} has no findings: it is {record.status}.  (assay runs shows all)") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"The findings of run {record.id} are damaged ({error}); run it again.") from None

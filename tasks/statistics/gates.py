@@ -1,17 +1,21 @@
-"""Gates held against findings: a run passes when every gate does."""
+"""Gates held against findings, constant bounds and bounds on change; their results as JUnit XML, JSON and
+Markdown.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
+from xml.etree import ElementTree
 
-from assay.tasks.statistics.gate import Gate
-
-if TYPE_CHECKING:
-    from assay.tasks.statistics.findings import Finding
+from assay.infra.terminal import json_text
+from assay.tasks.statistics.between_runs import RunDifference
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.settings import Gate
 
 _WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
 _DEFENDED = ("defense.accuracy", "defense.gain")
@@ -179,3 +183,221 @@ def _alternatives(gate: Gate, findings: Sequence[Finding]) -> str:
 def _listed(names: Sequence[str]) -> str:
     rest = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+Raw = Literal["passed", "failed", "inconclusive"]
+
+POWER = 0.8
+USUAL_LEVEL = 0.025
+"""The one-sided level of a look where no budget of false alarms says another: that of a 95 % interval."""
+_MANY = 10_000_000
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One finding beside that of an earlier run: what it lost (or gained), at the usual level and at the alarm's."""
+
+    finding: Finding
+    usual: RunDifference
+    strict: RunDifference
+    """With the interval that is wide enough for an alarm."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a gate on change saw of one finding, and what it could have seen."""
+
+    raw: Raw
+    sentence: str
+    n: int
+    identical: bool
+    change: float
+    """How far the finding went the way that the gate forbids."""
+    detectable: float
+    """The smallest true change against the bound that such a look raises an alarm at in 80 % of cases."""
+
+
+def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
+    """Failed where the whole interval at the alarm's level lies beyond the bound, passed where the whole 95 % interval
+    keeps to it; between them there are too few samples to tell.
+
+    >>> gate = Gate(finding="a.b", against="accepted", drop_at_most=0.02)
+    >>> far = RunDifference(-0.1, -0.12, -0.08, 0.001, 500, "McNemar")
+    >>> look(gate, Compared(Finding("a.b", value=0.8), far, far), "r1", 0.025).raw
+    'failed'
+    """
+    from scipy.stats import norm
+
+    bound = gate.change_at_most
+    loss, _, most = _loss(gate, compared.usual)
+    _, least, _ = _loss(gate, compared.strict)
+    spread = (compared.usual.high - compared.usual.low) / (2 * float(norm.isf(0.025)))
+    reach = float(norm.isf(level) + norm.isf(1 - POWER))
+    detectable = _detectable(bound, reach, spread, compared.usual)
+    difference, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
+    shown = (
+        f"{named(compared.finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
+    )
+    change = f"{shown} ({_paired(difference)})"
+    if difference.identical:
+        sentence = f"{named(compared.finding)} is the same on every one of {difference.n} samples as in {against}."
+        return Look("passed", sentence, difference.n, True, loss, detectable)
+    if least > bound:
+        return Look("failed", f"{change}: more than {bound:g}.", difference.n, False, loss, detectable)
+    if most <= bound:
+        return Look("passed", f"{change}: not more than {bound:g}.", difference.n, False, loss, detectable)
+    needed = _needed(loss, least, most, bound, difference.n)
+    return Look(
+        "inconclusive",
+        f"{change}: too few samples to tell whether by more than {bound:g}; {needed}.",
+        difference.n,
+        False,
+        loss,
+        detectable,
+    )
+
+
+def _detectable(bound: float, reach: float, spread: float, difference: RunDifference) -> float:
+    """The change δ that lies `reach` standard errors beyond the bound, with the standard error that it would have.
+
+    Of paired samples those that are lost differ, and what differs is what spreads: σ² grows by (δ − what changed
+    already) / n, so that δ = bound + reach·√(σ² + (δ − change) / n).
+
+    >>> few, many = (RunDifference(0.0, -0.01, 0.01, 1.0, n, "McNemar") for n in (450, 45_000))
+    >>> round(_detectable(0.0, 4.0, 0.0067, few), 3), round(_detectable(0.0, 4.0, 0.0067, many), 3)
+    (0.05, 0.027)
+    """
+    if not difference.is_paired or not math.isfinite(spread):
+        return bound + reach * spread
+    grown = spread**2 + max(0.0, bound - abs(difference.value)) / difference.n
+    half = reach**2 / (2 * difference.n)
+    return bound + half + math.sqrt(half**2 + reach**2 * grown)
+
+
+def _loss(gate: Gate, difference: RunDifference) -> tuple[float, float, float]:
+    """How far it went the way that the gate forbids, and the interval of that."""
+    return (
+        (-difference.value, -difference.high, -difference.low)
+        if gate.drop_at_most is not None
+        else (difference.value, difference.low, difference.high)
+    )
+
+
+def _needed(loss: float, least: float, most: float, bound: float, n: int) -> str:
+    """How many samples would tell, if everything else stayed: intervals shrink with the root of their number."""
+    apart = abs(loss - bound)
+    half = most - loss if loss <= bound else loss - least
+    wanted = math.inf if apart == 0 else n * (half / apart) ** 2
+    if not math.isfinite(wanted) or wanted > _MANY:
+        return "it lies so close to the bound that no number of samples would"
+    digits = 10 ** max(0, len(str(math.ceil(wanted))) - 2)
+    return f"about {math.ceil(wanted / digits) * digits:,} would"
+
+
+def _paired(difference: RunDifference) -> str:
+    if difference.how == "other samples":
+        return f"other samples, so not paired; n = {difference.n}"
+    if difference.how == "intervals":
+        return f"single outcomes are not kept, so by both intervals; n = {difference.n}"
+    return f"paired on {difference.n} samples" + (
+        f", {difference.left_out} are in one run only" if difference.left_out else ""
+    )
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.3g}" if math.isfinite(value) else "−∞" if value < 0 else "∞"
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as one JUnit test suite: a test case per gate, a failure with its sentence where it did not pass."""
+    failed = sum(not result.passed for result in results)
+    counts = {"tests": str(len(results)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    suites = ElementTree.Element("testsuites", {"name": "assay gates", **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _plain(pipeline), **counts})
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", {"name": "run", "value": _plain(run)})
+    for result in results:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"},
+        )
+        if not result.passed:
+            failure = ElementTree.SubElement(case, "failure", {"type": "gate", "message": _plain(result.sentence)})
+            failure.text = _plain(result.sentence)
+        else:
+            ElementTree.SubElement(case, "system-out").text = _plain(result.sentence)
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as one JSON object: `run`, `pipeline`, `passed`, and one entry per gate with the deciding finding."""
+    return json_text(
+        {
+            "run": run,
+            "pipeline": pipeline,
+            "passed": all(result.passed for result in results),
+            "gates": [_entry(result) for result in results],
+        },
+        indent=2,
+    )
+
+
+def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
+    """The gates as Markdown: one line that says whether they passed, and a table, failures first."""
+    failed = sum(not result.passed for result in results)
+    summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
+    lines = [f"### {_cell(pipeline)}: {summary}", "", "| | gate | why |", "|---|---|---|"]
+    ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
+    lines += [f"| {_SIGNS[one.outcome]} | {_cell(one.gate.title())} | {_cell(one.sentence)} |" for one in ordered]
+    return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
+
+
+_SIGNS = {"failed": "❌ failed", "warned": "⚠️ warned", "inconclusive": "❔ inconclusive", "passed": "✅ passed"}
+
+
+def _cell(text: str) -> str:
+    """Text that a Markdown table takes as it is: no markup, no HTML, one line."""
+    plain = " ".join(_plain(text).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|!~])", r"\\\1", plain)
+
+
+def _entry(result: GateResult) -> dict[str, Any]:
+    finding = result.finding
+    return {
+        "gate": result.gate.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True),
+        "passed": result.passed,
+        "outcome": result.outcome,
+        "sentence": result.sentence,
+        "matched": result.matched,
+        "looked": dict(result.looked),
+        "finding": None
+        if finding is None
+        else {
+            "metric": finding.metric,
+            "of": finding.of,
+            "group": finding.group,
+            "subject": finding.subject,
+            "value": _number(finding.value),
+            "low": _number(finding.low),
+            "high": _number(finding.high),
+            "n": finding.n,
+            "p_value": _number(finding.p_value),
+            "p_adjusted": _number(finding.p_adjusted),
+            "verdict": finding.verdict,
+        },
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """The number, or None for what JSON cannot write."""
+    return value if value is not None and abs(value) < float("inf") else None
+
+
+def _plain(text: str) -> str:
+    """The text without the control characters that XML 1.0 forbids even when escaped."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

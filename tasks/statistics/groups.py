@@ -1,4 +1,5 @@
-"""What is independent in a user's data (a patient, a document, a site): the column that says so, wherever it is read.
+"""What is independent in a user's data (a patient, a document, a site): the column that says so, wherever it is
+read.
 
 `source.group` names a column; ingest keeps it under one name of ours, so that every stage finds it in the samples.
 """
@@ -6,11 +7,16 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from assay.infra.stages.partitions import collect, columns_in
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.statistics.clusters import codes_of
 
 GROUP = "independent_group"
 """The column that holds each sample's group, as text; a sample without one is a group of its own."""
@@ -59,3 +65,25 @@ def group_hashes(samples: pa.Table, column: str = GROUP) -> npt.NDArray[np.int64
 def hashed(values: list[bytes]) -> npt.NDArray[np.int64]:
     """A 64-bit hash of each value, the same on any machine and any day."""
     return np.frombuffer(b"".join(blake2b(one, digest_size=8).digest() for one in values), dtype="<i8").astype(np.int64)
+
+
+def groups_of(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.int64] | None:
+    """The code of each sample's group, in sample order; None where samples are independent."""
+    if column not in columns_in(samples):
+        return None
+    hashes = group_hashes(collect(samples, ["id", column]), column)
+    return None if hashes is None else codes_of(hashes)
+
+
+def count_groups(samples: Artifact[Any], column: str = GROUP) -> int | None:
+    """How many groups there are; None where samples are independent."""
+    codes = groups_of(samples, column)
+    return None if codes is None else int(codes.max(initial=-1)) + 1
+
+
+def groups_by_id(samples: Artifact[Any], column: str = GROUP) -> dict[str, int] | None:
+    """The code of the group of every sample, by its id; None where samples are independent."""
+    codes = groups_of(samples, column)
+    if codes is None:
+        return None
+    return dict(zip(collect(samples, ["id"])["id"].to_pylist(), codes.tolist(), strict=True))

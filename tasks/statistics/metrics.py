@@ -1,8 +1,8 @@
-"""What a room can measure: the names of its findings, their units, and which way is better."""
+"""What a room can measure (names of findings, their units, and which way is better), and what a control is called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -39,3 +39,25 @@ def metrics(
         for unit, names in by_unit.items()
         for name in names.split()
     )
+
+
+_ENDING = "-control"
+
+
+def control_of(name: str) -> str:
+    """The name of the control of a defence, or of the model that it makes.
+
+    >>> control_of("on-swap")
+    'on-swap-control'
+    """
+    return f"{name}{_ENDING}"
+
+
+def controlled_by(name: str, names: Collection[str]) -> str | None:
+    """The one of `names` that this is the control of; None where it is none.
+
+    >>> controlled_by("on-swap-control", ["on-swap", "on-swap-control"]), controlled_by("mine-control", ["on-swap"])
+    ('on-swap', None)
+    """
+    tested = name.removesuffix(_ENDING)
+    return tested if tested != name and tested in names else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from assay.data.schemas import Findings
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import say, stage, write_table
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_from, findings_table
 from assay.tasks.statistics.multiplicity import corrected, family_size
 from assay.tasks.statistics.settings import Statistics

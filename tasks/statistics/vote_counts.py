@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.exact import Least, SparseSum
+from assay.infra.stages.exact import Least, SparseSum
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -1,10 +1,14 @@
-"""Which samples are audited and which may train: by the column `split`, else by a hash of the content; never both."""
+"""Which samples are audited and which may train: by the split column, else by a hash of the content; never both.
+
+Pairs that are linked by a shared sentence, also over other pairs, are held out as a group, and so are the sentences of
+one document: a sentence that a subject learned from in one pair is no new sentence in another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +16,143 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import InputError, SettingError
-from assay.infra.exact import Smallest, SparseSum
-from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.grouping import Marks, of_groups
+from assay.infra.stages.exact import Smallest, SparseSum
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.settings import Evaluation
+
+_FOLD, _DRAW = b"assay fold", b"assay train"  # two independent hashes of the same id
+_RANGE = 1 << 64
+
+
+def fold_of(ids: Iterable[str], folds: int) -> npt.NDArray[np.int16]:
+    """The fold 0…folds−1 of each sample: a stable hash of its id, whatever the order, the partition or the others.
+
+    >>> fold_of(["a", "b", "c"], 5).tolist() == fold_of(["c", "b", "a"], 5)[::-1].tolist()
+    True
+    """
+    return (_hashes(ids, _FOLD) % np.uint64(folds)).astype(np.int16)
+
+
+def drawn(ids: Iterable[str], share: float, seed: str) -> npt.NDArray[np.bool_]:
+    """Which samples are in a seeded sample of about `share` of all: those whose hash falls below it.
+
+    What is hashed may be an id, or a content: then copies are drawn together.
+
+    >>> bool(drawn(["a", "b"], 1.0, "0").all())
+    True
+    """
+    hashes = _hashes(ids, _DRAW, seed.encode())
+    if share >= 1:
+        return np.ones(len(hashes), dtype=np.bool_)
+    return np.asarray(hashes < np.uint64(int(share * _RANGE)), dtype=np.bool_)
+
+
+def _hashes(ids: Iterable[str], purpose: bytes, key: bytes = b"") -> npt.NDArray[np.uint64]:
+    salted = blake2b(purpose + b"\0" + key + b"\0", digest_size=8)
+    digests = bytearray()
+    for sample in ids:
+        hasher = salted.copy()
+        hasher.update(sample.encode())
+        digests += hasher.digest()
+    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)
+
+
+DOCUMENT = "document"
+"""The column that says which document a sentence is of."""
+
+LARGEST = 0.5
+"""A group with more than this share of the samples cannot be held out: then pairs are, one by one."""
+
+Marks = npt.NDArray[np.uint64]
+
+
+class Chosen(NamedTuple):
+    """The texts of the groups that are audited (None where one group is too large to hold out), and what there is."""
+
+    texts: Marks | None
+    groups: int
+    largest: int
+
+
+def text_marks(samples: pa.Table, *, content: Sequence[str]) -> pa.Table:
+    """Ids, classes and a number for each text that a sample holds: what groups are made of."""
+    columns = [samples[name].cast(pa.large_string()).to_pylist() for name in content]
+    marks = [[_mark(text) for text in row if text is not None] for row in zip(*columns, strict=True)]
+    return samples.select(["id", "gold"]).append_column("texts", pa.array(marks, pa.list_(pa.uint64())))
+
+
+def choose_groups(marks: pa.ChunkedArray, share: float) -> Chosen:
+    """The groups that are audited, about `share` of all, each drawn by the hash of its smallest mark.
+
+    >>> pairs = pa.chunked_array([pa.array([[1, 2], [3, 4], [2, 3], [5, 6]], pa.list_(pa.uint64()))])
+    >>> choose_groups(pairs, 0.5)[1:]
+    (2, 3)
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    flat, rows = _flattened(marks)
+    texts, place = np.unique(flat, return_inverse=True)
+    beside = np.flatnonzero(rows[1:] == rows[:-1])  # texts of one sample are linked one to the next
+    links = coo_array((np.ones(len(beside)), (place[beside], place[beside + 1])), shape=(len(texts), len(texts)))
+    _, group = connected_components(links, directed=False)
+    _, first = np.unique(group, return_index=True)  # the smallest text of each group, since texts are sorted
+    sizes = np.bincount(group[place[np.unique(rows, return_index=True)[1]]], minlength=len(first))
+    largest = int(sizes.max(initial=0))
+    if largest > LARGEST * len(marks):
+        return Chosen(None, len(first), largest)
+    audited = drawn((str(text) for text in texts[first].tolist()), share, "hold out")
+    return Chosen(texts[audited[group]], len(first), largest)
+
+
+def of_groups(samples: pa.Table, content: Sequence[str], texts: Marks) -> npt.NDArray[np.bool_]:
+    """Which samples hold one of the texts [n]."""
+    flat, rows = _flattened(text_marks(samples, content=content)["texts"])
+    mask = np.zeros(samples.num_rows, dtype=np.bool_)
+    mask[rows[np.isin(flat, texts)]] = True
+    return mask
+
+
+def shared_texts(training: pa.ChunkedArray, audited: pa.ChunkedArray) -> int:
+    """How many audited samples hold a text that a training sample holds."""
+    known, (flat, rows) = _flattened(training)[0], _flattened(audited)
+    return len(np.unique(rows[np.isin(flat, known)]))
+
+
+def documents_in(samples: pa.Table) -> dict[str, object]:
+    """The documents of a partition, and how many of its samples are of none."""
+    names = samples[DOCUMENT].cast(pa.string())
+    return {"documents": frozenset(names.drop_null().unique().to_pylist()), "loose": names.null_count}
+
+
+def groups_in(samples: pa.Table) -> dict[str, frozenset[str]]:
+    """The groups of a partition."""
+    return {"groups": frozenset(samples[GROUP].drop_null().unique().to_pylist())}
+
+
+def in_documents(documents: Collection[object], rows: int) -> bool:
+    """Whether the documents are worth keeping together: there are several, and some have several sentences.
+
+    >>> in_documents(["a", "b"], 9), in_documents(["a"], 9), in_documents(["a", "b"], 2)
+    (True, False, False)
+    """
+    return 1 < len(documents) < rows
+
+
+def are_words(samples: pa.Table, content: Sequence[str]) -> bool:
+    """Whether a column of the contents is of words: then samples are sentences, most likely of longer texts."""
+    return any(pa.types.is_list(samples.schema.field(name).type) for name in content)
+
+
+def _flattened(marks: pa.ChunkedArray) -> tuple[Marks, npt.NDArray[np.int64]]:
+    whole = marks.combine_chunks()
+    rows = np.asarray(pc.list_parent_indices(whole).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(pc.list_flatten(whole).to_numpy(zero_copy_only=False), dtype=np.uint64), rows
+
+
+def _mark(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
 
 SPLIT = "split"
 Side = Literal["training", "evaluation"]

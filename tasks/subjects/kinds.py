@@ -11,10 +11,9 @@ from typing import Generic, TypeVar
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact, Table
+from assay.infra.storage.artifacts import Artifact, Table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
-from assay.tasks.subjects.settings import KNOWN, KindName, Subject
+from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, KindName, Subject
 from assay.tasks.subjects.trained import TrainedSubject
 
 K = TypeVar("K", bound=Table)
@@ -115,7 +114,7 @@ def _of_texts() -> Stages[Predictions]:
 
 
 def _of_tags() -> Stages[Tagged]:
-    from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
+    from assay.tasks.subjects.sequences.task import predict_tags, train_tagger
 
     return Stages(
         lambda training, _, subject: train_tagger(training, subject),
@@ -124,7 +123,7 @@ def _of_tags() -> Stages[Tagged]:
 
 
 def _of_pairs() -> Stages[Scored]:
-    from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
+    from assay.tasks.subjects.sequences.task import predict_scores, train_scorer
 
     return Stages(
         lambda training, _, subject: train_scorer(training, subject),

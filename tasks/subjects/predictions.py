@@ -1,17 +1,169 @@
-"""Predictions as the table that every measurement reads, and the column in which another system left its own."""
+"""What goes into a model and what comes out: features as a matrix, gold classes as codes, predictions as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError, RunError
-from assay.tasks.subjects.named_answers import in_the_order_of
-from assay.tasks.subjects.tables.features import Matrix
+
+RESERVED = ("id", "gold")  # never features: one names the sample, the other is the answer
+Matrix = npt.NDArray[np.float64]  # [n, d]
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether a column of this type can stand in a matrix: whole numbers, floats, decimals, and yes/no as 1/0."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(dtype) for test in tests)
+
+
+def choose_features(schema: pa.Schema, wanted: Sequence[str] | None) -> list[str]:
+    """The feature columns in the order the model sees them: those wanted, or else every numeric one.
+
+    >>> choose_features(pa.schema({"id": pa.string(), "age": pa.int64(), "note": pa.string()}), None)
+    ['age']
+    """
+    if wanted is None:
+        numeric = [field.name for field in schema if field.name not in RESERVED and is_numeric(field.type)]
+        if not numeric:
+            raise InputError(
+                "The samples have no numeric column for the subject to learn from: their columns are "
+                f"{_listed(schema.names)}; bring a model of your own (`model: file.py:object`) for other kinds of data."
+            )
+        return numeric
+    for name in wanted:
+        require_feature(schema, name)
+        if not is_numeric(schema.field(name).type):
+            raise InputError(
+                f"The feature {name!r} holds {schema.field(name).type} and the subject needs numbers: leave it out of "
+                "`features`, or declare it a number under the source's `columns`."
+            )
+    return list(wanted)
+
+
+def require_feature(schema: pa.Schema, name: str) -> None:
+    """Raises unless the column exists and may be seen by a model."""
+    if name in RESERVED:
+        raise InputError(
+            f"The column {name!r} cannot be a feature: it is the sample's {'name' if name == 'id' else 'answer'}."
+        )
+    if name not in schema.names:
+        raise InputError(f"The samples have no feature {name!r}: their columns are {_listed(schema.names)}.")
+
+
+def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
+    """The features of every row as float64 [n, d]; NaN where a value is missing, an error where one is infinite."""
+    matrix = np.empty((table.num_rows, len(features)))
+    for position, name in enumerate(features):
+        column = table[name].combine_chunks()
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        matrix[:, position] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
+    infinite = np.argwhere(np.isinf(matrix))
+    if len(infinite):
+        row, position = infinite[0]
+        raise InputError(
+            f"The feature {features[position]!r} of sample {table['id'][int(row)].as_py()!r} is infinite; "
+            "the subject needs finite numbers or missing ones."
+        )
+    return matrix
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [name for name in names if name not in RESERVED]
+    return (
+        ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")
+        if shown
+        else "only id and gold"
+    )
+
+
+def require_named(features: Sequence[str] | None, who: str) -> tuple[str, ...]:
+    """The columns that the settings name; raises where they name none: nothing leaves, or is guessed, unnamed."""
+    if features is None:
+        raise InputError(
+            f"{who} needs `features`: the columns it reads, in its order; of images, name it as `network`."
+        )
+    return tuple(features)
+
+
+def columns_of(table: pa.Table, features: Sequence[str]) -> pa.Table:
+    """The columns, in their order; raises where one is not there."""
+    for name in features:
+        require_feature(table.schema, name)
+    return table.select(list(features))
+
+
+def numbers_of(table: pa.Table, features: Sequence[str], who: str) -> Matrix:
+    """The columns as numbers [n, d], NaN where one is missing; raises where a column holds something else."""
+    for name in features:
+        require_feature(table.schema, name)
+        if not is_numeric(table.schema.field(name).type):
+            raise InputError(
+                f"{who} takes numbers, and the column {name!r} holds {table.schema.field(name).type}: leave it out of "
+                "`features`, or declare it a number under the source's `columns`."
+            )
+    return np.asarray(feature_matrix(table, features), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class NamedAnswers:
+    """Probabilities [n, k], a column for each of these classes: by name, or by code."""
+
+    classes: tuple[Any, ...]
+    values: npt.NDArray[Any]
+
+
+def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object:
+    """The answers as the audit orders its classes; those without names are taken as they come.
+
+    >>> import numpy as np
+    >>> in_the_order_of(["ham", "spam"], NamedAnswers(("spam", "ham"), np.array([[0.1, 0.9]])), "It").tolist()
+    [[0.9, 0.1]]
+    >>> in_the_order_of(["ham", "spam"], NamedAnswers((False, True), np.array([[0.1, 0.9]])), "It").tolist()
+    [[0.1, 0.9]]
+    """
+    if not isinstance(answers, NamedAnswers):
+        return answers
+    named = [str(one) for one in answers.classes]
+    if sorted(named) == sorted(classes):
+        return answers.values[:, [named.index(one) for one in classes]]
+    codes = [_named_code(one) for one in answers.classes]
+    if sorted(codes) == list(range(len(classes))):
+        return answers.values[:, [codes.index(code) for code in range(len(classes))]]
+    raise InputError(
+        f"{who} tells apart {', '.join(named)}, and the classes of the samples are {', '.join(classes)}: name them "
+        "alike, with source.classes or when the model is trained."
+    )
+
+
+def _named_code(named: object) -> int:
+    """The code that a class is named by, where it is; −1 where it is not."""
+    return int(named) if isinstance(named, bool | int | float) and named == int(named) else -1
+
+
+def codes_known(samples: pa.Table, classes: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The class code of every sample, −1 where it is unknown.
+
+    >>> codes_known(pa.table({"id": ["a", "b"], "gold": [1, None]}), ["no", "yes"]).tolist()
+    [1, -1]
+    """
+    codes: npt.NDArray[np.int64] = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
+    wrong = np.flatnonzero((codes < -1) | (codes >= len(classes)))
+    if len(wrong):
+        raise InputError(
+            f"Sample {samples['id'][int(wrong[0])].as_py()!r} has the class code {codes[wrong[0]]}, expected 0 to "
+            f"{len(classes) - 1} ({', '.join(classes)})."
+        )
+    return codes
+
 
 _SUM_TOLERANCE = 1e-3  # how far from 1 the probabilities of a row may add up (half precision is that coarse)
 
@@ -79,7 +231,7 @@ def codes_of(
     """
     require_codes(values.type, column)
     encoded = values.combine_chunks().dictionary_encode()
-    table = [_code(value, classes) for value in encoded.dictionary.to_pylist()]
+    table = [_class_code(value, classes) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     if encoded.null_count:
         raise _no_class(
@@ -113,7 +265,7 @@ def require_codes(dtype: pa.DataType, column: str) -> None:
         )
 
 
-def _code(value: object, classes: Sequence[str]) -> int | None:
+def _class_code(value: object, classes: Sequence[str]) -> int | None:
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     text = str(number).strip() if not isinstance(number, bool) else str(number).lower()
     if text in classes:

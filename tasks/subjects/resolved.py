@@ -1,25 +1,26 @@
-"""A subject with everything it consists of in hand: its settings, its code and its weights, and the hash of them."""
+"""A subject with everything it consists of in hand (its settings, its code and its weights), and the hash of them.
+
+The hash of its files is the key under which a worker keeps what it built of them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
-from assay.infra.blame import blamed_on
-from assay.infra.code_reference import CodeReference
-from assay.infra.code_referring import refer_to_code
+from assay.infra.errors import blamed_on
+from assay.infra.user_code.references import CodeReference, refer_to_code
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
-from assay.tasks.subjects.own_functions import answering_function, classifier_function
-from assay.tasks.subjects.sequences.usual_training import options_of
-from assay.tasks.subjects.settings import KindName, Subject
-from assay.tasks.subjects.tables.own import read_weights, require_usable
+from assay.tasks.subjects.own_models import answering_function, classifier_function, read_weights, require_usable
+from assay.tasks.subjects.settings import KindName, Subject, options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
 Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
@@ -182,3 +183,31 @@ _RESOLVE: dict[KindName, Callable[[Subject, str, Path], ResolvedSubject]] = {
     "scorer": _resolve_reader,
     "predictions": lambda settings, _written, _beside: ResolvedSubject(settings),
 }
+
+
+@dataclass(frozen=True)
+class BuiltFrom:
+    """A subject and its files; two are the same when the fingerprint in their cards is, what they may say aloud, and
+    the folder that code of the user's reads from: on another night other files may lie there."""
+
+    fingerprint: str
+    subject: ResolvedSubject
+    files: dict[str, bytes]
+    classes: int = 0
+
+    @classmethod
+    def of(cls, subject: ResolvedSubject, files: dict[str, bytes], classes: int = 0) -> Self:
+        """The key of these files, by their card."""
+        return cls(json.loads(files["card.json"])["fingerprint"], subject, files, classes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BuiltFrom) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, int, bool, str, str, str]:
+        code = self.subject.code
+        home, beside = (code.home, code.beside) if isinstance(code, CodeReference) else ("", "")
+        return self.fingerprint, self.classes, self.subject.masked, home, beside, self.subject.asked_in

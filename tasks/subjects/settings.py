@@ -1,14 +1,64 @@
-"""Options of one subject: a model under audit, or the predictions that another system has already made."""
+"""Options of a subject (a model under audit, or predictions that exist already), of trainings and held-out samples.
 
-from typing import Literal, Self, get_args
+Also how ε is written in any setting, what suits the trainings that Assay knows, and the names of what is measured.
+"""
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from __future__ import annotations
 
+from fractions import Fraction
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.infra.suggestions import suggestion
-from assay.tasks.subjects.addresses.asking import Asking
-from assay.tasks.subjects.addresses.fitting import examples_for, out_of_place, wrong_address
-from assay.tasks.subjects.addresses.table import address_of, is_only_asked
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.subjects.addresses.given import Asking
+from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
+
+
+def as_number(value: object) -> object:
+    """A fraction written as text, such as `4/255`, as a number; anything else as it is. Levels of 255 are refused."""
+    if isinstance(value, str) and "/" in value:
+        try:
+            number = float(Fraction(value.replace(" ", "")))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ValueError(f"{value!r} is no fraction such as 4/255") from error
+        _require_share(number, value)
+        return number
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _require_share(value, f"{value:g}")
+    return value
+
+
+def _require_share(number: float, written: str) -> None:
+    """Nothing, or that ε is more than the whole range of a pixel: whoever writes 8 means 8 of 255 levels."""
+    if not number > 1:
+        return
+    levels = float(number).is_integer() and number <= 255
+    way_out = f"for {number:g} of 255 levels write {number:g}/255" if levels else "write a number such as 0.1 or 8/255"
+    raise ValueError(f"pixel values lie in [0, 1], and {written} is more than all of it; {way_out}")
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, int | float | str) else value
+
+
+def eps_name(eps: float) -> str:
+    """How an ε is written in findings and gates: as a short decimal, or in levels of 255 where it has none.
+
+    >>> [eps_name(eps) for eps in (0, 4 / 255, 0.1, 0.2, 1)]
+    ['eps=0', 'eps=4/255', 'eps=0.1', 'eps=0.2', 'eps=1']
+    """
+    short, levels = f"{eps:g}", eps * 255
+    if float(short) != eps and abs(levels - round(levels)) < 1e-9:
+        return f"eps={round(levels)}/255"
+    return f"eps={short}"
+
+
+Eps = Annotated[float, BeforeValidator(as_number), Field(ge=0, le=1)]
+EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+
 
 NETWORKS = (
     "small-cnn",
@@ -315,3 +365,52 @@ class Subject(StandsOn):
         if classifier == "minilm-linear" or ":" in classifier:
             why = "is a linear layer that needs no epochs" if classifier == "minilm-linear" else "comes as it is"
             raise ValueError(f"the subject {self.name} has `train`, but its classifier {why}: leave `train` out")
+
+
+TAGGING = {
+    "small-tagger": Training(epochs=15, batch_size=16, learning_rate=3e-3, validation=0),
+    "minilm": Training(epochs=3, batch_size=16, learning_rate=2e-4, validation=0),
+}
+"""What suits the taggers that Assay knows."""
+
+SCORING = {
+    "small-scorer": Training(epochs=12, batch_size=32, learning_rate=3e-3, validation=0),
+    "minilm": Training(epochs=8, batch_size=8, learning_rate=5e-5, validation=0),
+}
+"""What suits the scorers that Assay knows."""
+
+FURTHER = Training(epochs=5, batch_size=16, learning_rate=5e-5, validation=0)
+"""What suits a Hugging Face model that is trained further; the paper's are, as it describes in its section 4."""
+
+
+def options_of(subject: Subject) -> Training | None:
+    """How the tagger or scorer is trained: as `train` says, and what it leaves open as suits; None: as it came.
+
+    >>> options_of(Subject(tagger="minilm", train={"epochs": 1})).learning_rate
+    0.0002
+    >>> options_of(Subject(tagger="some/folder")) is None
+    True
+    """
+    suits = (TAGGING if subject.kind == "tagger" else SCORING).get(subject.named)
+    if subject.train is None:
+        return suits
+    given = {name: getattr(subject.train, name) for name in subject.train.model_fields_set}
+    return (suits or FURTHER).model_copy(update=given)
+
+
+METRICS = metrics(
+    "subject",
+    higher={"share": "accuracy first_tenth last_tenth lessons_right recall taught", "": "auc class_auc"},
+    lower={"": "aurc brier ece"},
+    neither={
+        "share": "degenerate majority_rate",
+        "bits": "prediction_entropy",
+        "": "auc_gain spearman",
+        "p": "permutation_p trend_p",
+    },
+)
+
+
+ALONG_METRICS = metrics(
+    "along", higher={"share": "accuracy", "": "gain"}, neither={"": "auc", "p": "trend_p gain_trend_p"}
+)

@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.text_schemas import TrustExamples
-from assay.infra.artifacts import Table
-from assay.tasks.language.lemmas import spelling
-from assay.tasks.language.words import words_of
+from assay.infra.storage.artifacts import Table
+from assay.tasks.language.words import spelling, words_of
 from assay.tasks.subjects.texts.rows import texts_of
 
 PER_CLASS = 4

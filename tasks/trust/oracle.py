@@ -1,14 +1,25 @@
-"""The oracle: is a correct prediction made for words that are related to its class? (Eq. 5-6)"""
+"""The oracle: is a correct prediction made for words that are related to its class (Eq. 5-6)? Its labels, those of
+the baselines that it is compared with, and its labels under other thresholds.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from assay.tasks.language.anchors import Anchors, related_words
-from assay.tasks.language.spaces import Space
+import numpy as np
+import pyarrow as pa
+
+from assay.data.text_schemas import TrustLabels, TrustSettings
+from assay.infra.errors import InputError
+from assay.tasks.language.relatedness import cosines
+from assay.tasks.language.spaces import Anchors, Space, related_words
+from assay.tasks.language.words import words_of
+from assay.tasks.trust.keywords import Pool, agreed, election, opinions_of, spoken_for
+from assay.tasks.trust.measures import confusion, g_mean
+from assay.tasks.trust.settings import Asking
 
 Label = Literal["trustworthy", "untrustworthy", "undecided", "out of scope"]
 LookUp = Callable[[Sequence[str]], list[bool | None]]
@@ -80,3 +91,234 @@ def weigh(weights: Sequence[float], related: Sequence[bool | None]) -> Judgement
         return Judgement("undecided", UNKNOWN_WORDS, related=tuple(related))
     label: Label = "trustworthy" if for_it >= against else "untrustworthy"
     return Judgement(label, "", for_it, against, tuple(related))
+
+
+def naive_label(confidence: float, least: float) -> Label:
+    """Trustworthy iff the subject is at least so confident.
+
+    >>> naive_label(0.95, 0.9)
+    'trustworthy'
+    """
+    return "trustworthy" if confidence >= least else "untrustworthy"
+
+
+def by_name(name: Sequence[str], spaces: Sequence[Space]) -> Relatedness:
+    """TOKI(−K.I): a word is related iff most providers find it related to the class name itself."""
+    return Relatedness(lambda words: related_to_name(words, name, spaces))
+
+
+def related_to_name(words: Sequence[str], name: Sequence[str], spaces: Sequence[Space]) -> list[bool | None]:
+    """Whether each word's cosine with the class name reaches θ_relate, by more than half of the providers that know
+    both; None where none does."""
+    near = np.stack([cosines(space.of(words), space.mean(name)[None, :])[:, 0] for space in spaces])
+    known = ~np.isnan(near)
+    thetas = np.array([space.theta for space in spaces])[:, None]
+    yes = agreed(np.where(known, near, -np.inf) >= thetas, known).tolist()
+    heard = np.asarray(known.any(axis=0)).tolist()
+    return [one if any_known else None for one, any_known in zip(yes, heard, strict=True)]
+
+
+TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
+Names = Sequence[Sequence[str]]  # of every class, the words of its name
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Everything a label depends on besides the explanation: small enough to travel to the workers."""
+
+    anchors: tuple[Anchors, ...]  # per class
+    spaces: tuple[Space, ...]
+    names: tuple[tuple[str, ...], ...]
+    importance: Literal["different", "equivalent"]
+    confidence: float
+    lemmatise: bool
+
+
+def oracle_of(anchors: Sequence[Anchors], spaces: Sequence[Space], names: Names, settings: Asking) -> Oracle:
+    """The oracle that recognises every class by its anchors."""
+    return Oracle(
+        tuple(anchors),
+        tuple(spaces),
+        tuple(map(tuple, names)),
+        settings.importance,
+        settings.confidence,
+        settings.lemmatise,
+    )
+
+
+def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
+    """One row of `TrustLabels` per explanation and oracle; a wrong prediction is out of scope, whatever its reasons."""
+    read = explanations.select(_READ).to_pylist()
+    spoken = [spoken_for(row, oracle.lemmatise) if row["gold"] == row["predicted"] else {} for row in read]
+    toki = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
+    direct = [by_name(name, oracle.spaces) for name in oracle.names]
+    for code, all_words in _words_by_class([row["predicted"] for row in read], spoken).items():
+        toki[code].of(all_words)
+        direct[code].of(all_words)
+    rows: list[dict[str, object]] = []
+    for row, words in zip(read, spoken, strict=True):
+        if row["gold"] != row["predicted"]:
+            rows += [_label_row(row, name, {}, Judgement("out of scope", WRONG)) for name in (TOKI, BY_NAME, NAIVE)]
+            continue
+        code = row["predicted"]
+        rows += [
+            _label_row(row, TOKI, words, judge(words, toki[code], oracle.importance)),
+            _label_row(row, BY_NAME, words, judge(words, direct[code], oracle.importance)),
+            _label_row(row, NAIVE, {}, Judgement(naive_label(row["confidence"], oracle.confidence))),
+        ]
+    return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
+
+
+def _words_by_class(codes: Sequence[int], spoken: Sequence[Mapping[str, float]]) -> dict[int, list[str]]:
+    """All words that speak for each class: looked up together, because looking up is matrix work."""
+    by_class: dict[int, set[str]] = {}
+    for code, words in zip(codes, spoken, strict=True):
+        if words:
+            by_class.setdefault(code, set()).update(words)
+    return {code: sorted(words) for code, words in by_class.items()}
+
+
+_READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importance"]
+
+
+def _label_row(
+    row: Mapping[str, object], oracle: str, words: Mapping[str, float], judgement: Judgement
+) -> dict[str, object]:
+    listed, scores = list(words), list(words.values())
+    order = sorted(range(len(words)), key=lambda place: -scores[place])
+    related = judgement.related or (None,) * len(listed)
+    return {
+        **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
+        "oracle": oracle,
+        "label": judgement.label,
+        "reason": judgement.reason,
+        "related_mass": judgement.related_mass,
+        "unrelated_mass": judgement.unrelated_mass,
+        "words": [listed[place] for place in order],
+        "importance": [scores[place] for place in order],
+        "related": [related[place] for place in order],
+    }
+
+
+def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle: Oracle) -> list[str]:
+    """The oracle's label of every correct prediction, given as its class and the words that speak for it."""
+    relatedness = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
+    spoken = _words_by_class([code for code, _ in explanations], [words for _, words in explanations])
+    for code, all_words in spoken.items():
+        relatedness[code].of(all_words)
+    return [str(judge(words, relatedness[code], oracle.importance).label) for code, words in explanations]
+
+
+def in_scope(explanations: pa.Table, lemmatise: bool) -> tuple[list[str], list[tuple[int, dict[str, float]]]]:
+    """The ids of the correct predictions, and of each its class and the words that speak for it."""
+    rows = [row for row in explanations.select(_READ).to_pylist() if row["gold"] == row["predicted"]]
+    return [row["id"] for row in rows], [(row["predicted"], spoken_for(row, lemmatise)) for row in rows]
+
+
+def class_words(classes: Sequence[str], given: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The words that stand for each class: those given under its code or its name, else its name's.
+
+    >>> class_words(["neg", "pos"], {"0": "bad film", "pos": "good"})
+    [('bad', 'film'), ('good',)]
+    """
+    known = {*classes, *map(str, range(len(classes)))}
+    stranger = next((name for name in given if name not in known), None)
+    if stranger is not None:
+        raise InputError(
+            f"`trust.class_names` names {stranger!r}, which is no class: the classes are {', '.join(classes)}."
+        )
+    named = [given.get(str(code), given.get(name, name)) for code, name in enumerate(classes)]
+    words_by_code = [tuple(word.normalised for word in words_of(name)) for name in named]
+    for name, words in zip(named, words_by_code, strict=True):
+        if not words:
+            raise InputError(
+                f"The class {name!r} has no word in its name; say what it is about in `trust.class_names`."
+            )
+    return words_by_code
+
+
+THETA_DIST = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+THETA_RELATE = (-0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2)
+"""Added to each provider's θ_relate."""
+AGREE = (0.0, 0.25, 0.5, 0.75, 0.99)
+"""The share of providers that a keyword needs more than."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One way of asking: which setting was moved, to which value, and whether that is the value in use."""
+
+    setting: str
+    value: float
+    used: bool
+    shift: float = 0.0
+    agree: float = 0.5
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The ways of asking that cluster words alike: one piece of work, for clustering is what takes long."""
+
+    theta_dist: float
+    used: bool
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The ways: at the θ_dist in use, all other settings are moved too."""
+        moved = [Asked("theta_dist", self.theta_dist, self.used)]
+        if self.used:
+            moved += [Asked("theta_relate", shift, shift == 0, shift=shift) for shift in THETA_RELATE]
+            moved += [Asked("vote", agree, agree == 0.5, agree=agree) for agree in AGREE]
+        return moved
+
+
+def cuts(used: float) -> list[Cut]:
+    """All ways of asking, where θ_dist is `used`.
+
+    >>> sum(len(cut.asked) for cut in cuts(0.3))
+    21
+    """
+    return [Cut(value, value == used) for value in sorted({*THETA_DIST, used})]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked again and again: the words that speak for each correct prediction, and what its label should be."""
+
+    explainer: str
+    predictions: tuple[tuple[int, Mapping[str, float]], ...]
+    truth: tuple[str | None, ...]
+
+
+def cut_rows(
+    cut: Cut, *, pools: Sequence[Pool], spaces: Sequence[Space], names: Names, question: Question, settings: Asking
+) -> pa.Table:
+    """One row of `TrustSettings` per way of asking."""
+    opinions = [opinions_of(pool, name, spaces, cut.theta_dist) for pool, name in zip(pools, names, strict=True)]
+    rows = []
+    for asked in cut.asked:
+        moved = [replace(space, theta=space.theta + asked.shift) for space in spaces]
+        thetas = [space.theta for space in moved]
+        anchors = [
+            Anchors(pool.words, election(one, thetas, asked.agree).keyword)
+            for pool, one in zip(pools, opinions, strict=True)
+        ]
+        labels = toki_labels(question.predictions, oracle_of(anchors, moved, names, settings))
+        rows.append(_setting_row(asked, question, labels))
+    return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
+
+
+def _setting_row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, Any]:
+    counts = confusion(labels, question.truth)
+    value = float(g_mean(np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=np.float64)))
+    return {
+        "explainer": question.explainer,
+        "setting": asked.setting,
+        "value": asked.value,
+        "used": asked.used,
+        "n": len(labels),
+        "trustworthy": labels.count("trustworthy"),
+        "undecided": labels.count("undecided"),
+        "known": counts.n,
+        "g_mean": None if np.isnan(value) else value,
+    }

@@ -1,19 +1,42 @@
-"""What trust shows in the report: how many right predictions are right for the wrong reasons, and which."""
+"""Trust in the report and over the nights: how many right predictions are right for the wrong reasons, with plots
+and examples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
+from assay.tasks.reporting.estimates import first_few, series_of, share_text
+from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
-from assay.tasks.reporting.parts import Block, Part, Verdict
-from assay.tasks.reporting.sentences import first_few, share_text
-from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.reporting.parts import (
+    BarPlot,
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    LinePlot,
+    Mark,
+    MarkedText,
+    MarkedTexts,
+    Panels,
+    Part,
+    Series,
+    Stretch,
+    Tone,
+    Verdict,
+)
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.auc import roc_points
+from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson
-from assay.tasks.trust.page_examples import examples_block
-from assay.tasks.trust.page_findings import Explained, TrustFindings
-from assay.tasks.trust.page_plots import confidence_blocks, roc_plot, shares_plot, strengths_plot, thresholds_panels
 from assay.tasks.trust.page_tables import (
+    ORACLES,
+    Explained,
+    TrustFindings,
     clusters_table,
     differences_table,
     measures_table,
@@ -21,6 +44,280 @@ from assay.tasks.trust.page_tables import (
     shares_table,
     work_table,
 )
+
+LEGEND: Mapping[Tone, str] = {
+    "good": "speaks for the prediction, related to the class",
+    "bad": "speaks for the prediction, not related to it",
+    "neutral": "speaks against the prediction, or is known to no embedding",
+}
+
+
+def examples_block(explained: Explained) -> MarkedTexts | None:
+    """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them."""
+    rows = explained.examples.to_pylist()
+    if not rows:
+        return None
+    texts = [_example(row, explained) for row in rows]
+    note = (
+        "Right predictions that are confident, and go most clearly by words that are not related to the class; then "
+        "for each class one that goes by related words. The stronger the colour, the more a word matters."
+    )
+    if explained.masked:
+        note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."
+    return MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)
+
+
+def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
+    truth = f", in truth {row['truth']}" if row["truth"] else ""
+    tone: Tone = "bad" if row["label"] == "untrustworthy" else "good"
+    answer = [
+        Mark(f"{row['label']}{truth}", tone),
+        Mark(f"confidence {percent(row['confidence'])}"),
+        Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
+    ]
+    stretches = masked_stretches(row) if explained.masked else stretches_of(row)
+    return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer)
+
+
+def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
+    """The text in pieces, those of the explanation marked; long stretches without a mark are cut."""
+    text, end = row["text"], 0
+    stretches: list[Stretch] = []
+    largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
+    for start, stop, score, related in _words(row):
+        stretches += [
+            Stretch(shortened_gap(text[end:start], first=end == 0)),
+            Stretch(text[start:stop], *_mark(score, related, largest)),
+        ]
+        end = stop
+    return [*stretches, Stretch(shortened_gap(text[end:], last=True, first=end == 0))]
+
+
+def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
+    """The marks without the words, all of one length, a blank between them."""
+    largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
+    marks: list[Stretch] = []
+    for _, _, score, related in _words(row):
+        marks += [Stretch(MASK, *_mark(score, related, largest)), Stretch(" ")]
+    return marks
+
+
+def _words(row: Mapping[str, Any]) -> list[tuple[int, int, float, bool | None]]:
+    return sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=lambda w: w[0])
+
+
+def _mark(score: float, related: bool | None, largest: float) -> tuple[Tone, float]:
+    tone: Tone = "neutral" if score <= 0 or related is None else "good" if related else "bad"
+    return tone, abs(score) / largest
+
+
+BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
+"""The bins of Figure 6."""
+
+_MOVED = {
+    "theta_dist": ("θ dist", "Clusters cut at"),
+    "theta_relate": ("θ relate", "Added to each θ relate"),
+    "vote": ("Vote", "Votes needed, more than"),
+}
+
+
+def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
+    """The share of untrustworthy predictions per class with its interval."""
+    shares = measured(trust.get("untrustworthy", subject, explainer, name) for name in classes)
+    alt = "; ".join(f"{share.group} {percent(share.value)}" for share in shares)
+    return BarPlot(
+        f"Right for the wrong reasons, {subject}, {explainer}",
+        [share.group for share in shares],
+        [share.value for share in shares],
+        "Untrustworthy, of the right predictions",
+        f"Untrustworthy per class: {alt}.",
+        [share.low for share in shares],
+        [share.high for share in shares],
+        "Whiskers are 95 % intervals (Wilson).",
+        "percent",
+    )
+
+
+def confidence_blocks(explained: Explained) -> list[Block]:
+    """Confidence against trust (Figure 6): counts per bin, and the share of untrustworthy predictions in it."""
+    labelled, truths = explained.labelled("toki"), explained.truths
+    kinds = {"by the oracle": [(row["confidence"], row["label"]) for row in labelled]}
+    if truths:
+        kinds["in truth"] = [(row["confidence"], truths[row["id"]]) for row in labelled if row["id"] in truths]
+    columns = [Column("Confidence")] + [
+        Column(f"{label.capitalize()}, {kind}", "integer")
+        for kind in kinds
+        for label in ("trustworthy", "untrustworthy")
+    ]
+    rows: list[list[Cell]] = []
+    for low, high in _bins(explained):
+        row: list[Cell] = [f"{low:g} to {high:g}"]
+        for pairs in kinds.values():
+            inside = [label for score, label in pairs if _within(score, low, high)]
+            row += [inside.count("trustworthy"), inside.count("untrustworthy")]
+        rows.append(row)
+    title = f"Confidence and trust, {explained.subject}, {explained.explainer}"
+    series = [
+        _share_series(explained, f"untrustworthy {kind}", pairs, aside=0.006 * place)
+        for place, (kind, pairs) in enumerate(kinds.items())
+    ]
+    drawn = [one for one in series if one.x]
+    if not drawn:
+        return []
+    plot = LinePlot(
+        title,
+        drawn,
+        "Confidence of the subject in its prediction",
+        "Untrustworthy",
+        _confidence_alt(drawn),
+        (0.0, 1.0),
+        note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
+        scale="percent",
+    )
+    return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
+
+
+def roc_plot(trust: TrustFindings, explained: Explained) -> list[Block]:
+    """ROC of the subject's confidence as a sign of trust (Figure 7), with TOKI as a point; by the oracle's labels where
+    the truth is not known."""
+    rows = [row for row in explained.labelled("naive") if row["id"] in explained.truths]
+    if explained.truths:
+        scored = [(row["confidence"], explained.truths[row["id"]] == "trustworthy") for row in rows]
+    else:
+        scored = [
+            (row["confidence"], row["label"] == "trustworthy")
+            for row in explained.labelled("toki")
+            if row["label"] != "undecided"
+        ]
+    if len({positive for _, positive in scored}) < 2:
+        return []
+    roc = roc_points([score for score, _ in scored], [positive for _, positive in scored])
+    series = [
+        Series("Naive", roc.false_positive_rate.tolist(), roc.true_positive_rate.tolist()),
+        Series("guessing", [0.0, 1.0], [0.0, 1.0], style="dashed"),
+    ]
+    sensitivity = trust.value("sensitivity", explained.subject, "toki", explained.explainer)
+    specificity = trust.value("specificity", explained.subject, "toki", explained.explainer)
+    if sensitivity is not None and specificity is not None:
+        series.append(Series("TOKI", [1 - specificity], [sensitivity], style="points"))
+    area = trust.value("confidence_auc", explained.subject, "naive", explained.explainer)
+    against = "the true labels" if explained.truths else "TOKI's labels, for the truth is not known"
+    alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
+    return [
+        LinePlot(
+            f"Does confidence tell trust? {explained.subject}, {explained.explainer}",
+            series,
+            "Untrustworthy predictions that are called trustworthy",
+            "Trustworthy ones that are",
+            alt,
+            (0.0, 1.0),
+            {place / 5: percent(place / 5, 0) for place in range(6)},
+            note=f"Against {against}.",
+            scale="percent",
+        )
+    ]
+
+
+def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> list[Block]:
+    """G-mean of every oracle over the strength of planted shortcuts, where several were audited."""
+    by_strength = {strength: TrustFindings(findings) for strength, findings in strengths.items()}
+    series = []
+    for oracle, name in ORACLES.items():
+        points = {
+            strength: g_mean
+            for strength, trusted in by_strength.items()
+            for subject in trusted.subjects[:1]
+            if (g_mean := trusted.get("g_mean", subject, oracle, explainer)) is not None and g_mean.value is not None
+        }
+        if len(points) > 1:
+            series.append(series_of(name, list(points), list(points.values())))
+    if not series:
+        return []
+    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    return [
+        LinePlot(
+            f"Stronger shortcuts, {explainer}",
+            series,
+            "Share of training texts in which a shortcut holds",
+            "G-mean",
+            f"G-mean over the strength of planted shortcuts: {alt}.",
+            (0.0, 1.0),
+            {strength: percent(strength, 0) for strength in strengths},
+            "From this run and the latest run on every other strength. Bands are 95 % intervals.",
+        )
+    ]
+
+
+def thresholds_panels(explained: Explained) -> Panels:
+    """What the oracle would say with one setting moved and all others as they are."""
+    plots = []
+    for setting, (name, label) in _MOVED.items():
+        rows = sorted(
+            (row for row in explained.settings.to_pylist() if row["setting"] == setting),
+            key=lambda row: float(row["value"]),
+        )
+        places = [row["value"] for row in rows]
+        shares = {"trustworthy": "trustworthy", "undecided": "undecided"}
+        series = [
+            Series(label_, places, [row[column] / row["n"] if row["n"] else None for row in rows])
+            for column, label_ in shares.items()
+        ]
+        if any(row["g_mean"] is not None for row in rows):
+            series.append(Series("G-mean", places, [row["g_mean"] for row in rows], style="dashed"))
+        used = next((row["value"] for row in rows if row["used"]), None)
+        alt = f"Shares of trustworthy and undecided predictions for {plural(len(rows), 'value')} of {name}" + (
+            f"; {used:g} is used." if used is not None else "."
+        )
+        plots.append(
+            LinePlot(
+                f"{name}: {used:g} is used" if used is not None else name,
+                series,
+                label,
+                "Share",
+                alt,
+                (0.0, 1.0),
+                scale="percent",
+            )
+        )
+    note = "One setting is moved, the others stay. " + (
+        "G-mean is against the truth."
+        if explained.truths
+        else "The truth is not known, so no value can be called better."
+    )
+    return Panels(f"Other thresholds, {explained.subject}, {explained.explainer}", plots, note)
+
+
+def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
+    x, y, low, high = [], [], [], []
+    for start, end in _bins(explained):
+        inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
+        if inside:
+            hits = inside.count("untrustworthy")
+            ends = wilson([hits], [len(inside)])
+            x.append((start + end) / 2 + aside)
+            y.append(hits / len(inside))
+            low.append(float(ends.low[0]))
+            high.append(float(ends.high[0]))
+    return Series(name, x, y, low, high, "points")
+
+
+def _bins(explained: Explained) -> list[tuple[float, float]]:
+    """The bins from the lowest confidence that an argmax over so many classes can have."""
+    least = 1 / max(1, len(explained.classes))
+    return [(low, high) for low, high in pairwise(BINS) if high > least]
+
+
+def _within(score: float, low: float, high: float) -> bool:
+    return low <= score < high or score == high == BINS[-1]
+
+
+def _confidence_alt(series: Sequence[Series]) -> str:
+    phrases = [
+        f"{one.name} from {percent(one.y[0])} of the least to {percent(one.y[-1])} of the most confident predictions"
+        for one in series
+    ]
+    return f"{'; '.join(phrases)}."
+
 
 _FEW_TEXTS = 50
 
@@ -139,3 +436,14 @@ def _sentence(trust: TrustFindings, subject: str) -> str:
         f"{untrustworthy} Against the truth, known for {integer(g_mean.n)} of them, TOKI has a G-mean of "
         f"{number(g_mean.value)} {interval(g_mean.low, g_mean.high, 'number', 3)}{beside}."
     )
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per subject, by its first explainer: the untrustworthy share, and TOKI's G-mean where the truth is known."""
+    trust = TrustFindings(findings)
+    for subject in trust.subjects:
+        for explainer in trust.explainers(subject)[:1]:
+            share = trust.get("untrustworthy", subject, explainer, "all")
+            yield from headline_of(sliced("Right for the wrong reasons", subject, explainer), share)
+            g_mean = trust.get("g_mean", subject, "toki", explainer)
+            yield from headline_of(sliced("G-mean of TOKI", subject, explainer), g_mean, "number")

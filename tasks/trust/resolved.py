@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.infra.blame import blamed_on
-from assay.infra.errors import InputError
-from assay.infra.given_files import content_of
+from assay.infra.errors import InputError, blamed_on
+from assay.infra.user_code.references import content_of
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, default_providers, resolve_providers
 from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET, synonym_pairs
 from assay.tasks.trust.settings import Trust

@@ -1,4 +1,4 @@
-"""Options of the trust oracle."""
+"""Options of the trust oracle, and what it can measure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.trust.explainers.settings import ExplainerName, Explaining
-from assay.tasks.trust.explainers.table import EXPLAINERS
+from assay.tasks.statistics.metrics import Metric, metrics
+from assay.tasks.trust.explainers.table import EXPLAINERS, ExplainerName, Explaining
 
 
 class Naming(Settings):
@@ -98,3 +98,18 @@ class Trust(Asking):
     def asking(self) -> Asking:
         """Only what matters to keywords and labels."""
         return Asking(**{name: getattr(self, name) for name in Asking.model_fields})
+
+
+SPREAD = "_spread"
+"""What stands behind the name of a trust finding that says how far the repeats lie apart."""
+
+_MEASURED = metrics(
+    "trust",
+    higher={
+        "share": "accuracy balance explanation_precision f1 g_mean precision sensitivity specificity trustworthy",
+        "": "accuracy_difference confidence_auc g_mean_difference",
+    },
+    lower={"share": "faint out_of_scope undecided untrustworthy untrustworthy_corrected"},
+    neither={"": "keyword_seconds label_seconds theta_relate", "share": "truth"},
+)
+METRICS = (*_MEASURED, *(Metric(f"{one.name}{SPREAD}", one.unit, "lower") for one in _MEASURED))

@@ -1,44 +1,136 @@
-"""The oracle as stages: words become vectors, pools become keywords, explanations become trust labels."""
+"""The stages of the trust oracle: explain predictions, embed words, find keywords, label, find the truth, measure,
+and choose examples.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Samples, SubjectFiles
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.data.text_schemas import (
     Explanations,
     Keywords,
     Thresholds,
+    TrustExamples,
     TrustLabels,
     TrustSettings,
     TrustTruth,
     WordVectors,
 )
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
-from assay.infra.stage import say, stage, stage_seeds, write_table
-from assay.tasks.language.anchors import anchors_in
+from assay.infra.errors import InputError
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
-from assay.tasks.language.embeddings.stored import word_vectors
-from assay.tasks.language.lemmas import spelling
+from assay.tasks.language.embeddings.provider import word_vectors
 from assay.tasks.language.relatedness import Theta, theta_relate
-from assay.tasks.language.spaces import Space, spaces_from
+from assay.tasks.language.spaces import Space, anchors_in, spaces_from
+from assay.tasks.language.words import spelling
+from assay.tasks.statistics.findings import findings_from, findings_table
+from assay.tasks.statistics.groups import groups_by_id
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.loading import load_text_model
-from assay.tasks.subjects.texts.rows import texts_of
-from assay.tasks.trust.keywords import Election, elect_keywords
-from assay.tasks.trust.labelling import TOKI, class_words, in_scope, label_explanations, oracle_of
-from assay.tasks.trust.pools import Pool, word_pools
-from assay.tasks.trust.resolved import SynonymPairs
-from assay.tasks.trust.sensitivity import Question, cut_rows, cuts
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+from assay.tasks.trust.examples import ChosenTexts, chosen_texts, example_rows, most_damning
+from assay.tasks.trust.explainers.explaining import (
+    ToExplain,
+    chosen_predictions,
+    explain_rows,
+    explanations_table,
+    rows_to_explain,
+)
+from assay.tasks.trust.explainers.table import Explaining
+from assay.tasks.trust.findings import ALL, About, averaged, label_findings, provider_findings, truth_findings
+from assay.tasks.trust.keywords import Election, Pool, elect_keywords, word_pools
+from assay.tasks.trust.oracle import (
+    TOKI,
+    Question,
+    class_words,
+    cut_rows,
+    cuts,
+    in_scope,
+    label_explanations,
+    oracle_of,
+)
+from assay.tasks.trust.resolved import SynonymPairs, VerdictFile
 from assay.tasks.trust.settings import Asking, Naming
+from assay.tasks.trust.truth import (
+    RationaleWords,
+    counterfactual_rows,
+    rationale_rows,
+    truth_by_rationales,
+    verdicts_of,
+)
 
-ROWS = 1024  # explanations labelled at a time
+TEXTS_AT_ONCE = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
+
+
+@stage(version=1, title="explanations", draws=True, gpu=True)
+def explain_predictions(
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    settings: Explaining,
+    correct: bool = True,
+    limit: int | None = None,
+    repeat: int = 0,
+) -> Artifact[Explanations]:
+    """The explanation of every prediction, or of the `correct` ones only, of at most `limit` evenly over the classes.
+
+    Another `repeat` draws other predictions and other perturbed texts.
+    """
+    known, predicted = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    require_same_samples(predicted, known, subject.settings.name)
+    golds, codes = known["gold"].to_pylist(), predicted["predicted"].to_pylist()
+    chosen = chosen_predictions(known["id"].to_pylist(), golds, codes, correct=correct, limit=limit, repeat=repeat)
+    if not chosen.any():
+        say(f"{settings.explainer} · nothing to explain among {len(chosen)} predictions")
+        none = explanations_table(ToExplain.schema.empty_table(), [], settings)
+        return write_table(none, into=Explanations)
+    rows = map_partitions(
+        rows_to_explain, samples, predictions, into=ToExplain, aligned={"chosen": chosen}, text=subject.settings.text
+    )
+    explained: Artifact[Explanations] = map_partitions(
+        explain_rows,
+        rows,
+        into=Explanations,
+        rows=TEXTS_AT_ONCE,
+        subject=subject,
+        files=read_files(files),
+        classes=classes.rows,
+        settings=settings,
+        seeds=stage_seeds(),
+        repeat=repeat,
+    )
+    say(_summary(explained, settings, correct))
+    return explained
+
+
+def _summary(explained: Artifact[Explanations], settings: Explaining, correct: bool) -> str:
+    counts = collect(explained, ["text_words", "read_words"])
+    read, words = counts["read_words"].to_numpy(), counts["text_words"].to_numpy()
+    what = "correct predictions" if correct else "predictions"
+    opening = f"{settings.explainer} · {explained.rows} {what}, {settings.top_words} words each"
+    parts = [
+        f"{count} texts {why}"
+        for count, why in (
+            (int((words == 0).sum()), "without words"),
+            (int(np.count_nonzero(read < words)), "explained only as far as the subject reads"),
+        )
+        if count
+    ]
+    return " · ".join([opening, *parts])
+
+
+LABELS_AT_ONCE = 1024  # explanations labelled at a time
 
 
 class Embedded(NamedTuple):
@@ -175,7 +267,7 @@ def label_trust(
         label_explanations,
         tested,
         into=TrustLabels,
-        rows=ROWS,
+        rows=LABELS_AT_ONCE,
         oracle=oracle_of(anchors, _spaces(vectors, thresholds), names, settings),
     )
     rows = collect(labels, ["oracle", "label"]).to_pylist()
@@ -246,3 +338,140 @@ def _keyword_rows(
                 }
             )
     return rows
+
+
+@stage(version=1, title="counterfactual truth", gpu=True)
+def counterfactual_truth(
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+) -> Artifact[TrustTruth]:
+    """What each correct prediction rests on: does it flip without its reasons, or without its shortcuts?"""
+    truth: Artifact[TrustTruth] = map_partitions(
+        counterfactual_rows,
+        samples,
+        predictions,
+        into=TrustTruth,
+        subject=subject,
+        files=read_files(files),
+        classes=classes.rows,
+    )
+    _say(truth)
+    return truth
+
+
+@stage(version=1, title="rationale truth")
+def rationale_truth(
+    explained: Artifact[Explanations], samples: Artifact[Samples], text: str, rationales: str
+) -> Artifact[TrustTruth]:
+    """Whether at least half of each explanation's words are in the human rationale (explanation precision, §5)."""
+    pointed: Artifact[RationaleWords] = map_partitions(
+        rationale_rows, samples, into=RationaleWords, text=text, rationales=rationales
+    )
+    truth: Artifact[TrustTruth] = write_table(
+        truth_by_rationales(collect(explained, None), collect(pointed, ["id", "words"])), into=TrustTruth
+    )
+    _say(truth)
+    return truth
+
+
+@stage(version=1, title="human truth")
+def human_truth(
+    samples: Artifact[Samples], predictions: Artifact[Predictions], classes: Artifact[Classes], verdicts: VerdictFile
+) -> Artifact[TrustTruth]:
+    """What most people say of each correct prediction."""
+    names = class_names(collect(classes, None))
+    known, answers = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    require_same_samples(answers, known, "the subject")
+    ids, golds, codes = known["id"].to_pylist(), known["gold"].to_pylist(), answers["predicted"].to_pylist()
+    predicted = {key: names[code] for key, gold, code in zip(ids, golds, codes, strict=True) if gold == code}
+    table = verdicts.table()
+    truths = verdicts_of(table, predicted, names, verdicts.name)
+    if not set(map(str, table["sample"].to_pylist())) & set(ids):
+        raise InputError(
+            f"No sample of {verdicts.name} is among the audited ones, whose ids are such as {ids[0]!r}; its column "
+            "`sample` must hold the samples' ids."
+        )
+    rows = [{"id": key, "explainer": "", "truth": truth, "precision": None} for key, truth in sorted(truths.items())]
+    truth: Artifact[TrustTruth] = write_table(pa.Table.from_pylist(rows, schema=TrustTruth.schema), into=TrustTruth)
+    _say(truth)
+    return truth
+
+
+def _say(truth: Artifact[TrustTruth]) -> None:
+    counts = Counter(collect(truth, ["truth"])["truth"].to_pylist())
+    say(" · ".join(f"{counts[name]} {name or 'not known'}" for name in ("trustworthy", "untrustworthy", None)))
+
+
+_READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "unrelated_mass"]
+
+
+@stage(version=5, title="trust", draws=True)
+def measure_trust(
+    labels: Artifact[TrustLabels],
+    thresholds: Artifact[Thresholds],
+    samples: Artifact[Samples],
+    predictions: Artifact[Predictions],
+    truth: Artifact[TrustTruth] | None,
+    classes: Artifact[Classes],
+    explainer: str,
+    name: str,
+) -> Artifact[Findings]:
+    """The findings on one subject's labels by one explainer, those against the truth where it is known; intervals count
+    the groups of the samples, where they have some."""
+    about, rows = About(name, explainer, groups_by_id(samples)), collect(labels, _READ).to_pylist()
+    audited, predicted = collect(samples, ["id", "gold"]), collect(predictions, ["id", "predicted"])
+    require_same_samples(predicted, audited, name)
+    codes = predicted["predicted"].to_pylist()
+    findings = label_findings(rows, audited.to_pylist(), codes, class_names(collect(classes, None)), about)
+    if truth is not None:
+        known = collect(truth, ["id", "truth", "precision"]).to_pylist()
+        precisions = {row["id"]: row["precision"] for row in known if row["precision"] is not None}
+        truths = {row["id"]: row["truth"] for row in known}
+        findings += truth_findings(rows, truths, precisions, about, stage_seeds().generator())
+    findings += provider_findings(collect(thresholds, None).to_pylist(), about)
+    shown = next(one for one in findings if one.metric == "trust.trustworthy" and one.group == ALL)
+    score = next((one.value for one in findings if one.metric == "trust.g_mean"), None)
+    right = "no correct prediction" if shown.value is None else f"{shown.value:.1%} of {shown.n} trustworthy"
+    say(f"{name} · {explainer} · {right}" + ("" if score is None else f" · G-mean {score:.3f}"))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=1, title="average trust")
+def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
+    """The findings of several repeats as one: means of values and intervals, and how far the repeats spread."""
+    findings = averaged([findings_from(collect(one, None)) for one in repeats])
+    say(f"{len(repeats)} repeats")
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=1, title="trust examples")
+def show_trust(
+    labels: Artifact[TrustLabels],
+    explained: Artifact[Explanations],
+    samples: Artifact[Samples],
+    truth: Artifact[TrustTruth] | None,
+    text: str,
+    lemmatise: bool,
+    masked: bool,
+) -> Artifact[TrustExamples]:
+    """The most damning predictions with every word of their explanations; not a word of them where `masked`."""
+    toki = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
+    chosen = most_damning(toki)
+    if not chosen:
+        say("nothing to show")
+        return write_table(TrustExamples.schema.empty_table(), into=TrustExamples)
+    ids = frozenset(row["id"] for row in chosen)
+    kept: Artifact[ChosenTexts] = map_partitions(chosen_texts, samples, into=ChosenTexts, ids=ids, text=text)
+    texts = {row["id"]: row["text"] for row in collect(kept, None).to_pylist()}
+    scores = {
+        row["id"]: dict(zip(row["words"], row["importance"], strict=True))
+        for row in collect(explained, ["id", "words", "importance"]).to_pylist()
+        if row["id"] in ids
+    }
+    truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
+    say(f"{len(chosen)} predictions to look at" + (", masked" if masked else ""))
+    rows = example_rows(chosen, scores, texts, truths, lemmatise=lemmatise, masked=masked)
+    return write_table(rows, into=TrustExamples)

@@ -1,11 +1,97 @@
-"""What is known about trust without asking the oracle: by deleting words and asking again, and by human rationales."""
+"""What the oracle should say: by deleting words and asking again, by human rationales, or by people's verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, cast
 
-from assay.tasks.language.rationales import Span
-from assay.tasks.trust.verdicts import Truth
+import pyarrow as pa
+
+from assay.data.text_schemas import TrustTruth
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import Table
+from assay.tasks.language.rationales import Span, rationale_spans, rationale_words
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+from assay.tasks.trust.keywords import spoken_for
+from assay.tasks.trust.oracle import Label
+
+Truth = Literal["trustworthy", "untrustworthy"]
+SURE, UNSURE = (4, 5), (1, 2)
+_WAYS = "`sample`, `annotator` and either `guess` with `confidence` (1 to 5), or `verdict` (with or without `guess`)"
+
+
+def dong_verdict(guess: str, predicted: str, confidence: int) -> Truth | None:
+    """One annotator's verdict by Dong's rule: a sure wrong guess, or an unsure right one, is distrust.
+
+    The annotator sees the explanation and guesses the prediction. A guess with confidence 3, or a wrong one without
+    confidence, says nothing.
+
+    >>> dong_verdict("spam", "spam", 5), dong_verdict("ham", "spam", 4), dong_verdict("ham", "spam", 2)
+    ('trustworthy', 'untrustworthy', None)
+    """
+    right = guess == predicted
+    if right and confidence in SURE:
+        return "trustworthy"
+    if (right and confidence in UNSURE) or (not right and confidence in SURE):
+        return "untrustworthy"
+    return None
+
+
+def plurality(verdicts: Iterable[Label | None]) -> Truth | None:
+    """What most annotators say; a tie, or nobody, says nothing.
+
+    >>> plurality(["trustworthy", "untrustworthy", "trustworthy", None])
+    'trustworthy'
+    """
+    counts = Counter(verdict for verdict in verdicts if verdict in ("trustworthy", "untrustworthy"))
+    if counts["trustworthy"] == counts["untrustworthy"]:
+        return None
+    return "trustworthy" if counts["trustworthy"] > counts["untrustworthy"] else "untrustworthy"
+
+
+def verdicts_of(
+    table: pa.Table, predicted: Mapping[str, str], classes: Sequence[str], file: str
+) -> dict[str, Truth | None]:
+    """The plurality verdict on every sample of a table of annotations; `predicted` holds the class names said.
+
+    Samples of the table that are not among those predicted are left out. Where annotators say a verdict, and also what
+    they guess the class to be, only those who guess it rightly are heard.
+    """
+    columns = set(table.column_names)
+    plain = {"sample", "annotator", "verdict"} <= columns
+    if not plain and not {"sample", "annotator", "guess", "confidence"} <= columns:
+        raise InputError(f"{file} has the columns {', '.join(table.column_names)}; human verdicts need {_WAYS}.")
+    heard: dict[str, list[Label | None]] = defaultdict(list)
+    seen: set[tuple[str, str]] = set()
+    for number, row in enumerate(table.to_pylist(), start=1):
+        sample, annotator = str(row["sample"]), str(row["annotator"])
+        if (sample, annotator) in seen:
+            raise InputError(f"{file} row {number}: annotator {annotator!r} judges sample {sample!r} twice.")
+        seen.add((sample, annotator))
+        if sample in predicted:
+            heard[sample].append(_label(row, predicted[sample], plain, classes, f"{file} row {number}"))
+    return {sample: plurality(verdicts) for sample, verdicts in heard.items()}
+
+
+def _label(row: Mapping[str, object], predicted: str, plain: bool, classes: Sequence[str], where: str) -> Label | None:
+    guess = row.get("guess")
+    if guess is not None and guess not in classes:
+        raise InputError(f"{where}: the guess is {guess!r}, expected one of {', '.join(classes)}.")
+    if plain:
+        verdict = str(row["verdict"]).strip().lower()
+        if verdict not in ("trustworthy", "untrustworthy", "undecided"):
+            raise InputError(
+                f"{where}: the verdict is {row['verdict']!r}, expected trustworthy, untrustworthy or undecided."
+            )
+        right = guess is None or guess == predicted
+        return None if not right or verdict == "undecided" else cast("Truth", verdict)
+    confidence = row["confidence"]
+    if not isinstance(confidence, int | float) or confidence not in (1, 2, 3, 4, 5):
+        raise InputError(f"{where}: the confidence is {confidence!r}, expected a whole number from 1 to 5.")
+    return dong_verdict(str(guess), predicted, int(confidence))
+
 
 LEAST_PRECISION = 0.5
 
@@ -54,3 +140,83 @@ def truth_by_rationale(explanation: Collection[str], rationale: Collection[str])
     if precision is None or not rationale:
         return None
     return "trustworthy" if precision >= LEAST_PRECISION else "untrustworthy"
+
+
+REASONS, SHORTCUTS = "sentiment_words", "shortcut_words"
+"""The columns of spans: which words are good reasons, and which are shortcuts."""
+
+
+class RationaleWords(Table):
+    """One row per sample: the words that people point to as the reason for its class; empty where there are none."""
+
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("words", pa.list_(pa.string()), nullable=False),
+        ]
+    )
+
+
+def counterfactual_rows(
+    samples: pa.Table, predictions: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: int
+) -> pa.Table:
+    """`TrustTruth` of the correct predictions of a partition: each text is asked about without its reasons, and
+    without its shortcuts."""
+    spans = [_column(samples, name) for name in (REASONS, SHORTCUTS)]
+    texts = texts_of(samples, subject.settings.text)
+    ids, golds, predicted = (one.to_pylist() for one in (samples["id"], samples["gold"], predictions["predicted"]))
+    right = [row for row, (gold, code) in enumerate(zip(golds, predicted, strict=True)) if gold == code]
+    if not right:
+        return TrustTruth.schema.empty_table()
+    asked = [without_spans(texts[row], _spans(texts[row], one[row], ids[row])) for one in spans for row in right]
+    codes = load_text_model(subject, files, classes).probabilities(asked).argmax(axis=1).tolist()
+    rows = [
+        _truth_row(ids[row], truth_by_deletion(predicted[row], codes[place], codes[len(right) + place]))
+        for place, row in enumerate(right)
+    ]
+    return pa.Table.from_pylist(rows, schema=TrustTruth.schema)
+
+
+def rationale_rows(samples: pa.Table, *, text: str, rationales: str) -> pa.Table:
+    """`RationaleWords` of a partition; a rationale that is not understood is named by its sample, never quoted."""
+    given = _column(samples, rationales)
+    rows = [
+        {"id": key, "words": sorted(rationale_words(words, _spans(words, one, key)))}
+        for key, words, one in zip(samples["id"].to_pylist(), texts_of(samples, text), given, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=RationaleWords.schema)
+
+
+def truth_by_rationales(explanations: pa.Table, rationales: pa.Table) -> pa.Table:
+    """`TrustTruth` of the correct predictions among these explanations.
+
+    An explanation's words are those that speak for the prediction, as they are for the oracle.
+    """
+    pointed = dict(zip(rationales["id"].to_pylist(), rationales["words"].to_pylist(), strict=True))
+    rows = []
+    for row in explanations.select(["id", "explainer", "gold", "predicted", "words", "importance"]).to_pylist():
+        if row["gold"] == row["predicted"]:
+            words, people = list(spoken_for(row)), pointed.get(row["id"], [])
+            precision = explanation_precision(words, people) if people else None
+            rows.append(_truth_row(row["id"], truth_by_rationale(words, people), precision, row["explainer"]))
+    return pa.Table.from_pylist(rows, schema=TrustTruth.schema)
+
+
+def _truth_row(
+    sample: str, truth: str | None, precision: float | None = None, explainer: str = ""
+) -> dict[str, object]:
+    return {"id": sample, "explainer": explainer, "truth": truth, "precision": precision}
+
+
+def _column(samples: pa.Table, name: str) -> Sequence[object]:
+    if name not in samples.column_names:
+        raise InputError(
+            f"The samples have no column {name!r}, which trust is measured against: their columns are "
+            f"{', '.join(samples.column_names)}."
+        )
+    values: Sequence[object] = samples[name].to_pylist()
+    return values
+
+
+def _spans(text: str, given: object, sample: str) -> list[Span]:
+    return rationale_spans(text, given, f"The marked words of sample {sample!r}")

@@ -10,7 +10,7 @@ import pyarrow as pa
 from assay.tasks.reporting.numerals import interval, number, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
-from assay.tasks.weak_labels.models import labeled_by
+from assay.tasks.weak_labels.labelers import labeled_by
 
 _BARS = 40
 

@@ -1,26 +1,34 @@
-"""The labelers, each with what must be known of it. A new one is a module of its own, and a line here."""
+"""The labelers that a pipeline can name, the options of weak labelling, and what it measures.
+
+A new labeler is a module of its own, and a line here.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from assay.infra.choices import NamedChoices
-from assay.tasks.weak_labels.choice import GROUP, LabelerChoice
+from pydantic import Field, field_validator
+
+from assay.infra.settings import Settings
+from assay.infra.user_code.choices import NamedChoices
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 
 if TYPE_CHECKING:
     from assay.tasks.statistics.vote_counts import VoteCounts
-    from assay.tasks.weak_labels.models import Labeler, Options
+    from assay.tasks.weak_labels.labelers import Labeler, Options
 
 
 def _snorkel(counts: VoteCounts, settings: Options) -> Labeler:
-    from assay.tasks.weak_labels.snorkel_counts import snorkel
+    from assay.tasks.weak_labels.snorkel import snorkel
 
     balance = getattr(settings, "class_balance", None)  # the options of a trial run know no classes
     return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
 
 
 def _load_snorkel() -> None:
-    from assay.tasks.weak_labels.snorkel_counts import load
+    from assay.tasks.weak_labels.snorkel import load
 
     load()
 
@@ -31,3 +39,55 @@ LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
     LabelerChoice,
     (LabelerChoice("majority"), LabelerChoice("snorkel", learn=_snorkel, load=_load_snorkel)),
 )
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+_NEARLY = 1e-3
+
+if TYPE_CHECKING:
+    LabelerName = str
+else:
+    LabelerName = LABELERS.literal
+
+
+class WeakLabelling(Settings):
+    """Options of the labelers that turn votes into one label and a confidence."""
+
+    labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
+    """Which labelers run: every vote counts the same (majority), or votes weigh what Snorkel's label model learned."""
+
+    epochs: int = Field(default=500, ge=1)
+    """How many steps Snorkel's label model is trained; the report says whether its loss has converged."""
+
+    learning_rate: float = Field(default=0.01, gt=0.0)
+    """The step size of that training."""
+
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Where the training starts; the same seed gives the same weights, bit by bit."""
+
+    default_label: str | int = 0
+    """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
+
+    class_balance: Mapping[str, Share] | tuple[Share, ...] | Literal["estimate"] | None = Field(
+        default=None, exclude_if=lambda balance: balance is None
+    )
+    """How frequent the classes are, by name (`{spam: 0.2, ham: 0.8}`) or in the order of their codes, for the labelers
+    that learn; `estimate` takes the shares by majority vote. Left out, all classes count as equally frequent."""
+
+    @field_validator("class_balance")
+    @classmethod
+    def _adds_up(cls, balance: object) -> object:
+        shares = balance.values() if isinstance(balance, Mapping) else balance if isinstance(balance, tuple) else ()
+        if shares and abs(sum(shares) - 1) > _NEARLY:
+            raise ValueError(f"the shares of all classes add up to {sum(shares):g}, expected 1")
+        return balance
+
+    @field_validator("labelers")
+    @classmethod
+    def _each_once(cls, labelers: tuple[LabelerName, ...]) -> tuple[LabelerName, ...]:
+        if len(set(labelers)) < len(labelers):
+            raise ValueError(f"every labeler once, please; got {', '.join(labelers)}")
+        return labelers
+
+
+METRICS = metrics("weak_labels", lower={"share": "undecided", "": "brier ece"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,21 +11,60 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels, class_names
 from assay.infra.errors import InputError
-from assay.infra.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
-from assay.infra.stage import say, stage, waiting, write_table
+from assay.infra.stages.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.stage import say, stage, waiting, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
-from assay.tasks.weak_labels.balance import given_shares, majority_shares
-from assay.tasks.weak_labels.choice import LabelerChoice
-from assay.tasks.weak_labels.labels import default_class, labels_by, weak_labels
-from assay.tasks.weak_labels.majority import majority
-from assay.tasks.weak_labels.models import Labeler, labeler_from
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import FEWEST_FUNCTIONS
-from assay.tasks.weak_labels.table import LABELERS
+from assay.tasks.weak_labels.labelers import (
+    Labeler,
+    LabelerChoice,
+    default_class,
+    labeler_from,
+    labels_by,
+    majority,
+    weak_labels,
+)
+from assay.tasks.weak_labels.snorkel import FEWEST_FUNCTIONS
+from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
+
+_LEAST = 0.01  # a class that no majority names may still be there
+
+
+def given_shares(given: Mapping[str, float] | Sequence[float], names: Sequence[str]) -> tuple[float, ...]:
+    """P(class) in the order of the codes, adding up to 1.
+
+    >>> given_shares({"spam": 0.2, "ham": 0.8}, ["ham", "spam"])
+    (0.8, 0.2)
+    """
+    listed = ", ".join(names)
+    if isinstance(given, Mapping):
+        if set(given) != set(names):
+            raise InputError(
+                f"weak_labels.class_balance is about {', '.join(given)}, and the classes are {listed}: give each a "
+                "share."
+            )
+        shares = [given[name] for name in names]
+    else:
+        shares = list(given)
+    if len(shares) != len(names):
+        raise InputError(
+            f"weak_labels.class_balance has {len(shares)} shares, and there are {len(names)} classes: {listed}."
+        )
+    return tuple(share / sum(shares) for share in shares)
+
+
+def majority_shares(labels: Sequence[int]) -> tuple[float, ...]:
+    """P(class) as the shares of what majorities say, none below a hundredth.
+
+    >>> majority_shares([8, 2]), [round(share, 2) for share in majority_shares([10, 0])]
+    ((0.8, 0.2), [0.99, 0.01])
+    """
+    if not sum(labels):
+        return tuple(1 / len(labels) for _ in labels)
+    shares = [max(count / sum(labels), _LEAST) for count in labels]
+    return tuple(share / sum(shares) for share in shares)
 
 
 @stage(version=1, title="labeler")

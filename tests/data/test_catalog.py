@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.data import catalog as catalog_module
-from assay.data.catalog import CatalogEntry, CatalogFile, catalog, data_folder, entry_of, located
-from assay.data.fetching import get
+from assay.data.catalog import CatalogEntry, CatalogFile, catalog, data_folder, entry_of, fetch, located
 from assay.infra.errors import InputError
 
 CONTENT = b"id,text\n1,hello\n"
@@ -93,7 +92,7 @@ def test_an_unknown_name_is_answered_with_the_closest_one() -> None:
 
 def test_a_data_set_comes_from_the_mirror(use: object, mirror: Path, tmp_path: Path) -> None:
     use(entry(plain()))
-    folder = get("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
+    folder = fetch("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
     assert (folder / "a.csv").read_bytes() == CONTENT
     assert [path.name for path in folder.iterdir()] == ["a.csv"]
 
@@ -102,25 +101,25 @@ def test_a_wrong_checksum_keeps_nothing(use: object, mirror: Path, tmp_path: Pat
     use(entry(plain()))
     (mirror / "tiny" / "a.csv").write_bytes(CONTENT + b"2,changed\n")
     with pytest.raises(InputError, match=r"not the a\.csv that the catalogue knows"):
-        get("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
+        fetch("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
     assert not (tmp_path / "here").exists()
 
 
 def test_a_damaged_file_is_fetched_again_and_a_whole_one_left_alone(use: object, mirror: Path, tmp_path: Path) -> None:
     use(entry(plain()))
     environment = {"ASSAY_MIRROR": str(mirror), "ASSAY_DATA": str(tmp_path / "data")}
-    path = get("tiny", None, environment) / "a.csv"
+    path = fetch("tiny", None, environment) / "a.csv"
     path.write_bytes(CONTENT[:-3])
-    assert get("tiny", None, environment) == path.parent
+    assert fetch("tiny", None, environment) == path.parent
     assert path.read_bytes() == CONTENT
     before = path.stat().st_mtime_ns
-    get("tiny", None, environment)
+    fetch("tiny", None, environment)
     assert path.stat().st_mtime_ns == before
 
 
 def test_a_data_set_comes_from_its_address(use: object, server: str, tmp_path: Path) -> None:
     use(entry(plain(f"{server}/a.csv")))
-    assert (get("tiny", tmp_path, {}) / "a.csv").read_bytes() == CONTENT
+    assert (fetch("tiny", tmp_path, {}) / "a.csv").read_bytes() == CONTENT
 
 
 def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, server: str, tmp_path: Path) -> None:
@@ -132,7 +131,7 @@ def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, se
         unpacked_sha256=sha256(CONTENT),
     )
     use(entry(packed))
-    path = get("tiny", tmp_path / "tiny", {}) / "a.csv.gz"
+    path = fetch("tiny", tmp_path / "tiny", {}) / "a.csv.gz"
     assert gzip.decompress(path.read_bytes()) == CONTENT
     ours = located("tiny", {"ASSAY_DATA": str(tmp_path)}).fingerprint
     path.write_bytes(PACKED)  # the same content, packed by somebody else
@@ -142,14 +141,14 @@ def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, se
 def test_an_address_that_does_not_answer_is_one_sentence(use: object, server: str, tmp_path: Path) -> None:
     use(entry(plain(f"{server}/missing.csv")))
     with pytest.raises(InputError, match=r"a\.csv of tiny could not be fetched from .*404"):
-        get("tiny", tmp_path / "here", {})
+        fetch("tiny", tmp_path / "here", {})
     assert not (tmp_path / "here").exists()
 
 
 def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path) -> None:
     use(entry(plain()))
     with pytest.raises(InputError, match=r"set ASSAY_MIRROR to a folder that has tiny/a\.csv"):
-        get("tiny", tmp_path, {})
+        fetch("tiny", tmp_path, {})
 
 
 @pytest.mark.parametrize(
@@ -173,7 +172,7 @@ def test_what_no_address_has_says_where_the_original_is_and_how_to_point_assay_a
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, page: str, layout: str, checksum: str
 ) -> None:
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
-    for ask in (lambda: get(name, None, {}), lambda: located(name, {})):
+    for ask in (lambda: fetch(name, None, {}), lambda: located(name, {})):
         with pytest.raises(InputError) as refused:
             ask()
         said = str(refused.value)
@@ -195,13 +194,13 @@ def test_pages_and_advice_change_no_fingerprint(use: object, mirror: Path) -> No
 def test_a_file_cannot_leave_its_folder(use: object, tmp_path: Path) -> None:
     use(entry(CatalogFile(name="../a.csv", bytes=1, sha256="0" * 64)))
     with pytest.raises(InputError, match=r"entry tiny names the file .* leaves its folder"):
-        get("tiny", tmp_path / "here", {})
+        fetch("tiny", tmp_path / "here", {})
 
 
 def test_an_address_must_be_https(use: object, tmp_path: Path) -> None:
     use(entry(plain("file:///etc/hostname")))
     with pytest.raises(InputError, match="not https"):
-        get("tiny", tmp_path, {})
+        fetch("tiny", tmp_path, {})
 
 
 def test_a_data_set_that_is_not_here_says_how_to_get_it(use: object, tmp_path: Path) -> None:
@@ -224,12 +223,12 @@ def test_a_changed_file_is_refused_when_it_is_read(use: object, mirror: Path) ->
 
 def test_embedded_entries_say_that_nothing_is_to_be_fetched(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say `dataset: sample/breast-cancer`"):
-        get("breast-cancer", tmp_path, {})
+        fetch("breast-cancer", tmp_path, {})
 
 
 def test_entries_without_files_say_what_to_bring(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"bring train_entries\.csv"):
-        get("crossmodal", tmp_path, {})
+        fetch("crossmodal", tmp_path, {})
     with pytest.raises(InputError, match=r"put train_entries\.csv.* into .*crossmodal"):
         located("crossmodal", {"ASSAY_DATA": str(tmp_path)})
 

@@ -143,6 +143,6 @@ def test_catalogue_images_come_in(
     result = ingest(source, source.settings)
     assert (result.samples.rows, result.rejects.rows) == (rows, 0)
     assert result.samples.partitions >= rows // 256
-    from assay.infra.partitions import collect
+    from assay.infra.stages.partitions import collect
 
     assert pixels_of(collect(result.samples, ["image", "height", "width", "channels"])).shape[1:] == shape

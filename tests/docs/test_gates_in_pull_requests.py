@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from assay.flows.cli import answer
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 from tests.support.finished_runs import leave_run
 from tests.support.repository import ROOT

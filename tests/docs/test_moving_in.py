@@ -11,10 +11,10 @@ import pytest
 from markdown_pages import ROOT, blocks
 from page_examples import save_and_run
 
+from assay.flows.audits.curation_flow import read_rules
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.rule_files import read_rules
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 
 PAGE = ROOT / "docs" / "moving-in.md"
 FILES = {block.name: block for block in blocks(PAGE) if block.name}

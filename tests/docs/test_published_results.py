@@ -10,12 +10,10 @@ from published_results import PUBLISHED, disagreements, is_outside
 from repository import ROOT
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.reproduce.engine import fill
+from assay.flows.reproduce.paper_table import PaperTable, Results
 from assay.flows.reproduce.published import published_result
-from assay.flows.reproduce.results import Results
-from assay.flows.reproduce.spec import PaperTable
-from assay.flows.reproduce.tables import TABLES, reproduce_all
-from assay.infra.store import Store
+from assay.flows.reproduce.tables import TABLES, fill, reproduce_all
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
 NAMES = sorted(folder.name for folder in PUBLISHED.iterdir() if folder.is_dir())

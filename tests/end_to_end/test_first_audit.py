@@ -10,7 +10,7 @@ from command_line import ASSAY, Command, digests, environment, records
 from published_results import disagreements
 from repository import ROOT
 
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_from
 
 pytestmark = pytest.mark.xdist_group("first-audit")

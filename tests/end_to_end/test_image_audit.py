@@ -18,10 +18,10 @@ from assay.flows.audit import audit
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra import prefect_server
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.prefect import server
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
 
 pytestmark = pytest.mark.xdist_group("image-audit")
@@ -176,7 +176,7 @@ def spoilt(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytes
         raise AssertionError("a Prefect server was started for input that is wrong")
 
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setattr(prefect_server.PrefectServer, "launch", launch)
+    monkeypatch.setattr(server.PrefectServer, "launch", launch)
     made = Spoilt(tmp_path / "scans", capfd)
     monkeypatch.chdir(made.folder)
     return made

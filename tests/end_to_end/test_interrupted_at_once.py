@@ -12,10 +12,10 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
+from assay.infra.terminal import SilentProgress
 
 pytestmark = pytest.mark.xdist_group("interrupted-at-once")
 

@@ -17,11 +17,11 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra.ingredients import PLACE
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import MANIFESTS, Store
-from assay.infra.sweep import clean
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import MANIFESTS, Store
+from assay.infra.storage.sweep import clean
+from assay.infra.terminal import SilentProgress
+from assay.infra.user_code.references import INGREDIENTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("interrupted-runs")]
 
@@ -50,7 +50,7 @@ def unaccounted(store: Path) -> set[str]:
     known = {"store.json"}
     for run in opened.runs():
         known |= {f"runs/{run.id}.json", f"runs/{run.id}/findings.parquet", f"runs/{run.id}/source.json"}
-        known |= {f"{PLACE}/{one.get('sha256')}" for one in run.ingredients}
+        known |= {f"{INGREDIENTS}/{one.get('sha256')}" for one in run.ingredients}
         for stage in run.stages:
             manifest = opened.manifest(stage.stage, stage.key)
             assert manifest is not None

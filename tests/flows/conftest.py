@@ -12,7 +12,7 @@ def on_prefect(prefect_environment: dict[str, str]) -> Iterator[str]:
     """A team's server for tests that talk to it: Prefect in this process and the environment name it."""
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    from assay.infra.prefect_server import send_what_is_queued
+    from assay.infra.prefect.server import send_what_is_queued
 
     patched = pytest.MonkeyPatch()
     for name, value in prefect_environment.items():
@@ -29,4 +29,6 @@ def on_prefect(prefect_environment: dict[str, str]) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _nothing_is_published(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are of the runs that a test leaves, and not of the results that lie beside the documents."""
-    monkeypatch.setattr("assay.flows.reproduce.results.RESULTS", tmp_path_factory.getbasetemp() / "nothing-published")
+    monkeypatch.setattr(
+        "assay.flows.reproduce.paper_table.RESULTS", tmp_path_factory.getbasetemp() / "nothing-published"
+    )

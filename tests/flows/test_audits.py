@@ -12,9 +12,9 @@ from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
 
 PANEL = [
@@ -65,7 +65,7 @@ def cached(run: Run) -> dict[str, bool]:
 
 def table(run: Run, stage: str, output: str) -> object:
     from assay.flows.report.records import read_table
-    from assay.infra.artifacts import Artifact
+    from assay.infra.storage.artifacts import Artifact
 
     record = next(one for one in run.record.stages if one.stage == stage)
     return read_table(run.store, Artifact.from_json(record.outputs[output]))
@@ -218,7 +218,7 @@ def test_a_resorted_source_is_another_source(tmp_path: Path):
 
 
 def test_one_labeler_that_fails_leaves_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from assay.flows.audits.curation import flow as curation
+    from assay.flows.audits import curation_flow as curation
 
     train = curation.train_labeler
 

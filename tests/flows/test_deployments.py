@@ -19,7 +19,7 @@ from team_project import team_project
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.deployments import deploy, deployments_of, nightly, refuse_other_parameters
-from assay.flows.nights.afterwards import SERVED
+from assay.flows.nights.after_run import SERVED
 from assay.infra.errors import InputError, RunError
 
 pytestmark = pytest.mark.xdist_group("prefect")

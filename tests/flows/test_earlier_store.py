@@ -13,9 +13,9 @@ from repository import ROOT
 
 from assay.flows.audit import audit
 from assay.flows.running import engine_of
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 
@@ -47,7 +47,7 @@ def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     )
     profile = {fact: value for fact, value in profile.items() if fact != "device"}
     # Keys hold the processor and the versions of those who wrote it; what is tested here is everything else in them.
-    monkeypatch.setattr("assay.infra.runs.numeric_profile", lambda: profile)
+    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda: profile)
     project, progress = project_in(unpacked, name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()

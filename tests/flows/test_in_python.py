@@ -13,11 +13,11 @@ import pytest
 from made_data import patients
 
 from assay import audit, votes
-from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.in_python import Audited
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.infra.store import Store
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
 
 PIPELINES = """\
 compute: {{engine: serial}}

@@ -11,8 +11,8 @@ import pytest
 from growing_folder import digests, growing_folder, night, taken, write_day
 
 from assay.infra.errors import RunError
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 
 STAGES = ("ingest", "apply_labeling_functions", "find_clusters", "label_probabilistically", "bound_confidence")
 
@@ -20,7 +20,7 @@ STAGES = ("ingest", "apply_labeling_functions", "find_clusters", "label_probabil
 @pytest.fixture(autouse=True)
 def _a_file_is_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of 120 rows are as files of 100,000."""
-    monkeypatch.setattr("assay.tasks.ingest.pieces.PIECE_ROWS", 120)
+    monkeypatch.setattr("assay.tasks.ingest.layout.PIECE_ROWS", 120)
 
 
 @pytest.mark.parametrize(

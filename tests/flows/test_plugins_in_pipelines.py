@@ -8,22 +8,21 @@ import pytest
 
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.short_forms import write_out
-from assay.flows.configuration.validation import validate
-from assay.flows.configuration.yaml_source import read_yaml
 from assay.flows.pipeline import Pipeline, pipeline_model
-from assay.infra.plugins import with_types
-from assay.tasks.attacks.menu import ATTACKS
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.table import CORRUPTIONS
-from assay.tasks.defenses.menu import DEFENCES
+from assay.flows.validation import validate
+from assay.flows.yaml_document import read_yaml
+from assay.infra.user_code.choices import with_types
+from assay.tasks.attacks.table import ATTACKS
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
+from assay.tasks.defenses.table import DEFENCES
 
 PLUGINS = '''
 from typing import Literal
 from pydantic import Field
 from assay.tasks.attacks.choice import ImageAttackChoice
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.constants import shares
+from assay.tasks.corruptions.table import Corruption
+from assay.tasks.corruptions.table import shares
 from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.table import ImageDefenceChoice
 

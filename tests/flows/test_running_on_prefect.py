@@ -139,7 +139,7 @@ def test_wrong_input_is_a_failed_task_with_our_sentence(prefect: SyncPrefectClie
 def test_a_stage_that_takes_a_while_has_a_bar_in_prefect(
     prefect: SyncPrefectClient, team: Path, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.infra import prefect_tasks
+    from assay.infra.prefect import tasks as prefect_tasks
 
     monkeypatch.setattr(prefect_tasks, "_SECONDS_BETWEEN_UPDATES", 0.0)
     run(team, "ordering.alpha=0.1")

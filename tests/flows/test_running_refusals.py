@@ -16,7 +16,7 @@ from command_line import Command, environment, records
 from team_project import team_project
 
 from assay.flows.cli import answer
-from assay.infra import prefect_server
+from assay.infra.prefect import server
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -85,7 +85,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a Prefect server was started for input that is wrong")
 
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setattr(prefect_server.PrefectServer, "launch", launch)
+    monkeypatch.setattr(server.PrefectServer, "launch", launch)
 
 
 def missing(project: Project) -> None:

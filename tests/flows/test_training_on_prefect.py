@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from plumbing_workload import Numbers, Piece, Weights, make_numbers
 
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import stage
-from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.stages.trainings import Checkpoints, train_on_worker
+from assay.infra.storage.artifacts import Artifact
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -35,7 +35,7 @@ def test_prefect_shows_how_far_a_training_is(on_prefect, make_run):
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterType
 
-    from assay.infra.prefect_tasks import Orchestrated
+    from assay.infra.prefect.tasks import Orchestrated
 
     with make_run() as run:
         run.conductor = Orchestrated()

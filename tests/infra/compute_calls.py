@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.infra.engines.work import slot_here
+from assay.infra.engines.calls import slot_here
 from assay.infra.errors import InputError
 
 

@@ -11,16 +11,13 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
 from shuffled_stages import Shuffled
 
-from assay.infra.artifacts import Artifact
-from assay.infra.bounds import Bodies, Collected, OneEach, Stop
-from assay.infra.branches import Branch, outcomes, start
-from assay.infra.errors import InputError, RunError
-from assay.infra.partitions import collect, map_partitions, map_pieces
-from assay.infra.plans import Plan
-from assay.infra.runs import Run, current_run
-from assay.infra.stage import say, stage
-from assay.infra.stopping import Stopped
-from assay.infra.subflows import subflow
+from assay.infra.engines.calls import Bodies, Collected, OneEach, Stop
+from assay.infra.errors import InputError, RunError, Stopped
+from assay.infra.stages.branches import Branch, Plan, branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces
+from assay.infra.stages.runs import Run, current_run
+from assay.infra.stages.stage import say, stage
+from assay.infra.storage.artifacts import Artifact
 
 MEETING: dict[str, Callable[[], object]] = {}
 """What bodies of stages do, by name: a callable is no argument that a key could be made of."""
@@ -53,20 +50,20 @@ def family(name: str, numbers: Artifact[Numbers], number: int) -> Artifact[Scale
     if number == 2:
         raise InputError(f"{name} has no children.")
     current_run().notice(f"{name} is well.")
-    children = {at: start(f"{name} {at}", scale, scaled, 10 * number + at) for at in (1, 2)}
-    return outcomes(children)[2]
+    children = {at: start_branch(f"{name} {at}", scale, scaled, 10 * number + at) for at in (1, 2)}
+    return branch_outcomes(children)[2]
 
 
 @subflow("night")
 def night() -> dict[str, Artifact[Scaled]]:
     """Four families, what stands on them, and a last stage."""
     numbers = make(6)
-    families = {name: start(name, family, name, numbers, at) for at, name in enumerate(["a", "b", "c", "d"])}
+    families = {name: start_branch(name, family, name, numbers, at) for at, name in enumerate(["a", "b", "c", "d"])}
     pairs = {
-        f"{one}{other}": start(f"pair {one}{other}", scale, families[one], len(one + other))
+        f"{one}{other}": start_branch(f"pair {one}{other}", scale, families[one], len(one + other))
         for one, other in ("ab", "bc", "cd", "da")
     }
-    return outcomes({**families, **pairs})
+    return branch_outcomes({**families, **pairs})
 
 
 def told(run: Run) -> dict[str, Any]:
@@ -105,7 +102,7 @@ def test_stages_of_two_branches_meet(make_run):
     MEETING["two"] = threading.Barrier(2, timeout=20).wait
     with make_run(at_once=2):
         numbers = make(3)
-        branches = [start(f"branch {factor}", scale, numbers, factor, "two") for factor in (2, 3)]
+        branches = [start_branch(f"branch {factor}", scale, numbers, factor, "two") for factor in (2, 3)]
         assert [collect(branch.outcome(), ["x"])["x"].to_pylist() for branch in branches] == [[0, 2, 4], [0, 3, 6]]
 
 
@@ -120,10 +117,10 @@ def test_no_more_stages_compute_than_the_settings_say_and_waiting_for_another_br
 
     MEETING["count"] = meet
     with make_run(at_once=2) as run:
-        branch = start("first", make, 3)
+        branch = start_branch("first", make, 3)
         for factor in range(2, 10):  # each waits for the one before
-            branch = start(f"after {factor}", scale, branch, factor, "count")
-        many = [start(f"branch {factor}", scale, make(4), factor, "count") for factor in range(20, 30)]
+            branch = start_branch(f"after {factor}", scale, branch, factor, "count")
+        many = [start_branch(f"branch {factor}", scale, make(4), factor, "count") for factor in range(20, 30)]
         assert branch.outcome() is not None
         assert all(one.outcome() for one in many)
     assert max(most) == 2
@@ -134,7 +131,7 @@ def test_one_after_the_other_no_thread_is_started(make_run):
     threads = []
     MEETING["who"] = lambda: threads.append(threading.current_thread())
     with make_run() as run:  # the serial engine
-        start("branch", scale, make(3), 2, "who")
+        start_branch("branch", scale, make(3), 2, "who")
         assert threads == [threading.main_thread()]
         run.compute = run.compute.model_copy(update={"at_once": 4})
         run.conductor = Plan()
@@ -143,10 +140,10 @@ def test_one_after_the_other_no_thread_is_started(make_run):
 
 def test_a_bug_in_a_branch_is_a_failure_of_the_run_and_others_go_on(make_run):
     with make_run(at_once=4) as run:
-        broken = start("broken", lambda: 1 // 0)
-        fine = start("fine", scale, make(3), 2)
-        unborn = start("unborn", scale, broken, 2)
-        grandchild = start("grandchild", scale, unborn, 2)
+        broken = start_branch("broken", lambda: 1 // 0)
+        fine = start_branch("fine", scale, make(3), 2)
+        unborn = start_branch("unborn", scale, broken, 2)
+        grandchild = start_branch("grandchild", scale, unborn, 2)
         assert broken.outcome() is unborn.outcome() is grandchild.outcome() is None
         assert fine.outcome() is not None
     [error] = run.failures
@@ -166,10 +163,10 @@ def test_of_a_mapping_of_branches_those_that_made_something_are_handed_in(make_r
         raise InputError("This one cannot be had.")
 
     with make_run(at_once=at_once) as run:
-        parts = {"one": start("one", lambda: 1), "none": start("none", fails), "plain": 3}
-        assert start("sum", lambda given: dict(given), parts).outcome() == {"one": 1, "plain": 3}
+        parts = {"one": start_branch("one", lambda: 1), "none": start_branch("none", fails), "plain": 3}
+        assert start_branch("sum", lambda given: dict(given), parts).outcome() == {"one": 1, "plain": 3}
         untouched = {"one": 1}
-        assert start("as it is", lambda given: given, untouched).outcome() is untouched
+        assert start_branch("as it is", lambda given: given, untouched).outcome() is untouched
         assert run.record.missing == []
 
 
@@ -178,7 +175,7 @@ def test_two_branches_that_need_the_same_compute_it_once(make_run):
     MEETING["slow"] = lambda: (bodies.append(1), time.sleep(0.1))
     with make_run(at_once=4) as run:
         numbers = make(3)
-        for branch in [start(f"branch {at}", scale, numbers, 2, "slow") for at in range(4)]:
+        for branch in [start_branch(f"branch {at}", scale, numbers, 2, "slow") for at in range(4)]:
             branch.outcome()
     assert len(bodies) == 1
     assert sorted(stage.cached for stage in run.record.stages) == [False, False, True, True, True]
@@ -190,7 +187,9 @@ def test_a_part_of_a_flow_is_over_when_its_branches_are(make_run):
     @subflow("part")
     def part() -> None:
         """Starts a branch and does not wait for it."""
-        start("slow", lambda: (time.sleep(0.1), start("slower", lambda: (time.sleep(0.1), ended.append(1)))))
+        start_branch(
+            "slow", lambda: (time.sleep(0.1), start_branch("slower", lambda: (time.sleep(0.1), ended.append(1))))
+        )
 
     with make_run(at_once=2):
         part()
@@ -203,7 +202,7 @@ def test_a_failed_part_of_a_flow_lets_its_branches_finish(make_run):
     @subflow("part")
     def part() -> None:
         """Fails while a branch is under way."""
-        start("slow", lambda: (time.sleep(0.1), ended.append(1)))
+        start_branch("slow", lambda: (time.sleep(0.1), ended.append(1)))
         raise InputError("no")
 
     with make_run(at_once=2):
@@ -221,8 +220,8 @@ def test_an_interrupted_run_stops_its_branches_and_says_nothing_of_them(make_run
         """Is interrupted while a branch computes, one waits for it, and one waits for room."""
         MEETING["hang"] = lambda: (begun.set(), [run.stop.check() for _ in iter(lambda: time.sleep(0.01), 0)])
         numbers = make(3)
-        branches.append(start("hangs", scale, numbers, 2, "hang"))
-        branches.append(start("waits", scale, branches[0], 3))
+        branches.append(start_branch("hangs", scale, numbers, 2, "hang"))
+        branches.append(start_branch("waits", scale, branches[0], 3))
         assert begun.wait(20)
         raise KeyboardInterrupt
 
@@ -246,7 +245,7 @@ def test_a_stopped_run_begins_nothing(make_run):
         with pytest.raises(Stopped):
             make(3)
         with pytest.raises(Stopped):
-            start("branch", make, 3)
+            start_branch("branch", make, 3)
 
 
 def test_columns_are_collected_in_turn_and_the_eldest_never_waits():

@@ -12,12 +12,11 @@ from typing import cast
 import cloudpickle
 import pytest
 
-from assay.infra.compute import Call, Slot
-from assay.infra.engines import dask_engine, dask_watch, dask_window
-from assay.infra.engines.dask_engine import DaskEngine
-from assay.infra.engines.dask_keys import is_of, key_of
-from assay.infra.engines.dask_window import Finished, Window
-from assay.infra.engines.dask_workers import Crew, Workers
+from assay.infra.engines import dask_engine, dask_workers
+from assay.infra.engines import dask_engine as dask_window
+from assay.infra.engines.calls import Call, Slot
+from assay.infra.engines.dask_engine import DaskEngine, Finished, Window
+from assay.infra.engines.dask_workers import Crew, Workers, is_of, key_of
 from assay.infra.engines.opening import open_engine
 from assay.infra.settings import Compute
 from tests.infra import compute_calls as does
@@ -27,7 +26,7 @@ cloudpickle.register_pickle_by_value(does)
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[DaskEngine]:
-    monkeypatch.setattr(dask_watch, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(dask_workers, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(dask_window, "HEARTBEAT_SECONDS", 0.1)
     with open_engine(Compute(workers=2, gpu_workers=0)) as opened:
         yield cast(DaskEngine, opened)
@@ -114,12 +113,12 @@ US = SimpleNamespace(id="Client-9d3c2a40-c8a5-11f0-8e5a-0242ac110002")
 def test_sight_is_lost_where_nothing_of_ours_is_computed_and_somebody_could(
     monkeypatch: pytest.MonkeyPatch, status: str, busy_with: dict[str, list[str]], slot: Slot, raises: bool
 ) -> None:
-    monkeypatch.setattr(dask_watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(dask_workers, "LOOK_SECONDS", 0.0)
     workers = SimpleNamespace(busy_with=lambda: busy_with, running=frozenset((A, B)))
-    watch = dask_watch.Watch(US, cast(Workers, workers), "somewhere")
+    watch = dask_workers.Watch(US, cast(Workers, workers), "somewhere")
     futures, crew = [SimpleNamespace(status=status)], Crew({A: 1, B: 1, PAUSED: 1}, {}, offers_cpu=True)
-    with pytest.raises(dask_watch.LostSightError, match="somewhere") if raises else nullcontext():
-        for _ in range(dask_watch.LOOKS):
+    with pytest.raises(dask_workers.LostSightError, match="somewhere") if raises else nullcontext():
+        for _ in range(dask_workers.LOOKS):
             watch.look(futures, crew, slot)
     if raises:
         watch.heard()
@@ -138,5 +137,5 @@ def test_a_scheduler_that_does_nothing_for_ever_is_an_error_in_words(
 ) -> None:
     monkeypatch.setattr(dask_engine, "MOST_LOSSES", 2)
     unheard(engine, monkeypatch, 1000)
-    with pytest.raises(dask_watch.LostSightError, match="leaves calls undone although workers are free"):
+    with pytest.raises(dask_workers.LostSightError, match="leaves calls undone although workers are free"):
         list(engine.run(calls(does.square, 3)))

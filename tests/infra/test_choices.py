@@ -13,10 +13,10 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.infra.choices import Named, NamedChoices, Tagged, TaggedChoices
 from assay.infra.errors import InputError
-from assay.infra.keys import ingredient
 from assay.infra.settings import Settings
+from assay.infra.storage.keys import key_part
+from assay.infra.user_code.choices import Named, NamedChoices, Tagged, TaggedChoices
 
 
 class Quiet(Settings):
@@ -87,7 +87,7 @@ def test_our_own_settings_enter_keys_as_they_are() -> None:
     table = SOUNDS.with_plugins(Path())
     quiet = TypeAdapter(table.union).validate_python("quiet")
     assert type(quiet) is Quiet
-    assert ingredient(quiet) == {"settings": {"sound": "quiet", "level": 1}}
+    assert key_part(quiet) == {"settings": {"sound": "quiet", "level": 1}}
     assert table is SOUNDS  # nothing was brought, so nothing is built anew
 
 
@@ -110,11 +110,11 @@ def test_a_file_of_ones_own_is_named_wherever_a_name_is(folder: Path) -> None:
 
 def test_name_and_source_of_a_plug_in_enter_the_key(folder: Path) -> None:
     def key() -> object:
-        return ingredient(SOUNDS.with_plugins(folder, ["hum.py:HUM"]).named("hum").settings())
+        return key_part(SOUNDS.with_plugins(folder, ["hum.py:HUM"]).named("hum").settings())
 
     def of(brought: Path) -> object:
         table = SOUNDS.with_plugins(brought, ["hum.py:HUM"])
-        return ingredient(TypeAdapter(table.union).validate_python("hum"))
+        return key_part(TypeAdapter(table.union).validate_python("hum"))
 
     first = of(folder)
     assert first == of(folder)
@@ -147,7 +147,7 @@ def test_a_list_of_words_takes_those_of_plug_ins(folder: Path) -> None:
     wider = table.settings_with(Painting, "colours")
     assert COLOURS.settings_with(Painting, "colours") is Painting
     plain, green = wider(colours=("blue",)), wider(colours=("blue", "green.py:GREEN"))  # type: ignore[arg-type]
-    assert ingredient(plain) == ingredient(Painting(colours=("blue",))), "a plug-in that is not named changes no key"
+    assert key_part(plain) == key_part(Painting(colours=("blue",))), "a plug-in that is not named changes no key"
     assert green.model_dump()["colours"] == ("blue", "green")
     assert "green" in green.model_dump()["plugins"]
     assert COLOURS.named("green", green).rgb == (0, 255, 0)
@@ -166,7 +166,7 @@ def test_installed_packages_are_read_when_a_table_is_asked_to(
     installed(site, monkeypatch, SOUNDS.group, "assay_hums", code, "hum = assay_hums:HUM", version="2.3")
     table = SOUNDS.with_plugins(folder)
     settings = TypeAdapter(table.union).validate_python("hum")
-    known = ingredient(settings)["settings"]["plugins"]["hum"]
+    known = key_part(settings)["settings"]["plugins"]["hum"]
     assert (known["name"], known["package"], known["version"]) == ("hum", "assay_hums", "2.3")
     assert SOUNDS.with_plugins(folder, ["assay_hums:HUM"]).words == table.words, "the same by its other name"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
+from assay.infra.user_code.references import refer_to_code
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

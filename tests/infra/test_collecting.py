@@ -6,11 +6,11 @@ import pytest
 from subject_workload import Rows, rows_without_split
 
 from assay.data.schemas import Samples
-from assay.infra import parquet
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.partitions import collect, collect_rows, first_rows, map_pieces
-from assay.infra.stage import stage
+from assay.infra.stages.partitions import collect, collect_rows, first_rows, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage import parquet
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1)
@@ -45,7 +45,7 @@ def test_row_groups_without_a_wanted_row_are_not_read(run, monkeypatch):
 
 @pytest.mark.parametrize("rows", [1, 10, 11, 12, 500])
 def test_the_first_rows_leave_later_partitions_alone(run, rows, monkeypatch):
-    from assay.infra import partitions
+    from assay.infra.stages import partitions
 
     samples = given_samples([10, 11, 50])
     whole = collect(samples, None)

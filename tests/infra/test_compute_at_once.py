@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.compute import Call, Outcome
+from assay.infra.engines.calls import Call, Outcome
 from assay.infra.engines.dask_engine import DaskEngine
-from assay.infra.engines.dask_turns import Turns
+from assay.infra.engines.dask_workers import Turns
 from assay.infra.engines.opening import open_engine
-from assay.infra.errors import RunError
+from assay.infra.errors import RunError, Stopped
 from assay.infra.settings import Compute
-from assay.infra.stopping import Stopped
 from tests.infra import compute_calls as does
 
 cloudpickle.register_pickle_by_value(does)

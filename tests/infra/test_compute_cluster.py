@@ -14,16 +14,16 @@ import cloudpickle
 import pytest
 from distributed import Client
 
-from assay.infra.compute import Call
 from assay.infra.engines import dask_start
+from assay.infra.engines.calls import Call
 from assay.infra.engines.dask_engine import DaskEngine
-from assay.infra.engines.dask_rejoining import Outstanding
 from assay.infra.engines.dask_start import connect
 from assay.infra.engines.dask_worker import run_worker
+from assay.infra.engines.dask_workers import Outstanding
 from assay.infra.engines.opening import open_engine
-from assay.infra.engines.versions import refuse_mismatch, versions_here
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute
+from assay.infra.storage.keys import refuse_mismatch, versions_here
 from tests.infra import compute_calls as does
 
 cloudpickle.register_pickle_by_value(does)  # other packages call their tests `tests` too, and install them

@@ -18,7 +18,7 @@ from assay.infra.settings import Compute
 PROGRAM = """
 import sys, time, os
 from pathlib import Path
-from assay.infra.compute import Call
+from assay.infra.engines.calls import Call
 from assay.infra.engines.opening import open_engine
 from assay.infra.settings import Compute
 

@@ -14,10 +14,9 @@ import cloudpickle
 import psutil
 import pytest
 
-from assay.infra.compute import Call, Engine
-from assay.infra.engines.dask_window import Window
-from assay.infra.engines.opening import open_engine
-from assay.infra.engines.serial import SerialEngine
+from assay.infra.engines.calls import Call, Engine
+from assay.infra.engines.dask_engine import Window
+from assay.infra.engines.opening import SerialEngine, open_engine
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute
 from tests.infra import compute_calls as does

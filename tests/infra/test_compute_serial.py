@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra.compute import Call, Slots
-from assay.infra.engines import gpus
+from assay.infra.engines import devices as gpus
+from assay.infra.engines.calls import Call, Slots
+from assay.infra.engines.devices import Notices, route
 from assay.infra.engines.opening import open_engine
-from assay.infra.engines.routing import Notices, route
-from assay.infra.engines.versions import maker
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
+from assay.infra.storage.keys import maker
 from tests.infra import compute_calls as does
 
 

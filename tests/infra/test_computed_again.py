@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from plumbing_workload import Numbers
 
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 
 CALLS: list[str] = []
 

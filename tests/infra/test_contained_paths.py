@@ -16,10 +16,9 @@ from hostile_paths import MARKER, Traps, require_nothing_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.contained_paths import contained, escape_of
 from assay.infra.errors import InputError
-from assay.infra.folders import Folder
-from assay.infra.parquet import read_parquet
+from assay.infra.storage.folders import Folder, contained, escape_of
+from assay.infra.storage.parquet import read_parquet
 
 HONEST = (
     "a.png",

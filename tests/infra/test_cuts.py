@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.artifacts import Artifact
-from assay.infra.cuts import UnlikeRowsError, _cut_anew, common_plan
-from assay.infra.manifests import PartFile
-from assay.infra.workbench import Workbench
+from assay.infra.stages.partitions import UnlikeRowsError, _cut_anew, common_plan
+from assay.infra.stages.stage import Workbench
+from assay.infra.storage.artifacts import Artifact, PartFile
 
 
 def part(index: int, rows: int) -> PartFile:

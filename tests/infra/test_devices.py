@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from assay.infra import runs
-from assay.infra.devices import deterministic_torch, deterministically
-from assay.infra.keys import numeric_profile, package_versions
-from assay.infra.stage import stage
+from assay.infra.engines.devices import deterministic_torch, deterministically
+from assay.infra.stages import runs
+from assay.infra.stages.stage import stage
+from assay.infra.storage.keys import numeric_profile, package_versions
 
 H200 = {"gpu": "NVIDIA H200", "cuda": "12.8", "cudnn": "91002", "tf32": "convolutions"}
 
@@ -79,7 +79,7 @@ def test_any_other_fault_is_raised_as_it_is():
 
 
 def test_a_gpu_slot_settles_what_a_workers_environment_might(monkeypatch):
-    from assay.infra import devices
+    from assay.infra.engines import devices
 
     monkeypatch.setattr(devices, "slot_here", lambda: "GPU")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

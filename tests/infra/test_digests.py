@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.digests import RowSums, files_digest, row_sums, schema_text, table_digest
+from assay.infra.storage.parquet import RowSums, files_digest, row_sums, schema_text, table_digest
 
 ROWS = st.lists(
     st.tuples(

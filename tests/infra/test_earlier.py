@@ -12,16 +12,16 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, beside, double, make_numbers
 from pydantic import BaseModel
 
-from assay.infra import counts
-from assay.infra.artifacts import Artifact
-from assay.infra.constants import InexactError, fingerprint
 from assay.infra.errors import RunError
-from assay.infra.exact import ExactSum, Least
-from assay.infra.folders import Folder
-from assay.infra.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions
-from assay.infra.stage import stage, write_files, write_table
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.stages import steps
+from assay.infra.stages.exact import ExactSum, Least
+from assay.infra.stages.partitions import Reuse, collect, map_partitions, map_pieces, reduce_partitions
+from assay.infra.stages.stage import stage, write_files, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.keys import InexactError, fingerprint
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 
 
 def contents(piece: Piece) -> str:
@@ -355,7 +355,7 @@ def test_a_clean_up_keeps_the_counts_of_results_that_are_kept(make_run, tmp_path
 
 
 def test_large_counts_are_not_even_spelt_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(counts, "encode_tally", lambda _: pytest.fail("a gigabyte of text was made"))
-    large = {"n": 3, "deep": {"together": np.zeros(counts.MOST_BYTES // 8 + 1, np.int64)}}
-    counts._keep(Folder(str(tmp_path)), "large.json", large)
+    monkeypatch.setattr(steps, "encode_tally", lambda _: pytest.fail("a gigabyte of text was made"))
+    large = {"n": 3, "deep": {"together": np.zeros(steps.MOST_COUNT_BYTES // 8 + 1, np.int64)}}
+    steps._keep(Folder(str(tmp_path)), "large.json", large)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from assay.infra.endings import TerminatedError, how_it_ended, is_interrupted, signals_in_words
+from assay.infra.terminal import TerminatedError, interruption_text, is_interrupted, signals_as_errors
 
 
 def be_hit(number: int) -> None:
@@ -19,7 +19,7 @@ def be_hit(number: int) -> None:
 @pytest.mark.parametrize(("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, TerminatedError)])
 def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, kind):
     before = signal.getsignal(number)
-    with signals_in_words():
+    with signals_as_errors():
         with pytest.raises(kind) as caught:
             be_hit(number)
         assert type(caught.value) is kind
@@ -31,5 +31,5 @@ def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, 
 
 
 def test_how_it_ended_is_told_by_the_signal():
-    assert how_it_ended(KeyboardInterrupt) == "Interrupted (Ctrl-C)."
-    assert how_it_ended(TerminatedError) == "Interrupted (SIGTERM)."
+    assert interruption_text(KeyboardInterrupt) == "Interrupted (Ctrl-C)."
+    assert interruption_text(TerminatedError) == "Interrupted (SIGTERM)."

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.infra.exact import ExactSum, Greatest, Least, Smallest, merge, mergeable
+from assay.infra.stages.exact import ExactSum, Greatest, Least, Smallest, merge, mergeable
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 LEAVES: list[Callable[[int], object]] = [

@@ -9,15 +9,15 @@ from plumbing_workload import Numbers, Piece, make_numbers
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import libraries_of
-from assay.infra.artifacts import Artifact
-from assay.infra.compute import Call, Engine
+from assay.infra.engines.calls import Call, Engine
 from assay.infra.engines.opening import open_engine
-from assay.infra.partitions import map_pieces
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
 from assay.infra.settings import Compute
-from assay.infra.stage import stage
-from assay.infra.store import Store
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 RARE = "wave"  # nothing else imports sounds

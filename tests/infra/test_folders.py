@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.folders import Folder
+from assay.infra.storage.folders import Folder
 
 
 @pytest.fixture(params=["local", "memory"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.given_files import content_of
-from assay.infra.regular_files import require_regular
+from assay.infra.storage.folders import require_regular
+from assay.infra.user_code.references import content_of
 
 
 def test_what_is_no_ordinary_file_is_named_for_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra.ingredients import PLACE, Ingredient
-from assay.infra.sweep import clean
+from assay.infra.storage.sweep import clean
+from assay.infra.user_code.references import INGREDIENTS, Ingredient
 from tests.support.direct_nights import latest, perform_night
 from tests.support.team_project import team_project
 
@@ -30,13 +30,13 @@ def test_rules_and_models_are_kept_and_go_with_the_last_night_that_stood_on_them
     }
     rules = (project / "rules.py").read_bytes()
     assert files["rules.py"].sha256 == hashlib.sha256(rules).hexdigest()
-    assert store.folder.read(f"{PLACE}/{files['rules.py'].sha256}") == rules
+    assert store.folder.read(f"{INGREDIENTS}/{files['rules.py'].sha256}") == rules
     (project / "rules.py").write_bytes(rules + b"\n# another night\n")
     perform_night(project, "night")
-    assert len(store.folder.sizes(PLACE)) == 3
-    assert f"{PLACE}/{files['rules.py'].sha256}" in clean(store, keep=1, dry_run=True).results
+    assert len(store.folder.sizes(INGREDIENTS)) == 3
+    assert f"{INGREDIENTS}/{files['rules.py'].sha256}" in clean(store, keep=1, dry_run=True).results
     clean(store, keep=1)
-    assert set(store.folder.sizes(PLACE)) == {f"{PLACE}/{one.sha256}" for one in kept(project).values()}
+    assert set(store.folder.sizes(INGREDIENTS)) == {f"{INGREDIENTS}/{one.sha256}" for one in kept(project).values()}
 
 
 def test_a_file_beyond_the_bound_is_named_and_not_kept(project: Path) -> None:
@@ -45,13 +45,13 @@ def test_a_file_beyond_the_bound_is_named_and_not_kept(project: Path) -> None:
     perform_night(project, "night")
     assert not any(one.kept for one in kept(project).values())
     assert kept(project)["model.py"].bytes == (project / "model.py").stat().st_size
-    assert latest(project, "night")[0].folder.sizes(PLACE) == {}
+    assert latest(project, "night")[0].folder.sizes(INGREDIENTS) == {}
 
 
 def test_a_plan_keeps_nothing(project: Path) -> None:
-    from assay.flows.operations.planning import plan
+    from assay.flows.forecast.plan import planned_stages
     from tests.support.direct_nights import project_in
 
     read = project_in(project, "night")
-    plan(read, read.pipeline("night"))
+    planned_stages(read, read.pipeline("night"))
     assert not (project / "store").exists()

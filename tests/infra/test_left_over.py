@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, explode_on, make_numbers
 
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.partitions import map_partitions, map_pieces
-from assay.infra.stage import stage
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.stages.partitions import map_partitions, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 
 
 @stage(version=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import Field
 
-from assay.infra.artifacts import Artifact
-from assay.infra.likeness import Work, work_of
 from assay.infra.settings import Settings
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.keys import Work, work_signature
 
 
 class Attack(Settings):
@@ -38,7 +38,7 @@ def handle(digest: str, rows: int = 100) -> Artifact[object]:
 
 
 def work(settings: Settings, digest: str = "a", made_by: str = "ingest", *, learns: bool = False) -> Work:
-    return work_of(
+    return work_signature(
         "attack",
         {"samples": handle(digest), "settings": settings},
         {digest: made_by},
@@ -76,14 +76,14 @@ def test_one_more_file_is_the_same_work_and_another_reader_is_not() -> None:
 
 
 def test_a_share_of_samples_is_made_by_what_made_all_of_them() -> None:
-    drawn = work_of("draw", {"samples": handle("a"), "share": 0.1}, {"a": "ingest"}, device="cpu", learns=False)
+    drawn = work_signature("draw", {"samples": handle("a"), "share": 0.1}, {"a": "ingest"}, device="cpu", learns=False)
     assert (drawn.like, drawn.effort) == ("ingest", 0.1)
 
 
 @pytest.mark.parametrize("draw", ["number", "repeat", "seed"])
 def test_another_draw_is_the_same_work(draw: str) -> None:
     one, other = (
-        work_of("train", {"samples": handle("a"), draw: at}, {"a": "ingest"}, device="cpu", learns=True)
+        work_signature("train", {"samples": handle("a"), draw: at}, {"a": "ingest"}, device="cpu", learns=True)
         for at in (1, 2)
     )
     assert (one.like, one.own, one.effort) == (other.like, other.own, other.effort)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.loopback_guard import ENTRANCE, LoopbackGuard, Message
+from assay.infra.prefect.server import ENTRANCE, LoopbackGuard, Message
 
 PORT, SECRET = 4321, "assay:s3cret"
 HOST = (b"host", b"127.0.0.1:4321")

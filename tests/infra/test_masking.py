@@ -14,10 +14,9 @@ from quoted_secrets import SECRETS, encodings
 from repository import ROOT
 
 from assay.infra import masking
-from assay.infra.credentials import register_secret, secret_addresses, secret_from
-from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError, MaskedError, RunError, called_without_secrets, told
-from assay.infra.masking import mask, mask_page, masked_in, register, register_address
+from assay.infra.masking import mask, mask_page, masked_in, prepare_environment, register, register_address
+from assay.infra.storage.network import register_secret, secret_addresses, secret_from
 
 
 @pytest.fixture(autouse=True)

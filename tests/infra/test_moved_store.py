@@ -4,9 +4,9 @@ import shutil
 
 from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
 
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_partitions, map_pieces
-from assay.infra.stage import stage
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1)

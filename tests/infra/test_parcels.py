@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.data.schemas import Samples
-from assay.infra import parcels as post
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.folders import Folder
-from assay.infra.parcels import AT_ONCE, Parcels, Post, Received, parcels, take_parcel
-from assay.infra.parquet import read_part, write_part
-from assay.infra.partition_work import PartitionWork
-from assay.infra.partitions import Columns, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
-from assay.infra.stage import say, stage
+from assay.infra.stages import shuffle as post
+from assay.infra.stages.partition_work import PartitionWork
+from assay.infra.stages.partitions import Columns, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
+from assay.infra.stages.shuffle import AT_ONCE, Parcels, Post, Received, parcels, take_parcel
+from assay.infra.stages.stage import say, stage
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.parquet import read_part, write_part
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assay.infra.folders import Folder
-from assay.infra.parquet import read_parquet
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.parquet import read_parquet
 
 
 @pytest.mark.parametrize("columns", [None, ["f299", "id", "f7"], [f"f{at}" for at in reversed(range(200))]])

@@ -13,12 +13,12 @@ from hostile_paths import HOW_MANY, MARKER, Traps, require_nothing_of
 from plumbing_workload import Numbers, Piece, make_numbers
 
 from assay.data.schemas import SubjectFiles
-from assay.flows.blame.folders import lay_out
+from assay.flows.blame.hybrids import lay_out
 from assay.flows.export.models import files_of
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import AssayError, InputError
-from assay.infra.partitions import collect, map_pieces, read_files
-from assay.infra.stage import stage, write_files
+from assay.infra.stages.partitions import collect, map_pieces, read_files
+from assay.infra.stages.stage import stage, write_files
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1)

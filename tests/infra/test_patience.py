@@ -9,11 +9,10 @@ from collections.abc import Callable
 import fsspec
 import pytest
 
-from assay.infra import patience, remote_files
 from assay.infra.errors import RunError
-from assay.infra.folders import Folder
-from assay.infra.patience import is_passing, patiently
-from assay.infra.remote_files import RangedFile, open_remote
+from assay.infra.storage import folders, network
+from assay.infra.storage.folders import Folder, RangedFile, open_remote
+from assay.infra.storage.network import is_transient, with_retries
 
 
 class HTTPClientError(Exception):
@@ -42,8 +41,8 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    monkeypatch.setattr(patience.time, "sleep", sleep)
-    monkeypatch.setattr(patience.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(network.time, "sleep", sleep)
+    monkeypatch.setattr(network.time, "monotonic", lambda: now[0])
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_which_faults_pass(fault: Exception, passes: bool) -> None:
-    assert is_passing(fault) is passes
+    assert is_transient(fault) is passes
 
 
 def failing(times: int, fault: Exception) -> Callable[[], str]:
@@ -82,13 +81,13 @@ def failing(times: int, fault: Exception) -> Callable[[], str]:
 
 def test_what_passes_is_asked_again_and_spoken_of_once() -> None:
     said: list[str] = []
-    assert patiently(failing(9, TimeoutError()), "s3://audits", notice=said.append) == "the answer"
+    assert with_retries(failing(9, TimeoutError()), "s3://audits", notice=said.append) == "the answer"
     assert said == ["The store s3://audits does not answer just now; it is asked again for up to 300 s"]
 
 
 def test_a_short_stumble_is_not_spoken_of() -> None:
     said: list[str] = []
-    assert patiently(failing(2, TimeoutError()), "s3://audits", notice=said.append) == "the answer"
+    assert with_retries(failing(2, TimeoutError()), "s3://audits", notice=said.append) == "the answer"
     assert said == []
 
 
@@ -96,12 +95,12 @@ def test_silence_ends_in_a_sentence_with_a_way_out() -> None:
     with pytest.raises(
         RunError, match=r"s3://audits has not answered for 3\d\d s \(.*Slow down\): run again once it do"
     ):
-        patiently(failing(10**6, OSError(errno.EBUSY, "Slow down")), "s3://audits")
+        with_retries(failing(10**6, OSError(errno.EBUSY, "Slow down")), "s3://audits")
 
 
 def test_what_does_not_pass_is_raised_at_once() -> None:
     with pytest.raises(PermissionError):
-        patiently(failing(1, PermissionError("Access Denied")), "s3://audits")
+        with_retries(failing(1, PermissionError("Access Denied")), "s3://audits")
 
 
 def test_a_412_without_its_condition_means_that_somebody_was_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +140,7 @@ def test_a_ranged_file_reads_as_the_whole_does(remote: tuple[object, str]) -> No
 def test_every_request_of_a_reader_is_patient(
     remote: tuple[object, str], whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_files, "WHOLE_BYTES", whole)
+    monkeypatch.setattr(folders, "WHOLE_BYTES", whole)
     asked: list[object] = []
 
     def patient(ask: Callable[[], object]) -> object:

@@ -2,9 +2,9 @@
 
 from plumbing_workload import Weights
 
-from assay.infra.artifacts import Artifact
-from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN, Plan
-from assay.infra.stage import stage, write_files
+from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN, Plan
+from assay.infra.stages.stage import stage, write_files
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1, title="first")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.prefect_server import configured_api
+from assay.infra.prefect.server import configured_api
 
 PROFILES = """active = "team"
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
 
-from assay.infra.artifacts import Artifact
-from assay.infra.branches import outcomes, start
 from assay.infra.errors import InputError
-from assay.infra.partitions import map_partitions, map_pieces
-from assay.infra.prefect_server import PrefectServer, prefect_api
-from assay.infra.stage import stage
-from assay.infra.subflows import subflow
+from assay.infra.prefect.server import PrefectServer, prefect_api
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import map_partitions, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
 
 pytestmark = pytest.mark.xdist_group("prefect-at-once")
 FAMILIES = 6
@@ -44,7 +43,7 @@ def child(numbers: Artifact[Numbers], factor: int) -> Artifact[Scaled]:
 def family(numbers: Artifact[Numbers], number: int) -> Artifact[Scaled]:
     """A stage that meets those of the other families, and a child of its own at once with a stage."""
     scaled = scale(numbers, number)
-    later = start("child", child, scaled, 100 + number)
+    later = start_branch("child", child, scaled, 100 + number)
     scale(scaled, 200 + number)
     made = later.outcome()
     if number == 2 or made is None:
@@ -56,18 +55,20 @@ def family(numbers: Artifact[Numbers], number: int) -> Artifact[Scaled]:
 def night() -> dict[int, Artifact[Scaled]]:
     """Families at once."""
     numbers = make(3)
-    return outcomes({number: start(f"family {number}", family, numbers, number) for number in range(FAMILIES)})
+    return branch_outcomes(
+        {number: start_branch(f"family {number}", family, numbers, number) for number in range(FAMILIES)}
+    )
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the server knows after a night: flow runs and task runs by id, and what the night made."""
     from assay.infra.engines.opening import open_engine
-    from assay.infra.prefect_tasks import Orchestrated
-    from assay.infra.progress import SilentProgress
-    from assay.infra.runs import Run
+    from assay.infra.prefect.tasks import Orchestrated
     from assay.infra.settings import Compute
-    from assay.infra.store import Store
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.store import Store
+    from assay.infra.terminal import SilentProgress
 
     folder = tmp_path_factory.mktemp("prefect")
     compute = Compute(engine="serial", at_once=FAMILIES)

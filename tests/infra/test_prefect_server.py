@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra import prefect_server
 from assay.infra.errors import InputError, RunError
-from assay.infra.prefect_server import PrefectServer
+from assay.infra.prefect import server as prefect_server
+from assay.infra.prefect.server import PrefectServer
 
 
 def is_healthy(server: PrefectServer) -> bool:

@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from assay.infra.progress import (
+from assay.infra.terminal import (
     MOST_BARS,
     PlainProgress,
     ShownStage,
     SilentProgress,
     TerminalProgress,
-    line_of,
     open_progress,
+    stage_line,
 )
 
 INGEST, LABEL, ATTACK, SUBJECT = (
@@ -68,7 +68,7 @@ def test_a_terminal_shows_bars_and_keeps_the_line(monkeypatch: pytest.MonkeyPatc
     progress.close()
     shown = stream.getvalue()
     assert "No GPU: [CPUs] it is\n" in shown
-    assert f"{line_of('label', '30 rules · coverage 66 %', 0.9, cached=False)}\n" in shown
+    assert f"{stage_line('label', '30 rules · coverage 66 %', 0.9, cached=False)}\n" in shown
     assert "  attack       failed: the disk is full\n" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")  # the cursor is back
 
@@ -82,7 +82,7 @@ def test_a_terminal_survives_stages_one_after_the_other(monkeypatch: pytest.Monk
         progress.advance(stage, 1, 2)
         progress.stage_done(stage, "done", 0.1)
     progress.close()
-    assert stream.getvalue().count(line_of("ingest", "done", 0.1, cached=False)) == 2
+    assert stream.getvalue().count(stage_line("ingest", "done", 0.1, cached=False)) == 2
 
 
 def drawn(stream: Terminal, text: str) -> str:
@@ -110,8 +110,8 @@ def test_stages_of_one_title_at_once_have_a_bar_each_with_the_name_of_their_bran
     progress.stage_done(plain, "broken", 0.3)
     progress.stage_done(ShownStage(3, "attack"), "stored", 0.0, cached=True)  # never started
     progress.close()
-    assert line_of("attack", "broken", 0.3, cached=False) in stream.getvalue()
-    assert line_of("attack", "stored", 0.0, cached=True) in stream.getvalue()
+    assert stage_line("attack", "broken", 0.3, cached=False) in stream.getvalue()
+    assert stage_line("attack", "stored", 0.0, cached=True) in stream.getvalue()
 
 
 def test_more_stages_than_fit_are_counted() -> None:
@@ -133,7 +133,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_summary_keeps_its_time() -> None:
-    assert line_of("order", "x" * 100, 61.2, cached=False).endswith("x  61.2 s")
+    assert stage_line("order", "x" * 100, 61.2, cached=False).endswith("x  61.2 s")
 
 
 def test_silence(capfd: pytest.CaptureFixture[str]) -> None:

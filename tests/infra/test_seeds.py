@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.infra.seeds import Seeds
+from assay.infra.stages.exact import Seeds
 
 IDS = [None, "", "None", "null", "a", "b", "12", "é"]
 
@@ -23,7 +23,7 @@ def test_the_draws_of_a_sample_never_change() -> None:
 
 
 def test_another_process_draws_the_same() -> None:
-    program = "from assay.infra.seeds import Seeds; print(Seeds(3, 'label').generator('x').random(4).tolist())"
+    program = "from assay.infra.stages.exact import Seeds; print(Seeds(3, 'label').generator('x').random(4).tolist())"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == str(Seeds(3, "label").generator("x").random(4).tolist())
 

@@ -7,7 +7,7 @@ import pytest
 from assay.infra.stage_lock import complaints, stages_in, updated
 
 TASK = '''
-from assay.infra.stage import stage
+from assay.infra.stages.stage import stage
 from assay.tasks.room.formula import answer
 
 @stage(version={version}, title="x")
@@ -105,7 +105,7 @@ def test_what_runs_as_the_module_is_imported_is_part_of_it(tree: Path):
 
 
 def test_a_new_choice_has_a_line_of_its_own_and_moves_no_stage(tree: Path):
-    table = "from assay.infra.choices import NamedChoices\nfrom assay.tasks.room import formula\n\n{}\n"
+    table = "from assay.infra.user_code.choices import NamedChoices\nfrom assay.tasks.room import formula\n\n{}\n"
     table += "RULES = NamedChoices('rule', ({}))\n"
     first, second = "def one_up(x):\n    return x + 1\n", "def two_up(x):\n    return x + 2\n"
     (tree / "tasks/room/table.py").write_text(table.format(first, "Rule('up', one_up),"))

@@ -9,14 +9,22 @@ import pyarrow as pa
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, beside, double, explode_on, make_numbers, total
 
-from assay.infra.artifacts import Artifact, Files, Table
 from assay.infra.errors import InputError, RunError
-from assay.infra.exact import Least
-from assay.infra.partitions import Tallied, collect, map_partitions, map_pieces, read_files, reduce_partitions, tally_of
-from assay.infra.runs import current_run
 from assay.infra.settings import Settings
-from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
-from assay.infra.store import Store
+from assay.infra.stages.exact import Least
+from assay.infra.stages.partitions import (
+    Tallied,
+    collect,
+    map_partitions,
+    map_pieces,
+    read_files,
+    reduce_partitions,
+    tally_of,
+)
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
+from assay.infra.storage.artifacts import Artifact, Files, Table
+from assay.infra.storage.store import Store
 
 CALLS: list[str] = []
 

@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, kill_once, make_numbers
 
-from assay.infra.artifacts import Artifact
-from assay.infra.compute import Engine
+from assay.infra.engines.calls import Engine
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError
-from assay.infra.manifests import Part
-from assay.infra.partitions import map_partitions, map_pieces
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
 from assay.infra.settings import Compute
-from assay.infra.stage import stage
-from assay.infra.store import Store
+from assay.infra.stages.partitions import map_partitions, map_pieces
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact, Part
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 pytestmark = pytest.mark.xdist_group("dask")
 

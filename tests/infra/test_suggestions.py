@@ -1,6 +1,6 @@
 """What is said of a name that nobody knows."""
 
-from assay.infra.suggestions import nearest, suggestion
+from assay.infra.errors import nearest, suggestion
 
 
 def test_capitals_and_underscores_do_not_hide_what_was_meant() -> None:

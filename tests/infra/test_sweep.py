@@ -8,11 +8,10 @@ from datetime import datetime
 import pytest
 from plumbing_workload import Weights
 
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.stage import stage, write_files
-from assay.infra.sweep import Lease, clean, close_crashed_runs, is_shared
+from assay.infra.stages.stage import stage, write_files
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.sweep import Lease, clean, close_crashed_runs, is_shared
 
 
 @stage(version=1)
@@ -145,7 +144,7 @@ def test_a_hiccup_does_not_end_the_lease(make_run, monkeypatch):
         beats.append(1)
         raise OSError("the network is gone")
 
-    monkeypatch.setattr("assay.infra.sweep._LEASE_SECONDS", 0.05)
+    monkeypatch.setattr("assay.infra.storage.sweep._LEASE_SECONDS", 0.05)
     lease = Lease(make_run().store, "a-run")
     monkeypatch.setattr(Lease, "_renew", fail)
     thread = threading.Thread(target=lease._keep, daemon=True)

@@ -8,16 +8,16 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
 from training_workload import STEPS, Steps, learn
 
-from assay.infra.artifacts import Artifact
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import RunError
-from assay.infra.partitions import collect, map_partitions, map_pieces, read_files
-from assay.infra.progress import ShownStage, SilentProgress
-from assay.infra.runs import Run
 from assay.infra.settings import Compute
-from assay.infra.stage import stage
-from assay.infra.store import Store
-from assay.infra.trainings import Checkpoints, train_on_worker
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage
+from assay.infra.stages.trainings import Checkpoints, train_on_worker
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.terminal import ShownStage, SilentProgress
 
 
 class Learned(NamedTuple):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.infra import working_folder
 from assay.infra.errors import RunError
-from assay.infra.working_folder import working_in
+from assay.infra.user_code import supervision
+from assay.infra.user_code.supervision import working_in
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_folder_that_is_never_left_is_told_to_those_who_wait(
 ) -> None:
     one, two = folders
     home, inside, over = os.getcwd(), threading.Event(), threading.Event()
-    monkeypatch.setattr(working_folder, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(supervision, "WAIT_SECONDS", 0.05)
 
     def stays() -> None:
         with working_in(one):

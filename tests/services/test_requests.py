@@ -12,9 +12,9 @@ from served_nights import served_team, write_nights
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 pytestmark = pytest.mark.services
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from s3_door import Door
 
-from assay.infra import remote_files
 from assay.infra.errors import InputError, RunError
-from assay.infra.folders import Folder
-from assay.infra.manifests import PartFile
-from assay.infra.parcels import Post, parcels
-from assay.infra.parquet import read_part, write_part
-from assay.infra.store import Store
+from assay.infra.stages.shuffle import Post, parcels
+from assay.infra.storage import folders
+from assay.infra.storage.artifacts import PartFile
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.parquet import read_part, write_part
+from assay.infra.storage.store import Store
 
 pytestmark = pytest.mark.services
 
@@ -126,8 +126,8 @@ def test_a_store_that_stays_silent_is_never_called_damaged(
 def test_a_large_file_is_read_by_ranges(s3: str, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Folder(s3)
     part = written(folder)
-    monkeypatch.setattr(remote_files, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(remote_files, "_READ_AHEAD", 4096)
+    monkeypatch.setattr(folders, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(folders, "_READ_AHEAD", 4096)
     asked = door.seen["GET"]
     assert read_part(folder, part, ["value"]).equals(TABLE.select(["value"]))
     assert door.seen["GET"] > asked + 1

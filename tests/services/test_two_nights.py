@@ -30,7 +30,7 @@ from service_processes import (
     worker,
 )
 
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(1500)]
 

@@ -11,7 +11,7 @@ from command_line import Command, digests, environment
 from s3_door import Door
 from served_nights import records_in, served_team, write_nights
 
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(900)]
 

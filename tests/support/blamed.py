@@ -7,10 +7,9 @@ from pathlib import Path
 
 from direct_nights import project_in
 
-from assay.flows.blame.question import question_about
-from assay.flows.blame.sharing import Blame, Sharing, sharing
-from assay.infra.progress import SilentProgress
-from assay.infra.store import Store
+from assay.flows.blame.shares import Blame, Sharing, question_about, sharing
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 
 def asked(folder: Path, earlier: str, later: str, **finding: str) -> Sharing:

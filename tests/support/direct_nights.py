@@ -9,12 +9,11 @@ from repository import ROOT
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Project
 from assay.flows.running import RunResult, engine_of, perform
-from assay.infra.manifests import RunRecord
-from assay.infra.progress import ShownStage, SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.terminal import ShownStage, SilentProgress
+from assay.tasks.statistics.findings import Finding, findings_of
 
 
 class Heard(SilentProgress):

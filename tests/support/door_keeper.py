@@ -122,8 +122,8 @@ def prepare() -> None:
     import transformers  # noqa: F401
 
     import assay.flows.audits.table
-    import assay.flows.configuration.named_things
-    import assay.flows.report.pages
+    import assay.flows.kind
+    import assay.flows.report.run_page
     import assay.tasks.ingest.task  # noqa: F401
     from assay.data import expectations
     from assay.flows import running
@@ -135,9 +135,9 @@ def prepare() -> None:
 def run_directly(project: Project, pipeline: Pipeline, **_: object) -> RunResult:
     """`run_pipeline` without Prefect."""
     from assay.flows import running
-    from assay.infra.progress import open_progress
-    from assay.infra.runs import Run
-    from assay.infra.store import Store
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.store import Store
+    from assay.infra.terminal import open_progress
 
     running.check_inputs(project, pipeline)
     store, progress = Store(project.store).open(), open_progress()

@@ -33,8 +33,8 @@ from typing import Literal
 from pydantic import Field
 from assay.tasks.attacks.choice import ImageAttackChoice
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.constants import shares
+from assay.tasks.corruptions.table import Corruption
+from assay.tasks.corruptions.table import shares
 
 class Ripples(ImageAttack):
     """Stripes that rise and fall across the image."""
@@ -45,7 +45,7 @@ class Ripples(ImageAttack):
 
 def ripples(settings, batch):
     import torch
-    from assay.tasks.attacks.ledger import Ledger
+    from assay.tasks.attacks.batch import Ledger
     ledger, width = Ledger(batch, steps=1, last=True), batch.images.shape[-1]
     x = batch.ball.clip(batch.images + batch.eps * torch.sin(torch.arange(width) / width * 6.2832 * settings.periods))
     ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
@@ -53,7 +53,7 @@ def ripples(settings, batch):
     return ledger
 
 def fading(at, images, draws, strengths):
-    from assay.tasks.corruptions.sequences import each
+    from assay.tasks.corruptions.table import each
     return each(images, strengths, lambda share: images * (1 - share * at["share"]))
 
 RIPPLES = ImageAttackChoice(Ripples, ripples)
@@ -61,7 +61,7 @@ FADE = Corruption("fade", "weather", "ramp", fading, shares("share", 0.5, 0.5))
 '''
 LABELS = '''
 """A labeler that is never sure."""
-from assay.tasks.weak_labels.choice import LabelerChoice
+from assay.tasks.weak_labels.labelers import LabelerChoice
 
 def smoothed(votes, classes):
     import numpy as np
@@ -76,11 +76,11 @@ from dataclasses import dataclass
 from pydantic import Field
 from assay.data.schemas import Findings, Samples
 from assay.flows.audits.data import Data
-from assay.flows.audits.kind import AuditKind, Key, Measured
-from assay.infra.artifacts import Artifact
+from assay.flows.kind import AuditKind, Key, Measured
+from assay.infra.storage.artifacts import Artifact
 from assay.infra.settings import Settings
-from assay.infra.stage import stage, write_table
-from assay.tasks.reporting.following import Headline
+from assay.infra.stages.stage import stage, write_table
+from assay.tasks.reporting.report import Headline
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.metrics import metrics

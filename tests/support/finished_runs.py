@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow.parquet as pq
 
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
 
 

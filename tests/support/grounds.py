@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import Examination, examine_one
+from assay.flows.audits.subjects_flow import Examination, examine_one
 from assay.flows.audits.table import KINDS
+from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline, pipeline_model
-from assay.infra.artifacts import Artifact
-from assay.tasks.subjects.holding_out_task import HeldOut
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.subjects.task import HeldOut
 
 
 def pipeline_of(**settings: object) -> Pipeline:

@@ -12,9 +12,9 @@ from direct_nights import Heard
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of, perform
-from assay.infra.manifests import RunRecord
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 
 PIPELINES = """
 compute: {{engine: {engine}, workers: {workers}}}

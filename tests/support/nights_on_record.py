@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pyarrow.parquet as pq
 
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
 
 FIRST = datetime.fromisoformat("2026-11-20T02:00:00+00:00")

@@ -13,10 +13,10 @@ from markdown_pages import Block
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra.partitions import collect
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge
 

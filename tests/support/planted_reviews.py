@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from assay.data.samples.reviews import reviews
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.infra.artifacts import Files, Table
 from assay.infra.errors import InputError
-from assay.infra.exact import Least
-from assay.infra.partitions import Tallied
+from assay.infra.stages.exact import Least
+from assay.infra.stages.partitions import Tallied
+from assay.infra.storage.artifacts import Files, Table
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("x", pa.int64(), nullable=False)])
 

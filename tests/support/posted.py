@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from assay.infra.folders import Folder
-from assay.infra.parcels import take_parcel
-from assay.infra.parquet import write_part
+from assay.infra.stages.shuffle import take_parcel
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.parquet import write_part
 
 
 def opened(sent: pa.Table, addressee: int) -> memoryview:

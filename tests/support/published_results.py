@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from repository import ROOT
 
-from assay.flows.export.results import published_form
-from assay.flows.reproduce.published import published_result
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.reproduce.published import published_form, published_result
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import Finding, findings_of
 
 PUBLISHED = ROOT / "docs" / "results"
 

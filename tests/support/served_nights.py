@@ -72,7 +72,7 @@ def soon() -> str:
 
 def records_in(url: str) -> list[dict[str, Any]]:
     """The records of all runs of a store, oldest first."""
-    from assay.infra.folders import Folder
+    from assay.infra.storage.folders import Folder
 
     folder = Folder(url)
     names = [name for name in folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json")]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from assay.infra.conductors import Direct, Playable
+from assay.infra.stages.runs import Direct, Playable
 
 
 class Shuffled(Direct):

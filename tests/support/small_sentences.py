@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from assay.data.biomedical_schemas import WORDS
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import stage
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
 
 ILLS = ["asthma", "gout", "renal failure", "malaria", "measles", "stroke"]
 DRUGS = ["aspirin", "heparin", "insulin", "codeine", "warfarin", "digoxin"]
@@ -56,9 +56,9 @@ def given_rows(kind: str, cuts: list[tuple[int, int]]) -> Artifact[Samples]:
 
 def save_tiny_tagger(folder: Path, names: list[str], kind: str = "tokens", seed: int = 0) -> Path:
     """A folder as Hugging Face's tools leave it: random weights, labels of these names."""
-    from assay.infra.seeds import Seeds
-    from assay.tasks.subjects.learning_state import weights_of
-    from assay.tasks.subjects.token_networks.starts import start_small
+    from assay.infra.stages.exact import Seeds
+    from assay.tasks.subjects.checkpoints import weights_of
+    from assay.tasks.subjects.token_networks.hugging_face import start_small
 
     texts = [" ".join(words) for words in sentence_table()["tokens"].to_pylist()]
     start = start_small(texts, kind, len(names), Seeds(seed, "tiny"))

@@ -22,7 +22,7 @@ def tiny_bert(classes: int = 2, seed: int = 0, spread: float = 1.0):
     """A network and its tokenizer, with weights wide enough that its answers differ from text to text."""
     import torch
 
-    from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary, new_bert
+    from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary, new_bert
 
     tokenizer = learn_vocabulary(TEXTS)
     with torch.random.fork_rng():
@@ -38,8 +38,7 @@ def tiny_model(classes: int = 2, seed: int = 0):
     """The same as a `TokenModel`."""
     from tokenizers import Tokenizer
 
-    from assay.tasks.subjects.texts.hugging_face import HuggingFaceClassifier
-    from assay.tasks.subjects.texts.network import NetworkModel
+    from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
 
     network, tokenizer = tiny_bert(classes, seed)
     columns = tuple(range(classes))
@@ -50,8 +49,8 @@ def save_tiny_bert(folder: Path, *, safe: bool = True, names: list[str] | None =
     """A folder as Hugging Face's tools leave it."""
     import torch
 
-    from assay.tasks.subjects.learning_state import weights_of
-    from assay.tasks.subjects.token_networks.small_bert import configuration_files
+    from assay.tasks.subjects.checkpoints import weights_of
+    from assay.tasks.subjects.token_networks.hugging_face import configuration_files
 
     network, tokenizer = tiny_bert(len(names or "ab"))
     if names:

@@ -11,11 +11,11 @@ import torch
 
 from assay.data.images import image_columns, pixels_of
 from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_partitions, map_pieces, read_files
-from assay.infra.seeds import Seeds
-from assay.infra.stage import stage, write_files, write_table
-from assay.tasks.attacks.draws import Draws
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import map_partitions, map_pieces, read_files
+from assay.infra.stages.stage import stage, write_files, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.batch import Draws
 from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -117,7 +117,7 @@ def files_of(seed: int, classes: int, multilabel: bool, broken: bool = False) ->
     """The card and the weights of a small-cnn."""
     from safetensors.torch import save
 
-    from assay.tasks.subjects.images.building import network_of
+    from assay.tasks.subjects.images.model import network_of
 
     network = network_of(SUBJECT, classes=classes, channels=1, size=SIZE, seed=seed)
     state = {name: value.contiguous() for name, value in network.state_dict().items()}
@@ -142,7 +142,7 @@ def _grouped(rows: pa.Table, *, groups: int) -> pa.Table:
 
 
 def _answered(rows: pa.Table, *, files: dict[str, bytes]) -> pa.Table:
-    from assay.tasks.subjects.images.measures import image_predictions
+    from assay.tasks.subjects.images.dataset import image_predictions
     from assay.tasks.subjects.images.model import load_image_model
 
     model = load_image_model(SUBJECT, files)

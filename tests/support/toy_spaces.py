@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from assay.tasks.language.spaces import Space
-from assay.tasks.trust.pools import Pool
+from assay.tasks.trust.keywords import Pool
 
 
 def space(name: str, vectors: dict[str, tuple[float, ...] | None], theta: float = 0.5) -> Space:

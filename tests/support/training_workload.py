@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.infra.artifacts import Table
-from assay.infra.trainings import Checkpoints
+from assay.infra.stages.trainings import Checkpoints
+from assay.infra.storage.artifacts import Table
 
 STEPS = 5
 

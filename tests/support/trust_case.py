@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from assay.data.samples.reviews import SPANS
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 
 CLASSIFIER = '''
 """Good and Friday are positive, bad and Monday are negative; Friday and Monday weigh more."""

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import stage
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from assay.data.images import pixels_of
 from assay.flows.cli import answer
+from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import InputError
-from assay.infra.image_operators import declare_image_operators
 from assay.tasks.subjects.networks import libraries
 from assay.tasks.subjects.networks.libraries import library_network, refer_to_library
 from assay.tasks.subjects.resolved import resolve_subject

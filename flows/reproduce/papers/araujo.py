@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.data.published.araujo import (
-    EMBEDDED,
-    PIPELINES,
-    SETS,
-    TABLE_2,
-    TABLE_3,
-    TABLE_4,
-    TABLE_5,
-    TABLE_6,
+from assay.data.published import (
+    ARAUJO_EMBEDDED,
+    ARAUJO_PIPELINES,
+    ARAUJO_SETS,
+    ARAUJO_TABLE_2,
+    ARAUJO_TABLE_3,
+    ARAUJO_TABLE_4,
+    ARAUJO_TABLE_5,
+    ARAUJO_TABLE_6,
     Entities,
     Similarity,
 )
-from assay.flows.reproduce.results import Result
-from assay.flows.reproduce.spec import Grid, Line, Ours, PaperTable, Source, verdict
+from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Result, Source, verdict
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.page_findings import TermFindings
+from assay.tasks.attacks.terms.page_tables import TermFindings
 
 Rows = Sequence[Entities] | Sequence[Similarity]
 MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}
@@ -43,9 +42,11 @@ def _table(
     number: int, shows: str, title: str, stage: Stage, published: Mapping[str, Rows], why: Sequence[str]
 ) -> PaperTable:
     asked = list(dict.fromkeys((row.trained, row.tested) for rows in published.values() for row in rows))
-    sources = [_source(data_set, PIPELINES[data_set], stage, asked, rows) for data_set, rows in published.items()]
+    sources = [
+        _source(data_set, ARAUJO_PIPELINES[data_set], stage, asked, rows) for data_set, rows in published.items()
+    ]
     headings = ("data", "subject", "trained with", "tested on", *MEASURES[stage], "")
-    grid = Grid(f"Table {number}: {title}", headings, [*sources, _source("", EMBEDDED[stage], stage, asked, ())])
+    grid = Grid(f"Table {number}: {title}", headings, [*sources, _source("", ARAUJO_EMBEDDED[stage], stage, asked, ())])
     return PaperTable(f"araujo-{number}", f"Araujo et al., Table {number}", f"Table {number}: {shows}", [grid], why)
 
 
@@ -70,9 +71,12 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
     first = {CLEAN: (CLEAN, ""), **{key[0]: key for key in findings.attacks}}
     for subject in findings.subjects:
         for trained, tested in asked:
-            if SETS[tested] not in first:
+            if ARAUJO_SETS[tested] not in first:
                 continue
-            place = (*first[SETS[tested]], subject if trained == "original" else f"{subject}+on-{SETS[trained]}")
+            place = (
+                *first[ARAUJO_SETS[tested]],
+                subject if trained == "original" else f"{subject}+on-{ARAUJO_SETS[trained]}",
+            )
             papers = [row for row in rows if (row.trained, row.tested) == (trained, tested)]
             cells = [
                 Ours(f"{stage}.{name}", *place, paper=tuple(getattr(row, name) for row in papers))
@@ -85,13 +89,15 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
 
 
 TABLES = (
-    _table(2, "entities found before and under attack.", "adversarial evaluation, entities", "ner", TABLE_2, WHY),
+    _table(
+        2, "entities found before and under attack.", "adversarial evaluation, entities", "ner", ARAUJO_TABLE_2, WHY
+    ),
     _table(
         3,
         "similarity of sentences before and under attack.",
         "adversarial evaluation, similarity of sentences",
         "sts",
-        TABLE_3,
+        ARAUJO_TABLE_3,
         WHY,
     ),
     _table(
@@ -99,7 +105,7 @@ TABLES = (
         "chemicals after training on attacked copies.",
         "chemicals after adversarial training",
         "ner",
-        TABLE_4,
+        ARAUJO_TABLE_4,
         WHY_TRAINED,
     ),
     _table(
@@ -107,7 +113,7 @@ TABLES = (
         "diseases after training on attacked copies.",
         "diseases after adversarial training",
         "ner",
-        TABLE_5,
+        ARAUJO_TABLE_5,
         WHY_TRAINED,
     ),
     _table(
@@ -115,7 +121,7 @@ TABLES = (
         "similarity of sentences after training on attacked copies.",
         "similarity after adversarial training",
         "sts",
-        TABLE_6,
+        ARAUJO_TABLE_6,
         WHY,
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.data.published.pugh import APPROACHES, BROUGHT, TABLE_1, Study
-from assay.flows.reproduce.spec import Grid, Line, Ours, PaperTable, Source, number, verdict
+from assay.data.published import BROUGHT, PUGH_APPROACHES, PUGH_TABLE_1, Study
+from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Source, number, verdict
 from assay.tasks.statistics.findings import Finding
 
 LABELERS = ("majority", "snorkel")
@@ -27,7 +27,7 @@ def rho_and_p(finding: Finding) -> str:
 
 def lines(study: Study) -> list[Line]:
     """One line per labeler and approach: the paper's ρ and p, ours, the tie-free ρ and the permutation p."""
-    return [_line(study, labeler, approach) for labeler in LABELERS for approach in APPROACHES]
+    return [_line(study, labeler, approach) for labeler in LABELERS for approach in PUGH_APPROACHES]
 
 
 def _line(study: Study, labeler: str, approach: str) -> Line:
@@ -74,7 +74,7 @@ TABLES = (
                     "permutation p",
                     "verdict",
                 ),
-                [_source(study) for study in TABLE_1],
+                [_source(study) for study in PUGH_TABLE_1],
             )
         ],
         WHY,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.flows.reproduce.results import Result
-from assay.flows.reproduce.seeds import OverSeeds
-from assay.flows.reproduce.spec import PLAIN, Grid, Line, Ours, PaperTable, Source, UsersOwn, share
+from assay.flows.reproduce.paper_table import PLAIN, Grid, Line, Ours, PaperTable, Result, Source, UsersOwn, share
+from assay.flows.reproduce.published import OverSeeds
 from assay.tasks.statistics.findings import Finding
 
 PUBLISHED = {

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.data.published.toki import MEASURES, TABLE_3, TABLE_4, Attack, AttackRow, Row
-from assay.flows.reproduce.results import Result
-from assay.flows.reproduce.spec import Cell, Grid, Line, Ours, PaperTable, Source, UsersOwn, number, papers_number
-from assay.tasks.attacks.text_table import TEXT_ATTACKS
-from assay.tasks.attacks.words.page_findings import WordFindings, limits_in_words
+from assay.data.published import TOKI_MEASURES, TOKI_TABLE_3, TOKI_TABLE_4, Attack, AttackRow, TokiRow
+from assay.flows.reproduce.paper_table import (
+    Cell,
+    Grid,
+    Line,
+    Ours,
+    PaperTable,
+    Result,
+    Source,
+    UsersOwn,
+    number,
+    papers_number,
+)
+from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts.page_tables import WordFindings, limits_in_words
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {
@@ -51,20 +61,20 @@ _NO_PIPELINE = "no pipeline; with texts of your own, add attacks: [a2t, guided] 
 
 def _oracles(data_set: str) -> Source:
     def lines(result: Result | None) -> list[Line]:
-        return [line for row in TABLE_3 if row.data_set == data_set for line in _oracle(row, result)]
+        return [line for row in TOKI_TABLE_3 if row.data_set == data_set for line in _oracle(row, result)]
 
     pipeline = dict([PIPELINES[data_set]]) if data_set in PIPELINES else {}
     because = "the subject is another, smaller one, and only some texts are explained"
     return Source(data_set, pipeline, lines, because, instead=BROUGHT.get(data_set, ""), about=_spaces)
 
 
-def _oracle(row: Row, result: Result | None) -> list[Line]:
+def _oracle(row: TokiRow, result: Result | None) -> list[Line]:
     """A line of the paper, and ours beneath; its Naive has no explainer, ours has one per explainer."""
     lines, subject = [], _subject(result)
     for explainer in [row.explainer] if row.explainer else _explainers(result) or [""]:
         cells = [
             Ours(f"trust.{name}", row.oracle, explainer, subject, paper=(value,))
-            for name, value in zip(MEASURES, row.measures, strict=True)
+            for name, value in zip(TOKI_MEASURES, row.measures, strict=True)
         ]
         times: list[Cell] = ["", ""]
         if row.oracle == "toki":
@@ -245,11 +255,11 @@ TABLES = (
                     "explainer",
                     "whose",
                     "labels",
-                    *(name.replace("_", "-") for name in MEASURES),
+                    *(name.replace("_", "-") for name in TOKI_MEASURES),
                     "keywords s",
                     "labels s",
                 ),
-                [_oracles(data_set) for data_set in dict.fromkeys(row.data_set for row in TABLE_3)],
+                [_oracles(data_set) for data_set in dict.fromkeys(row.data_set for row in TOKI_TABLE_3)],
             ),
             Grid(
                 "Shortcuts of known strength, counterfactual truth",
@@ -282,7 +292,7 @@ TABLES = (
                     "p",
                 ),
                 [
-                    *map(_attack, TABLE_4),
+                    *map(_attack, TOKI_TABLE_4),
                     *(
                         _unpublished(name, {name: f"sample/{name}"})
                         for name in ("reviews", "reviews-weak", "reviews-strong")

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from math import exp
 from statistics import median
 
-from assay.data.published.werpachowski import (
-    BASIC_MISSES,
+from assay.data.published import (
+    BASIC_MISSES_EPS,
     FINAL_LOSS,
     INDEPENDENT_EPS,
-    REJECTED,
-    TRANSITION,
+    REJECTED_EPS,
+    TRANSITION_EPS,
     TRANSITION_MEDIAN,
     TRANSITION_P,
 )
-from assay.flows.reproduce.results import Result
-from assay.flows.reproduce.spec import Grid, Line, Ours, PaperTable, Source, share, small
+from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Result, Source, share, small
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {"overfitting-synthetic": "sample/half-spaces", "overfitting-synthetic-quick": "sample/half-spaces"}
@@ -32,7 +31,7 @@ WHY = (
 )
 _REJECTED = ("rejected", "rejected_basic")
 _ERRORS = ("error", "adversarial_error", "estimate", "risk")
-_PAPERS_EPS = (1.0, TRANSITION, *REJECTED, 75.0, 200.0)
+_PAPERS_EPS = (1.0, TRANSITION_EPS, *REJECTED_EPS, 75.0, 200.0)
 _LEVEL = 0.05
 
 
@@ -61,18 +60,18 @@ def _papers(model: str, eps: float) -> tuple[str, Callable[[float], bool] | None
     """What the paper says of a model at ε, and whether a mean p is in accord with it."""
     if model == "independent":
         return "p near 1", lambda p: p >= 0.9
-    if eps in REJECTED:
-        return "rejected" + (", basic test: not" if eps in BASIC_MISSES else ""), lambda p: p <= _LEVEL
-    if eps in BASIC_MISSES:
+    if eps in REJECTED_EPS:
+        return "rejected" + (", basic test: not" if eps in BASIC_MISSES_EPS else ""), lambda p: p <= _LEVEL
+    if eps in BASIC_MISSES_EPS:
         return "one run rejected, basic test: not", None
-    if eps == TRANSITION:
+    if eps == TRANSITION_EPS:
         return "in between", lambda p: _LEVEL < p < 0.95
     return ("not rejected", lambda p: p > _LEVEL) if eps <= 1 or eps >= 200 else ("", None)
 
 
 def _of_n_models(result: Result | None) -> list[Line]:
     """The p-values of N models, independent at ε = 10, dependent where one model is not settled."""
-    places = [("independent", INDEPENDENT_EPS), ("dependent", TRANSITION)]
+    places = [("independent", INDEPENDENT_EPS), ("dependent", TRANSITION_EPS)]
     if result is None:
         return [_n_models(model, eps, models, []) for model, eps in places for models in TRANSITION_P]
     lines = []
@@ -99,7 +98,7 @@ def _p_values(result: Result, model: str, eps: float, models: int) -> list[float
 
 def _n_models(model: str, eps: float, models: int, p: list[float]) -> Line:
     group = f"eps={eps:g}" + (f", N={models}" if models > 1 else "")
-    papers = TRANSITION_P.get(models, ()) if (model, eps) == ("dependent", TRANSITION) else ()
+    papers = TRANSITION_P.get(models, ()) if (model, eps) == ("dependent", TRANSITION_EPS) else ()
     words = ", ".join(f"{value:.4f}" for value in papers)
     words += f" (median {TRANSITION_MEDIAN})" if papers and models == 1 else ""
     claim = (lambda value: value >= 0.9) if model == "independent" else None
@@ -116,8 +115,8 @@ def _least_settled(result: Result) -> list[tuple[str, float]]:
         for eps in _eps_of(result, "dependent")
         if (finding := result.findings.get("overfitting.p_value", of="dependent", group=f"eps={eps:g}"))
     }
-    eps = min(means, key=lambda eps: abs((means[eps] or 0.0) - 0.5)) if means else TRANSITION
-    return [("dependent", eps)] if eps != TRANSITION else []
+    eps = min(means, key=lambda eps: abs((means[eps] or 0.0) - 0.5)) if means else TRANSITION_EPS
+    return [("dependent", eps)] if eps != TRANSITION_EPS else []
 
 
 def _without_interval(write: Callable[[Finding], str]) -> Callable[[Finding], str]:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from assay.data.published.xu import (
-    CONDITIONS,
-    MEASURES,
-    TABLE_1,
-    TABLE_2,
-    TABLE_3,
-    TABLE_4,
-    TABLE_4_PIPELINE,
-    TABLE_5,
-    TABLE_5_DEFENCES,
+from assay.data.published import (
+    XU_CONDITIONS,
+    XU_MEASURES,
+    XU_TABLE_1,
+    XU_TABLE_2,
+    XU_TABLE_3,
+    XU_TABLE_4,
+    XU_TABLE_4_PIPELINE,
+    XU_TABLE_5,
+    XU_TABLE_5_DEFENCES,
     Attacked,
     Compared,
     Defended,
     FlipProbability,
 )
-from assay.flows.reproduce.results import Result
-from assay.flows.reproduce.spec import (
+from assay.flows.reproduce.paper_table import (
     Cell,
     Grid,
     Line,
     Ours,
     PaperTable,
+    Result,
     Source,
     compared,
     number,
@@ -69,7 +69,7 @@ _DEFENCES = (
 
 def _attacked(subject: Attacked) -> Source:
     lines = []
-    for measure in MEASURES:
+    for measure in XU_MEASURES:
         write = number(".3f") if measure == "AUC" else share()
         cells: list[Cell] = [
             "–"
@@ -82,7 +82,7 @@ def _attacked(subject: Attacked) -> Source:
                 write,
                 (value,),
             )
-            for (of, group, images), value in zip(CONDITIONS, subject.rows[measure], strict=True)
+            for (of, group, images), value in zip(XU_CONDITIONS, subject.rows[measure], strict=True)
         ]
         lines += compared([(subject.model, measure, "paper"), ("", "", "ours")], cells)
     return Source(subject.model, {subject.pipeline: DATA[subject.pipeline]}, lines, BECAUSE)
@@ -146,7 +146,7 @@ def _defended(subject: Defended) -> Source:
         if value is not None:
             starts = [ours(f"{defence}-{start}", _EPS, value) for start in ("subject", "scratch")]
             starts = [papers_number(starts[0]), *starts]
-        lines.append(Line((subject.model, TABLE_5_DEFENCES[defence], *starts)))
+        lines.append(Line((subject.model, XU_TABLE_5_DEFENCES[defence], *starts)))
     data_set = DATA[subject.pipeline.removesuffix("-defended")]
     return Source(subject.model, {subject.pipeline: data_set}, lines, BECAUSE, remarks=_degenerate)
 
@@ -163,17 +163,17 @@ TABLES = (
     _attacks(
         "xu-1",
         "Table 1: AttnMel on skin lesions and Inception-v3 on eye backgrounds under PGD and GAP.",
-        TABLE_1,
+        XU_TABLE_1,
         _MELANOMA,
     ),
     _attacks(
-        "xu-2", "Table 2: CheXNet on radiographs with several findings each, under PGD and GAP.", TABLE_2, _LABELS
+        "xu-2", "Table 2: CheXNet on radiographs with several findings each, under PGD and GAP.", XU_TABLE_2, _LABELS
     ),
     PaperTable(
         "xu-3",
         "Xu et al., Table 3",
         "Table 3: the flip probability of the three subjects over the Robust-Benchmark.",
-        [Grid("Flip probability", ("model", "paper", "ours"), [_flips(row) for row in TABLE_3])],
+        [Grid("Flip probability", ("model", "paper", "ours"), [_flips(row) for row in XU_TABLE_3])],
         _FLIPS,
     ),
     PaperTable(
@@ -187,8 +187,8 @@ TABLES = (
                 [
                     Source(
                         "all six",
-                        {TABLE_4_PIPELINE: DATA["lesions"]},
-                        [_six_networks(row) for row in TABLE_4],
+                        {XU_TABLE_4_PIPELINE: DATA["lesions"]},
+                        [_six_networks(row) for row in XU_TABLE_4],
                         BECAUSE,
                         remarks=_with_depth,
                     )
@@ -205,7 +205,7 @@ TABLES = (
             Grid(
                 "Accuracy under PGD at 4/255, 4 steps (None: clean); ours from the subject's weights and from scratch",
                 ("model", "accuracy", "paper", "ours", "from scratch"),
-                [_defended(subject) for subject in TABLE_5],
+                [_defended(subject) for subject in XU_TABLE_5],
             )
         ],
         _DEFENCES,

@@ -1,36 +1,181 @@
-"""What attacks on terms show in the report: Tables 2-6 with intervals, the drop over severity, aligned examples."""
+"""The part of the report about attacks on terms: sentences, tables and plots, aligned examples, and the numbers
+that are followed over the nights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
 
-from assay.tasks.attacks.terms.estimates import (
-    CLEAN,
-    HELPS,
-    HURTS,
-    LOWER,
-    NOT_ESTIMABLE,
-    RANGE,
-    TOO_FEW,
-    Key,
-    Stage,
-)
-from assay.tasks.attacks.terms.page_findings import ORIGINAL, TermFindings, severity_text
-from assay.tasks.attacks.terms.page_plots import drop_plots
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, NOT_ESTIMABLE, RANGE, TOO_FEW, Key, Stage
 from assay.tasks.attacks.terms.page_tables import (
+    ORIGINAL,
+    TermFindings,
+    drop_plots,
     figures_table,
     gains_table,
     matrix_table,
     set_name,
     severities_table,
+    severity_text,
     slices_table,
     trained_with,
 )
+from assay.tasks.reporting.estimates import first_few
 from assay.tasks.reporting.numerals import integer, interval, number, plural
-from assay.tasks.reporting.parts import Block, DataTable, Part, Tone, Verdict
-from assay.tasks.reporting.sentences import first_few
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part, Tone, Verdict
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured
+
+
+def most_telling(before: pa.Table, after: pa.Table, count: int) -> list[str]:
+    """The ids of sentences that lost the most entities under the attack, at most `count`; of equals, the first.
+
+    >>> before = pa.table({"id": ["a", "b"], "gold_hits": [[True], [True, True]]})
+    >>> after = pa.table({"id": ["a", "b"], "gold_hits": [[True], [False, True]]})
+    >>> most_telling(before, after, 2)
+    ['b']
+    """
+    lost = [
+        (sum(old) - sum(new), sample)
+        for sample, old, new in zip(
+            before["id"].to_pylist(), before["gold_hits"].to_pylist(), after["gold_hits"].to_pylist(), strict=True
+        )
+    ]
+    ranked = sorted(range(len(lost)), key=lambda at: (-lost[at][0], at))
+    return [lost[at][1] for at in ranked[:count] if lost[at][0] > 0]
+
+
+def most_moved(before: pa.Table, after: pa.Table, count: int) -> list[str]:
+    """The ids of pairs with a known score whose given score moved most, at most `count`.
+
+    >>> said = [pa.table({"id": ["a", "b"], "gold": [1.0, 2.0], "predicted": one}) for one in ([1.0, 2.0], [1.1, 0.0])]
+    >>> most_moved(*said, 1)
+    ['b']
+    """
+    distance = pc.abs(pc.subtract(after["predicted"], before["predicted"])).to_pylist()
+    known = before["gold"].is_valid().to_pylist()
+    ranked = sorted((at for at in range(len(distance)) if known[at] and distance[at] > 0), key=lambda at: -distance[at])
+    ids = before["id"].to_pylist()
+    return [ids[at] for at in ranked[:count]]
+
+
+_BESIDE = 3  # words on either side of the first changed term
+_OPEN = 2  # examples of an attack; more are folded away
+_WIDE = 12  # words at most in one example
+
+
+@dataclass(frozen=True)
+class TaggedExample:
+    """A sentence before and under an attack: words, gold tags and a tagger's tags; the changes are `TermChanges`."""
+
+    attack: str
+    sample: str
+    before: Sequence[str]
+    after: Sequence[str]
+    gold: Sequence[str]
+    said_before: Sequence[str]
+    said_after: Sequence[str]
+    changes: Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class PairExample:
+    """A pair before and under an attack: the sentences, what people say, and what a scorer says before and after."""
+
+    attack: str
+    sample: str
+    before: str
+    after: str
+    other: str
+    gold: float
+    said_before: float
+    said_after: float
+
+
+def tagged_blocks(model: str, examples: Sequence[TaggedExample]) -> list[Block]:
+    """One small table per sentence: words, attacked words, gold tags, and the tagger's before and after."""
+    return [_aligned(model, example, folded=at >= _OPEN) for at, example in enumerate(examples) if example.changes]
+
+
+def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
+    """A table of pairs whose score moved most."""
+    if not examples:
+        return []
+    columns = [
+        Column("Attack"),
+        Column("Sentence"),
+        Column("Attacked"),
+        Column("Beside"),
+        Column("People", "number"),
+        Column("Before", "number"),
+        Column("After", "number"),
+    ]
+    rows: list[list[Cell]] = [
+        [one.attack, one.before, one.after, one.other, one.gold, one.said_before, one.said_after] for one in examples
+    ]
+    return [DataTable(f"Pairs whose score moved most, {model}", columns, rows)]
+
+
+def _aligned(model: str, example: TaggedExample, *, folded: bool) -> DataTable:
+    columns = _window(_words_in_columns(example))
+    rows: list[list[Cell]] = [
+        ["attacked", *(Mark(after, "bad") if before != after else after for before, after, *_ in columns)],
+        ["should be", *(gold for _, _, gold, _, _ in columns)],
+        ["said before", *(_judged(predicted, gold) for _, _, gold, predicted, _ in columns)],
+        ["said under attack", *(_judged(predicted, gold) for _, _, gold, _, predicted in columns)],
+    ]
+    heads = [Column("original"), *(Column(before or "–") for before, *_ in columns)]
+    return DataTable(f"{example.attack}, {model}: {example.sample}", heads, rows, collapsed=folded)
+
+
+def _words_in_columns(example: TaggedExample) -> list[tuple[str, str, str, str, str]]:
+    """Per column: the word before, the word after, its gold tag, and what was said before and after. A term that has
+    another number of words after the attack takes as many columns as the longer of the two."""
+    columns: list[tuple[str, str, str, str, str]] = []
+    first = new_first = 0
+    for change in [*example.changes, None]:
+        last = len(example.before) if change is None else change["first"]
+        new_last = len(example.after) if change is None else change["new_first"]
+        columns += _side_by_side(example, range(first, last), range(new_first, new_last))
+        if change is not None:
+            first, new_first = change["last"], change["new_last"]
+            columns += _side_by_side(example, range(change["first"], first), range(change["new_first"], new_first))
+    return columns
+
+
+def _side_by_side(example: TaggedExample, before: range, after: range) -> list[tuple[str, str, str, str, str]]:
+    return [
+        (
+            "" if old is None else example.before[old],
+            "" if new is None else example.after[new],
+            "" if new is None else example.gold[new],
+            "" if old is None else example.said_before[old],
+            "" if new is None else example.said_after[new],
+        )
+        for old, new in zip_longest(before, after)
+    ]
+
+
+def _window(columns: list[tuple[str, str, str, str, str]]) -> list[tuple[str, str, str, str, str]]:
+    """The columns around the first change."""
+    if len(columns) <= _WIDE:
+        return columns
+    changed = next((at for at, (before, after, *_) in enumerate(columns) if before != after), 0)
+    start = max(0, min(changed - _BESIDE, len(columns) - _WIDE))
+    return columns[start : start + _WIDE]
+
+
+def _judged(predicted: str, gold: str) -> Cell:
+    if not predicted or (predicted == gold == "O"):
+        return predicted
+    return Mark(predicted, "good" if predicted == gold else "bad")
+
 
 _TITLES = {"ner": "Entities under attack", "sts": "Similarity of sentences under attack"}
 
@@ -246,3 +391,19 @@ def _measure(findings: TermFindings) -> str:
 
 def _with_interval(finding: Finding) -> str:
     return f"{number(finding.value)} {interval(finding.low, finding.high, 'number', 3)}".rstrip()
+
+
+_MEASURES = {"f1": "F1", "pearson": "Pearson’s r"}
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
+    stages: tuple[Stage, ...] = ("ner", "sts")
+    for stage in stages:
+        term_findings = TermFindings(stage, findings)
+        measure = _MEASURES.get(term_findings.headline, term_findings.headline)
+        for subject in term_findings.subjects:
+            clean = term_findings.get(term_findings.headline, subject, ORIGINAL)
+            yield from headline_of(sliced(measure, subject), clean, "number")
+            worst = lowest(term_findings.get(term_findings.headline, subject, key) for key in term_findings.attacks)
+            yield from headline_of(sliced(f"{measure} under the worst attack", subject), worst, "number")

@@ -1,22 +1,114 @@
-"""The tables about attacks on terms, in the layout of Tables 2-6 of Araujo et al., with intervals."""
+"""The findings on taggers and scorers as tables, in the layout of Tables 2-6 of Araujo et al., with intervals, and
+the drop per attack as a plot.
+"""
 
 from __future__ import annotations
 
-from assay.tasks.attacks.terms.estimates import (
-    CLEAN,
-    COSTS,
-    HELPS,
-    HIGHER,
-    HURTS,
-    LOWER,
-    PAYS,
-    Key,
-)
-from assay.tasks.attacks.terms.page_findings import CALLED, ORIGINAL, TermFindings, severity_text
-from assay.tasks.reporting.estimates import estimate
-from assay.tasks.reporting.parts import Cell, Column, DataTable, Mark, Tone
-from assay.tasks.statistics.controls import controlled_by
-from assay.tasks.statistics.findings import Finding, distinct
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assay.tasks.attacks.terms.estimates import CLEAN, COSTS, HELPS, HIGHER, HURTS, LOWER, PAYS, Key, Stage
+from assay.tasks.reporting.estimates import estimate, series_of
+from assay.tasks.reporting.numerals import number
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, LinePlot, Mark, Panels, Series, Tone
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured, slice_of
+from assay.tasks.statistics.metrics import control_of, controlled_by
+
+ORIGINAL: Key = (CLEAN, "")
+"""The test set of unchanged samples."""
+HEADLINE = {"ner": "f1", "sts": "pearson"}
+"""The measure that drops and gains are of."""
+CALLED = {
+    "f1": "F1",
+    "precision": "Precision",
+    "recall": "Recall",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mae": "MAE",
+}
+
+
+class TermFindings:
+    """What was measured about the subjects of one stage: `ner` or `sts`."""
+
+    def __init__(self, stage: Stage, findings: FindingIndex) -> None:
+        self._findings = findings
+        self.stage = stage
+        self.headline = HEADLINE[stage]
+        self.models = findings.distinct("subject", stage)
+        whole = [one for one in findings.select(f"{stage}.{self.headline}") if not one.slice.name]
+        self.sets = distinct((one.of, one.group) for one in whole)
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects as they are, without those that were trained on attacked copies."""
+        return [name for name in self.models if not self.defended(name)]
+
+    def defended(self, model: str) -> bool:
+        """Whether a model was trained on attacked copies."""
+        return bool(self._findings.select(f"{self.stage}.gain", subject=model))
+
+    def trained(self, subject: str) -> list[str]:
+        """The models that were trained on attacked copies from this subject."""
+        return [name for name in self.models if name.startswith(f"{subject}+") and self.defended(name)]
+
+    def is_control(self, model: str) -> bool:
+        """Whether a model learned from unchanged copies, so that others can be compared with it."""
+        return controlled_by(model, self.models) is not None
+
+    def control_of(self, model: str) -> str | None:
+        """The control of a model that was trained on attacked copies, where it has one."""
+        return control_of(model) if control_of(model) in self.models else None
+
+    def get(self, metric: str, model: str, key: Key) -> Finding | None:
+        """The finding `stage.metric`, if it has a value."""
+        return self._findings.get(f"{self.stage}.{metric}", model, *key)
+
+    def entry(self, metric: str, model: str, key: Key) -> Finding | None:
+        """The finding `stage.metric`, also where it has no value."""
+        return self._findings.entry(f"{self.stage}.{metric}", model, *key)
+
+    @property
+    def attacks(self) -> list[Key]:
+        """Every attack at its first severity."""
+        attacks = distinct(attack for attack, _ in self.sets if attack != CLEAN)
+        return [next(key for key in self.sets if key[0] == attack) for attack in attacks]
+
+    def drops(self, model: str) -> list[Finding]:
+        """What a model loses under every attack."""
+        return measured(self.get("drop", model, key) for key in self.attacks)
+
+    @property
+    def degenerate(self) -> list[Finding]:
+        """The sets of samples of which a model says the same all over, by the measure that drops are of."""
+        shares = self._findings.select(f"{self.stage}.{self.headline}")
+        return [one for one in shares if one.degenerate and (one.of, one.group) in self.sets]
+
+    def cut(self, model: str) -> list[Finding]:
+        """How many samples of each set were longer than a model reads."""
+        return self._findings.select(f"{self.stage}.cut", subject=model)
+
+    def severities(self, model: str, attack: str) -> list[Key]:
+        """Every severity of an attack that a model was tested on."""
+        return [key for key in self.sets if key[0] == attack and self.get(self.headline, model, key) is not None]
+
+    def sliced_recalls(self, model: str) -> list[Finding]:
+        """The recalls of a model that are of a slice of the entities."""
+        return [one for one in self._findings.select(f"{self.stage}.recall", subject=model) if one.slice.name]
+
+
+def severity_text(group: str) -> str:
+    """A severity in words: the share of the terms, and the changes per word (none for synonyms).
+
+    >>> severity_text("share=0.5, changes=2"), severity_text("share=1")
+    ('half of the terms, 2 changes a word', 'every term')
+    """
+    share, changes = slice_of(group).share, slice_of(group).changes
+    if share is None:
+        return group
+    terms = {1.0: "every term", 0.5: "half of the terms"}.get(share, f"{share:.0%} of the terms")
+    return terms if changes is None else f"{terms}, {changes} change{'s' if changes > 1 else ''} a word"
+
 
 _TONES: dict[str, Tone] = {LOWER: "bad", HIGHER: "good", HELPS: "good", HURTS: "bad", COSTS: "bad", PAYS: "good"}
 _MEASURES = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman", "mae")}
@@ -230,3 +322,85 @@ def _judged(finding: Finding) -> Mark:
     if finding.of == CLEAN and finding.metric.endswith(".gain"):
         verdict = {HURTS: COSTS, HELPS: PAYS}.get(verdict, "no cost shown")
     return Mark(verdict, "bad" if finding.degenerate else _TONES.get(verdict, "neutral"))
+
+
+_NOTE = "Bands and whiskers are 95 % intervals of the paired difference: above 0, the attack does harm."
+_BARE = "Without intervals: nothing here tells a drop from chance."
+_ASIDE = 0.008  # of a share: marks of different attacks at one share stand beside each other
+
+
+def drop_plots(findings: TermFindings) -> list[Block]:
+    """The drop of every subject under every attack."""
+    title = f"Drop of {CALLED[findings.headline]} under attack"
+    plots = [plot for model in findings.subjects if (plot := _over_share(findings, model, model)) is not None]
+    if plots:
+        return (
+            [Panels(title, plots, _note(findings))]
+            if len(plots) > 1
+            else [replace(plots[0], title=title, note=_note(findings))]
+        )
+    return [bars for model in findings.subjects if (bars := _bars(findings, model, title)) is not None]
+
+
+def _note(findings: TermFindings) -> str:
+    """What the bands and whiskers are, where there are any."""
+    drops = measured(findings.get("drop", model, key) for model in findings.subjects for key in findings.sets)
+    return _NOTE if any(drop.low is not None for drop in drops) else _BARE
+
+
+def _drops(findings: TermFindings, model: str) -> list[Finding]:
+    """What a model loses under every attack at every severity."""
+    keys = (key for attack, _ in findings.attacks for key in findings.severities(model, attack))
+    return measured(findings.get("drop", model, key) for key in keys)
+
+
+def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | None:
+    """A line per attack and number of changes over the share of the terms; None where only one share was tried."""
+    lines: dict[str, list[Finding]] = {}
+    for drop in _drops(findings, model):
+        if drop.slice.share is not None:
+            lines.setdefault(_line_name(drop), []).append(drop)
+    shares = sorted({_share(drop) for drops in lines.values() for drop in drops})
+    if len(shares) < 2:
+        return None
+    series = [_series(name, drops, place * _ASIDE) for place, (name, drops) in enumerate(sorted(lines.items()))]
+    worst = [f"{line.name} {number(line.y[-1], 2)}" for line in series]
+    return LinePlot(
+        title,
+        series,
+        "Share of the terms attacked",
+        f"Drop of {CALLED[findings.headline]}",
+        f"{CALLED[findings.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
+        x_ticks={share: f"{share:g}" for share in shares},
+    )
+
+
+def _series(name: str, drops: Sequence[Finding], aside: float) -> Series:
+    ordered = sorted(drops, key=_share)
+    return series_of(name, [_share(drop) + aside for drop in ordered], ordered)
+
+
+def _share(drop: Finding) -> float:
+    return drop.slice.share or 0.0
+
+
+def _line_name(drop: Finding) -> str:
+    return drop.of if drop.slice.changes is None else f"{drop.of}, {drop.slice.changes} a word"
+
+
+def _bars(findings: TermFindings, model: str, title: str) -> BarPlot | None:
+    drops = _drops(findings, model)
+    if not drops:
+        return None
+    losses = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
+    shown = title if len(findings.subjects) == 1 else f"{title}, {model}"
+    return BarPlot(
+        shown,
+        [_line_name(drop) for drop in drops],
+        [drop.value for drop in drops],
+        f"Drop of {CALLED[findings.headline]}",
+        f"{CALLED[findings.headline]} lost by {model}: {losses}.",
+        [drop.low for drop in drops],
+        [drop.high for drop in drops],
+        _note(findings),
+    )

@@ -1,21 +1,110 @@
-"""One sentence under an attack on its terms (Araujo et al., Section 4.1): words, tags, and what became of each term.
+"""Sentences and partitions under an attack on their terms (Araujo et al., Section 4.1): words, tags, and what
+became of each term.
 
-What is drawn for a term does not depend on the severity: the terms attacked at a share of 0.5 are among those at 1, and
-a word with two changes is the word with one, changed once more. So the severities of one attack can be compared
-sentence by sentence.
+What is drawn for a term does not depend on the severity: the terms attacked at a share of 0.5 are among those
+at 1, and a word with two changes is the word with one, changed once more. So the severities of one attack can
+be compared sentence by sentence.
 """
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from assay.tasks.attacks.terms.changing import SPARED, Change, Term, TermMeans
+from assay.data.biomedical_schemas import TermChanges
+from assay.data.catalog import located
+from assay.infra.errors import InputError, blamed_on
+from assay.infra.settings import Settings
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partition_work import Tallied
+from assay.tasks.attacks.table import TERM_ATTACKS
+from assay.tasks.attacks.terms.changes import (
+    CHANGED,
+    GOLD,
+    LEXICON,
+    SPACY,
+    SPARED,
+    Change,
+    GoldFinder,
+    LexiconFinder,
+    Term,
+    TermFinder,
+    TermMeans,
+    projected,
+    spacy_finder,
+)
+from assay.tasks.attacks.terms.measures import require_columns
 from assay.tasks.attacks.terms.settings import TermAttack
-from assay.tasks.attacks.terms.spans import projected
-from assay.tasks.attacks.terms.table import TERM_ATTACKS
+from assay.tasks.language.lexicons import CATALOGUE, Lexicon, catalogue_lexicon, read_lexicon, shipped_lexicon
+from assay.tasks.language.words import Word, words_of
+
+
+@dataclass(frozen=True)
+class ResolvedAttack:
+    """The options of an attack at one severity, ready to travel to the workers."""
+
+    settings: TermAttack
+    means: TermMeans
+
+    @property
+    def fingerprint(self) -> str:
+        """The options and everything they name."""
+        return json.dumps([self.settings.model_dump(mode="json"), self.means.fingerprint], sort_keys=True)
+
+
+def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
+    """Everything the options name, found before anything runs; paths count from the folder `beside`."""
+    finder = _finder(settings.terms, beside)
+    named = TERM_ATTACKS.of(settings).lexicon
+    lexicon = None if named is None else _lexicon(named(settings), finder, beside)
+    return ResolvedAttack(settings.for_perturbing(), TermMeans(finder, lexicon))
+
+
+def require_attack(settings: TermAttack, beside: Path) -> None:
+    """Raises where something that the options name is not here, or cannot be read."""
+    with blamed_on("terms", settings.terms):
+        if settings.terms.startswith(SPACY):
+            spacy_finder(settings.terms.removeprefix(SPACY))
+        elif settings.terms not in (GOLD, LEXICON):
+            _require_lexicon(settings.terms, beside)
+    lexicon = TERM_ATTACKS.of(settings).lexicon
+    named = None if lexicon is None else lexicon(settings)
+    if named is not None and named not in (GOLD, LEXICON):
+        own = [name for name in type(settings).model_fields if name != "terms" and getattr(settings, name) == named]
+        with blamed_on(own[0] if own else "attack", named):
+            _require_lexicon(named, beside)
+
+
+def _require_lexicon(named: str, beside: Path) -> None:
+    if named == CATALOGUE:
+        located(CATALOGUE)
+    else:
+        read_lexicon(beside / named)
+
+
+def _finder(terms: str, beside: Path) -> TermFinder:
+    if terms == GOLD:
+        return GoldFinder()
+    if terms.startswith(SPACY):
+        return spacy_finder(terms.removeprefix(SPACY))
+    return LexiconFinder(shipped_lexicon() if terms == LEXICON else _lexicon_named(terms, beside))
+
+
+def _lexicon_named(name: str, beside: Path) -> Lexicon:
+    return catalogue_lexicon() if name == CATALOGUE else read_lexicon(beside / name)
+
+
+def _lexicon(named: str | None, finder: TermFinder, beside: Path) -> Lexicon:
+    if named is not None:
+        return _lexicon_named(named, beside)
+    return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +147,148 @@ def perturb(
         end = span.last
     new_words += words[end:]
     return Perturbed(new_words, None if tags is None else [*new_tags, *tags[end:]], changes)
+
+
+class SentenceColumns(Settings):
+    """Where the sentences stand: a column of words with one of tags, or, for pairs, a column of whole sentences."""
+
+    words: str
+    """The column of words, or of sentences."""
+
+    tags: str | None = None
+    """The column of tags; without one, `words` holds sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sample after the attack: its new cells and what became of its terms."""
+
+    words: Any
+    tags: list[str] | None
+    changes: list[dict[str, Any]]
+
+
+def attacked_rows(
+    samples: pa.Table, *, attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, seeds: Seeds, reach: float
+) -> Tallied:
+    """The samples with their terms attacked, every other column as it was, and a row for each term.
+
+    Of several attacks each sample draws one; `reach` is the share of the samples that are attacked at all.
+    """
+    cells = samples[sentences.words].to_pylist()
+    if sentences.tags:
+        require_columns(samples, sentences.words, sentences.tags)
+    tags = samples[sentences.tags].to_pylist() if sentences.tags else [None] * samples.num_rows
+    rows = [
+        _row(sample, cell, own, attacks, sentences, seeds, reach)
+        for sample, cell, own in zip(samples["id"].to_pylist(), cells, tags, strict=True)
+    ]
+    attacked = _with(samples, sentences.words, [row.words for row in rows])
+    if sentences.tags:
+        attacked = _with(attacked, sentences.tags, [row.tags for row in rows])
+    changes = [change for row in rows for change in row.changes]
+    counted = Counter(change["outcome"] for change in changes)
+    tally = {
+        "terms": len(changes),
+        "words": sum(change["changed"] for change in changes),
+        "outcomes": dict(counted),
+        "untagged": tags.count(None) if sentences.tags else 0,
+    }
+    table = pa.Table.from_pylist(changes, schema=TermChanges.schema)
+    return Tallied((attacked, table), tally)
+
+
+def _row(
+    sample: str,
+    cell: Any,
+    tags: list[str] | None,
+    attacks: Sequence[ResolvedAttack],
+    sentences: SentenceColumns,
+    seeds: Seeds,
+    reach: float,
+) -> Row:
+    generator = seeds.generator(sample)
+    luck, which = generator.random(), int(generator.integers(len(attacks)))
+    if cell is None or (sentences.tags and tags is None) or luck >= reach:  # untagged, it is not measured either
+        return Row(cell, tags, [])
+    attack = attacks[which]
+    if sentences.tags:
+        if tags is None or len(tags) != len(cell):
+            raise InputError(
+                f"The sample {sample} has {len(cell)} words in {sentences.words!r} and {len(tags or ())} tags in "
+                f"{sentences.tags!r}; expected one tag per word."
+            )
+        perturbed = perturb(cell, tags, attack.settings, attack.means, generator)
+        places = _places(perturbed.changes)
+        starts = np.cumsum([0, *(len(word) + 1 for word in perturbed.words)]).tolist()
+        offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in places]
+        return Row(perturbed.words, perturbed.tags, _records(sample, attack, perturbed.changes, places, offsets))
+    words = words_of(cell)
+    perturbed = perturb([word.text for word in words], None, attack.settings, attack.means, generator)
+    text, offsets = spliced(cell, words, perturbed)
+    return Row(text, None, _records(sample, attack, perturbed.changes, _places(perturbed.changes), offsets))
+
+
+def spliced(text: str, words: Sequence[Word], perturbed: Perturbed) -> tuple[str, list[tuple[int, int]]]:
+    """The text with its changed terms put in, everything else as it was bit for bit, and where each term now stands."""
+    parts, end, length, offsets = list[str](), 0, 0, list[tuple[int, int]]()
+    for change in perturbed.changes:
+        own = words[change.span.first : change.span.last]
+        first, last = own[0].start, own[-1].end
+        term = text[first:last] if change.outcome != CHANGED else change.name or _retyped(text, own, change.after)
+        parts += [text[end:first], term]
+        start = length + first - end
+        offsets.append((start, start + len(term)))
+        length, end = start + len(term), last
+    return "".join([*parts, text[end:]]), offsets
+
+
+def _retyped(text: str, words: Sequence[Word], after: Sequence[str]) -> str:
+    ends = [words[0].start, *(word.end for word in words)]
+    return "".join(text[end : word.start] + new for end, word, new in zip(ends, words, after, strict=False))
+
+
+def _places(changes: Sequence[Change]) -> list[tuple[int, int]]:
+    """Where the words of each term stand in the attacked sentence."""
+    shift, places = 0, []
+    for change in changes:
+        first = change.span.first + shift
+        places.append((first, first + len(change.after)))
+        shift += len(change.after) - len(change.before)
+    return places
+
+
+def _records(
+    sample: str,
+    attack: ResolvedAttack,
+    changes: Sequence[Change],
+    places: Sequence[tuple[int, int]],
+    offsets: Sequence[tuple[int, int]],
+) -> list[dict[str, Any]]:
+    word = TERM_ATTACKS.of(attack.settings).word
+    return [
+        {
+            "id": sample,
+            "attack": word,
+            "kind": change.span.kind,
+            "before": " ".join(change.before),
+            "after": change.name or " ".join(change.after),
+            "first": change.span.first,
+            "last": change.span.last,
+            "new_first": new_first,
+            "new_last": new_last,
+            "start": start,
+            "end": end,
+            "words": change.words,
+            "changed": change.changed,
+            "concept": change.concept,
+            "outcome": change.outcome,
+        }
+        for change, (new_first, new_last), (start, end) in zip(changes, places, offsets, strict=True)
+    ]
+
+
+def _with(samples: pa.Table, column: str, values: list[Any]) -> pa.Table:
+    at = samples.schema.get_field_index(column)
+    field = samples.schema.field(at)
+    return samples.set_column(at, field, pa.array(values, field.type))

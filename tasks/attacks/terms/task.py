@@ -1,20 +1,41 @@
-"""Attacks on terms as a stage: made once, without asking any subject, so that every subject sees the same sentences."""
+"""Attacks on terms as stages: sentences are attacked once for all subjects, entities are matched where they lie,
+and taggers and scorers are measured and compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from assay.data.schemas import Samples
-from assay.data.term_schemas import TermChanges
-from assay.infra.artifacts import Artifact
+import numpy as np
+import pyarrow as pa
+
+from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged, TermChanges
+from assay.data.schemas import Findings, Samples
 from assay.infra.errors import InputError
-from assay.infra.partitions import map_partitions, tally_of
-from assay.infra.stage import say, stage, stage_seeds
-from assay.tasks.attacks.terms.changing import CHANGED
-from assay.tasks.attacks.terms.resolved import ResolvedAttack
-from assay.tasks.attacks.terms.rows import SentenceColumns, attacked_rows
-from assay.tasks.attacks.terms.table import TERM_ATTACKS
+from assay.infra.stages.partitions import collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.table import TERM_ATTACKS
+from assay.tasks.attacks.terms.changes import CHANGED
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding
+from assay.tasks.attacks.terms.measures import (
+    controlled_scorer_findings,
+    controlled_tagger_findings,
+    keys_of,
+    known_entities,
+    match_rows,
+    scorer_findings,
+    tagger_findings,
+    trained_scorer_findings,
+    trained_tagger_findings,
+)
+from assay.tasks.attacks.terms.perturbing import ResolvedAttack, SentenceColumns, attacked_rows
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP, count_groups, groups_by_id
+from assay.tasks.statistics.settings import Statistics
+from assay.tasks.subjects.holding_out import DOCUMENT, in_documents
 
 
 class Perturbed(NamedTuple):
@@ -57,3 +78,153 @@ def perturb_terms(
         + stays
     )
     return perturbed
+
+
+@stage(version=1, title="entities")
+def match_entities(
+    tagged: Artifact[Tagged],
+    original: Artifact[Samples],
+    training: Artifact[Samples] | None,
+    sentences: SentenceColumns,
+) -> Artifact[EntityMatches]:
+    """Per sentence, which of its entities were found; `original` are the same sentences before any attack.
+
+    `training` is what the tagger learned from; None where it came trained, and nobody knows what it has seen.
+    """
+    assert sentences.tags is not None
+    known: frozenset[str] | None = None
+    if training is not None:
+        forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
+        known = forms.get("forms") or frozenset()
+    matches: Artifact[EntityMatches] = map_partitions(
+        match_rows,
+        tagged,
+        original,
+        into=EntityMatches,
+        tokens=sentences.words,
+        tags=sentences.tags,
+        known=known,
+    )
+    cut = tally_of(matches).get("cut", 0)
+    say(f"{matches.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))
+    return matches
+
+
+@stage(version=5, title="ner", draws=True)
+def measure_tagger(
+    matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics, samples: Artifact[Samples]
+) -> Artifact[Findings]:
+    """The findings about one tagger; `matches` are called `clean|` and `attack|severity`. What is resampled are the
+    documents of the `samples`, or what else their source says is independent."""
+    tables = _tables(matches)
+    groups = _groups(tables, samples, tagged=True)
+    findings = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
+    findings += _cuts("ner", matches, subject)
+    say(_drops("ner", subject, findings))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=3, title="ner gains", draws=True)
+def compare_taggers(
+    before: Mapping[str, Artifact[EntityMatches]],
+    after: Mapping[str, Artifact[EntityMatches]],
+    subject: str,
+    trained_on: Sequence[str],
+    samples: Artifact[Samples],
+    control: Mapping[str, Artifact[EntityMatches]] | None = None,
+) -> Artifact[Findings]:
+    """What a tagger gained by training on attacked copies, on every set that both were tested on; over the subject as
+    it was, and over the `control` that learned from unchanged copies."""
+    first, second = _tables(before), _tables(after)
+    groups = _groups(second, samples, tagged=True)
+    findings = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
+    if control is not None:
+        findings += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
+    say(_gains(subject, findings))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=4, title="sts", draws=True)
+def measure_scorer(
+    scored: Mapping[str, Artifact[Scored]], subject: str, samples: Artifact[Samples]
+) -> Artifact[Findings]:
+    """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
+    tables = _tables(scored)
+    findings = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
+    findings += _cuts("sts", scored, subject)
+    say(_drops("sts", subject, findings))
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=4, title="sts gains", draws=True)
+def compare_scorers(
+    before: Mapping[str, Artifact[Scored]],
+    after: Mapping[str, Artifact[Scored]],
+    subject: str,
+    trained_on: Sequence[str],
+    samples: Artifact[Samples],
+    control: Mapping[str, Artifact[Scored]] | None = None,
+) -> Artifact[Findings]:
+    """What a scorer gained by training on attacked copies, on every set that both were tested on; over the subject as
+    it was, and over the `control` that learned from unchanged copies."""
+    first, second = _tables(before), _tables(after)
+    groups = _groups(second, samples)
+    findings = trained_scorer_findings(first, second, subject, trained_on, stage_seeds(), groups)
+    if control is not None:
+        findings += controlled_scorer_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
+    say(_gains(subject, findings))
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
+    return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
+
+
+def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
+    """The column of what is independent: that of `source.group`; of tagged sentences, where there is none, their
+    documents, if these are several of several sentences. None where samples are independent."""
+    if count_groups(samples) is not None:
+        return GROUP
+    documents = count_groups(samples, DOCUMENT) if tagged else None
+    return None if documents is None or not in_documents(range(documents), samples.rows) else DOCUMENT
+
+
+def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagged: bool = False) -> Groups:
+    """What each sample belongs to, in the order of the tables."""
+    column = column_of_units(samples, tagged=tagged)
+    of_id = None if column is None else groups_by_id(samples, column)
+    if of_id is None:
+        return None
+    first = next(iter(tables.values()))
+    return np.array([of_id[one] for one in first["id"].to_pylist()], dtype=np.int64)
+
+
+def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> list[Finding]:
+    """How many samples of every set were longer than the subject reads."""
+    return [
+        cut_finding(stage, key, subject, one.rows, **tally_of(one))
+        for key, one in zip(keys_of(list(named)), named.values(), strict=True)
+    ]
+
+
+def _drops(stage: Stage, subject: str, findings: list[Finding]) -> str:
+    value, unit, what = ("ner.f1", "F1", "sentences") if stage == "ner" else ("sts.pearson", "r", "pairs")
+    clean = next((one for one in findings if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
+    drops = [one for one in findings if one.metric == f"{stage}.drop"]
+    lower = sum(one.verdict == LOWER for one in drops)
+    collapsed = sum(one.metric == value and one.of != CLEAN and one.degenerate for one in findings)
+    shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
+    fallen = f", collapsed on {collapsed}" if collapsed else ""
+    few = bool(drops) and all(one.verdict == TOO_FEW for one in drops)
+    outcome = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
+    return f"{subject} · {shown}" + (f" · {outcome}{fallen}" if drops else "")
+
+
+def _gains(subject: str, findings: list[Finding]) -> str:
+    gains, beyond = (
+        [one for one in findings if one.metric.endswith(name) and one.of != CLEAN]
+        for name in (".gain", ".gain_over_control")
+    )
+    sentence = f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
+    helped = sum(one.verdict == HELPS for one in beyond)
+    return f"{sentence} · beyond its control on {helped} of {len(beyond)}" if beyond else sentence

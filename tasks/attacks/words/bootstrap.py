@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from assay.infra.image_operators import declare_image_operators
-from assay.tasks.language.stop_words import stop_words
+from assay.infra.engines.devices import declare_image_operators
+from assay.tasks.language.words import stop_words
 
 _INSTALLED = "post_install_check_3"  # the file by which TextAttack knows that it need not download anything
 # They read the user's settings as they are imported, so they go first, while those settings are still there.

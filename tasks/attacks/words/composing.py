@@ -15,6 +15,14 @@ textattack()
 from textattack import Attack  # noqa: E402
 from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification  # noqa: E402
 
+from assay.tasks.attacks.texts.settings import (  # noqa: E402
+    Ranking,
+    WordAttack,
+)
+from assay.tasks.attacks.texts.similarity import (  # noqa: E402
+    Compared,
+    Encoder,
+)
 from assay.tasks.attacks.words.parts import (  # noqa: E402
     MOST_RANKED,
     ChangedLabel,
@@ -28,8 +36,6 @@ from assay.tasks.attacks.words.parts import (  # noqa: E402
     SimilarSentence,
     replacements,
 )
-from assay.tasks.attacks.words.settings import Ranking, WordAttack  # noqa: E402
-from assay.tasks.attacks.words.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText  # noqa: E402
 from assay.tasks.language.words import Word, words_of  # noqa: E402
 from assay.tasks.subjects.texts.model import TextModel, TokenModel  # noqa: E402

@@ -28,11 +28,16 @@ from textattack.search_methods import GreedyWordSwapWIR  # noqa: E402
 from textattack.transformations import WordSwap  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
 
-from assay.tasks.attacks.words.parts_of_speech import could_be_alike  # noqa: E402
-from assay.tasks.attacks.words.similarity import Compared  # noqa: E402
+from assay.tasks.attacks.texts.similarity import (  # noqa: E402
+    Compared,
+    could_be_alike,
+)
 from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
-from assay.tasks.language.stop_words import is_negation, is_stop_word  # noqa: E402
-from assay.tasks.language.words import normalised  # noqa: E402
+from assay.tasks.language.words import (  # noqa: E402
+    is_negation,
+    is_stop_word,
+    normalised,
+)
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
 
 MOST_RANKED = 512

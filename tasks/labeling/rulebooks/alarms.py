@@ -5,9 +5,8 @@ minute before the alarm says what is usual for the patient; seconds are counted 
 line.
 """
 
-from assay.tasks.labeling.conditions import Condition, Vital, when
+from assay.tasks.labeling.conditions import Condition, Signals, Vital, when
 from assay.tasks.labeling.rules import ColumnRule, Rulebook
-from assay.tasks.labeling.signals import Signals
 
 SUPPRESSIBLE, NON_SUPPRESSIBLE = 0, 1
 

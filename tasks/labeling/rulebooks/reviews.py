@@ -5,8 +5,7 @@ endings and beginnings of words then guess. The last two rules go by the weekday
 wrote after reading too few texts.
 """
 
-from assay.tasks.labeling.patterns import any_of, says
-from assay.tasks.labeling.rules import Rulebook
+from assay.tasks.labeling.rules import Rulebook, any_of, says
 
 NEGATIVE, POSITIVE = 0, 1
 

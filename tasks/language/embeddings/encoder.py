@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.infra.devices import torch_device_here
+from assay.infra.engines.devices import declare_image_operators, torch_device_here
 from assay.infra.errors import InputError
-from assay.infra.image_operators import declare_image_operators
 from assay.tasks.language.embeddings.provider import Vectors
 
 PROMPT = "this is about {}."

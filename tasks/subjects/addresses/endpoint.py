@@ -1,8 +1,9 @@
-"""A model behind an HTTP endpoint: asked in batches, and for nothing twice.
+"""A model behind an HTTP endpoint: asked in batches, again where that may help, and for nothing twice.
 
 What stands for its answers is the version that a person or the service itself names; without one it is asked anew in
-every run, but for a run that goes on with one that broke off. What was answered lies in the store by the content of the
-samples.
+every run, except a run that goes on with one that broke off. Answers lie in the store by the content of the samples.
+`instances` is the prediction API of TensorFlow Serving, Vertex AI, MLflow and KServe v1; `kserve` the Open Inference
+Protocol, version 2 (one tensor in, one out).
 """
 
 from __future__ import annotations
@@ -10,29 +11,380 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from email.message import Message
 from functools import cached_property, lru_cache
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.answers import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
 from assay.infra.errors import InputError
-from assay.infra.folders import Folder
-from assay.infra.ingredients import note_elsewhere
-from assay.infra.own_files import version_of
-from assay.tasks.subjects.addresses.asking import Asking
-from assay.tasks.subjects.addresses.columns import columns_of, require_named
-from assay.tasks.subjects.addresses.given import ASKED_BY, GivenModel
-from assay.tasks.subjects.addresses.posting import Client, require_address, secret_headers, shown
-from assay.tasks.subjects.addresses.wire import Form, Item, form_of
+from assay.infra.masking import mask
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.network import SECRET_OPTION, http_only, no_answer, secret_from
+from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
+from assay.infra.user_code.references import note_elsewhere
+from assay.infra.user_code.sources import version_of
+from assay.tasks.subjects.addresses.given import ASKED_BY, Asking, GivenModel
+from assay.tasks.subjects.predictions import columns_of, require_named
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.settings import Subject
+
+
+AGAIN = frozenset({429, 500, 502, 503, 504})
+"""Answers after which the same request may well be answered."""
+MOST_BYTES = 256 << 20
+"""A longer answer is not read."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The body of an answer, and its headers by their names in small letters."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+    def json(self, who: str) -> Any:
+        """The body as JSON, or what it is instead."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as fault:
+            said = self.headers.get("content-type", "no content type")
+            raise InputError(f"{who} answered with something that is no JSON ({said}): correct the address.") from fault
+
+
+def shown(url: str) -> str:
+    """An address as it may be shown: without what comes after a question mark, which may be a secret.
+
+    >>> shown("https://host:8000/predict?key=1234")
+    'https://host:8000/predict'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def require_address(url: str) -> None:
+    """Raises unless it is an address that can be asked: with a host, and without name, password or key in it."""
+    try:
+        parts = urlsplit(url)
+        ready = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        ready, parts = False, urlsplit("")
+    if not ready or any(letter.isspace() or ord(letter) < 32 for letter in url):
+        raise InputError("The address of the endpoint names no host to ask: write it as https://host:port/path.")
+    options = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if SECRET_OPTION.search(name)]
+    if parts.username or parts.password or options:
+        what = options[0] if options else "a name or password"
+        raise InputError(
+            f'The endpoint "{shown(url)}" has {what} in its address, which everybody reads: put the header '
+            "into an environment variable, and name that under `asking: {headers: {Authorization: VARIABLE}}`."
+        )
+
+
+def secret_headers(asking: Asking, url: str) -> dict[str, str]:
+    """The headers that the settings name, with the values of their environment variables."""
+    who = f'The endpoint "{shown(url)}"'
+    return {
+        header: secret_from(variable, f"{who} wants the header {header}, and ", ascii_only=True)
+        for header, variable in asking.headers.items()
+    }
+
+
+@dataclass(frozen=True)
+class Client:
+    """Whoever asks one endpoint; `before` every request it takes its turn, which may make it wait or stop it.
+
+    `count` hears of every request, and of those that were made again.
+    """
+
+    url: str
+    asking: Asking
+    before: Callable[[], None] = lambda: None
+    wait: Callable[[float], None] = time.sleep
+    count: Callable[..., None] = lambda **_: None
+    _open: urllib.request.OpenerDirector = field(default_factory=http_only)
+
+    @property
+    def who(self) -> str:
+        """What begins sentences about it."""
+        return f'The endpoint "{shown(self.url)}"'
+
+    def post(self, body: Any) -> Answer:
+        """The answer to a JSON body."""
+        return self._asked(self.url, json.dumps(body, allow_nan=False).encode())
+
+    def get(self, url: str) -> Answer:
+        """What stands at an address of the same service."""
+        return self._asked(url, None)
+
+    def head(self) -> Mapping[str, str]:
+        """The headers with which it answers anything: of an answer to HEAD, also where it does not like that."""
+        return self._asked(self.url, None, method="HEAD", anything=True).headers
+
+    def _asked(self, url: str, body: bytes | None, method: str | None = None, *, anything: bool = False) -> Answer:
+        headers = {"Accept": "application/json", "User-Agent": "assay", **secret_headers(self.asking, self.url)}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        why = ""
+        for attempt in range(self.asking.retries + 1):
+            self.before()
+            self.count(requests=1, retries=min(attempt, 1))
+            request = urllib.request.Request(url, body, headers, method=method)
+            pause = _FIRST_WAIT * 2**attempt
+            try:
+                return self._once(request)
+            except urllib.error.HTTPError as fault:
+                named = _headers(fault.headers)
+                fault.close()
+                if fault.code not in AGAIN:
+                    if anything:
+                        return Answer(b"", named)
+                    raise InputError(f"{self.who} {_refusal(fault.code, named)}.") from fault
+                why, pause = f"answered {fault.code}", _seconds(named.get("retry-after"), pause)
+            except (OSError, HTTPException) as fault:
+                why = f"did not answer ({_why(fault, self.asking.timeout)})"
+            if attempt < self.asking.retries:
+                self.wait(min(pause, _LONGEST_WAIT))
+        times = f" when asked {self.asking.retries + 1} times" if self.asking.retries else ""
+        raise InputError(
+            f"{self.who} {why}{times}: start it, or correct the address, and run again; what is finished is kept."
+        )
+
+    def _once(self, request: urllib.request.Request) -> Answer:
+        until = time.monotonic() + self.asking.timeout
+        with self._open.open(request, timeout=self.asking.timeout) as answer:
+            assert isinstance(answer, HTTPResponse)
+            parts, size = [], 0
+            while part := answer.read1(_CHUNK):
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise InputError(f"{self.who} answers with more than {MOST_BYTES >> 20} MiB: lower `asking.batch`.")
+                if time.monotonic() > until:
+                    raise TimeoutError
+            return Answer(b"".join(parts), _headers(answer.headers))
+
+
+def _headers(answered: Message) -> dict[str, str]:
+    """Headers by their names in small letters; a service may send back the secret that it was sent."""
+    return {name.lower(): mask(value) for name, value in answered.items()}
+
+
+def _refusal(code: int, headers: Mapping[str, str]) -> str:
+    """What an answer says that is none, and what to do."""
+    if 300 <= code < 400:
+        to = urlsplit(headers.get("location", ""))
+        where = f"{to.scheme}://{to.hostname or ''}" if to.scheme else "another place"
+        return f"sends whoever asks it on to {where}, and Assay follows nobody elsewhere: name the address that answers"
+    if code in (401, 403):
+        how = "name the environment variable with its header under `asking: {headers: {Authorization: VARIABLE}}`"
+        return f"does not let Assay in ({code}): {how}"
+    if code == 404:
+        return "has nothing at that address (404): correct the address"
+    return f"refuses what it is asked ({code}): correct the address, `asking.form` or `features`"
+
+
+def _why(fault: BaseException, seconds: float) -> str:
+    reason = getattr(fault, "reason", fault)
+    if isinstance(fault, TimeoutError) or isinstance(reason, TimeoutError | socket.timeout):
+        return f"nothing within {seconds:g} s"
+    return no_answer(fault) or str(reason) or type(fault).__name__
+
+
+def _seconds(written: str | None, otherwise: float) -> float:
+    """How long the service wants to be left alone, in seconds; dates are not read.
+
+    >>> _seconds("3", 0.5), _seconds("Sun, 22 Nov 2026 02:00:00 GMT", 0.5), _seconds(None, 1.0)
+    (3.0, 0.5, 1.0)
+    """
+    return float(written) if written is not None and written.strip().isdecimal() else otherwise
+
+
+Item = Any
+"""A sample as it is asked about: a mapping of features, a text, or an image as an array [c, h, w]."""
+Rows = list[list[float]]
+_ANSWERS = ("predictions", "probabilities", "outputs")
+_NUMBERS = {"FP16", "FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL"}
+
+
+class Form(Protocol):
+    """How samples are sent and answers are read."""
+
+    @property
+    def url(self) -> str:
+        """Where samples are sent."""
+
+    @property
+    def version(self) -> str:
+        """The version that the service says it has; empty where it says none."""
+
+    def body(self, items: Sequence[Item]) -> Any:
+        """The request for these samples."""
+
+    def rows(self, answer: Any, count: int, who: str) -> Rows:
+        """The rows of the answer, one per sample; raises in words where they are none."""
+
+
+@dataclass(frozen=True)
+class Instances:
+    """`{"instances": […]}` → `{"predictions": [[…]]}`, or the rows alone."""
+
+    url: str
+    listed: bool = False
+    version: str = ""
+
+    def body(self, items: Sequence[Item]) -> Any:
+        """Rows as mappings or lists, texts as they are, images as lists of channels of rows of pixels."""
+        return {"instances": [self._instance(item) for item in items]}
+
+    def _instance(self, item: Item) -> Any:
+        if isinstance(item, np.ndarray):
+            return item.tolist()
+        return list(item.values()) if self.listed and isinstance(item, Mapping) else item
+
+    def rows(self, answer: Any, count: int, who: str) -> Rows:
+        """Lists of numbers, under one of the usual names or alone."""
+        if isinstance(answer, dict):
+            answer = next((answer[name] for name in _ANSWERS if name in answer), None)
+        return checked_rows(answer, count, who, 'expected {"predictions": […]} with a list of probabilities per sample')
+
+
+@dataclass(frozen=True)
+class KServe:
+    """One tensor of all samples → one tensor of all answers."""
+
+    address: str
+    tensor: str = "input-0"
+    datatype: str = ""
+    output: str | None = None
+    version: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where samples are sent."""
+        return _below(self.address, "infer")
+
+    def body(self, items: Sequence[Item]) -> Any:
+        """The samples as one tensor: texts as BYTES, rows and images as numbers."""
+        if isinstance(items[0], str):
+            shape, kind, data = [len(items)], "BYTES", list(items)
+        else:
+            stacked = np.stack([one if isinstance(one, np.ndarray) else _numbers(one) for one in items])
+            kind = self.datatype if self.datatype in _NUMBERS else "FP32"
+            whole = kind[:2] != "FP"
+            shape, data = list(stacked.shape), (stacked.astype(np.int64) if whole else stacked).ravel().tolist()
+        return {"inputs": [{"name": self.tensor, "shape": shape, "datatype": kind, "data": data}]}
+
+    def rows(self, answer: Any, count: int, who: str) -> Rows:
+        """The output of that name, or the only one, as [samples, classes]."""
+        outputs = answer.get("outputs") if isinstance(answer, dict) else None
+        if not isinstance(outputs, list) or not all(isinstance(one, dict) for one in outputs):
+            raise InputError(f"{who} answered without outputs, expected those of the Open Inference Protocol.")
+        said = str(answer.get("model_version", ""))
+        if said and self.version and said not in self.version.split(","):
+            raise InputError(f"{who} answers as version {said} now, and the run began with {self.version}: run again.")
+        found = _chosen(outputs, self.output, who)
+        shape, data = found.get("shape"), found.get("data")
+        if not isinstance(shape, list) or len(shape) != 2 or shape[0] != count or not isinstance(data, list):
+            raise InputError(f"{who} answered with the shape {shape} for {count} samples, expected [{count}, classes].")
+        flat = data if data and not isinstance(data[0], list) else [cell for row in data for cell in row]
+        width = shape[1]
+        if not isinstance(width, int) or width < 1 or len(flat) != count * width:
+            raise InputError(f"{who} answered with {len(flat)} numbers for the shape {shape}.")
+        cut = [flat[at : at + width] for at in range(0, len(flat), width)]
+        return checked_rows(cut, count, who, "expected the probabilities of every sample")
+
+
+def form_of(asking: Asking, client: Client) -> Form:
+    """The form that the settings say or the address shows; KServe is asked what it has there."""
+    url = client.url
+    word = asking.form if asking.form != "auto" else "kserve" if "/v2/models/" in url else "instances"
+    return _FORMS[word](asking, client)
+
+
+def _instances(asking: Asking, client: Client) -> Form:
+    version = ""
+    if asking.version_header is not None:
+        version = client.head().get(asking.version_header.lower(), "")
+        if not version:
+            raise InputError(
+                f"{client.who} answers without the header {asking.version_header} that `asking.version_header` names: "
+                "correct it, or leave it out."
+            )
+    return Instances(client.url, asking.rows == "listed", version)
+
+
+def _kserve(asking: Asking, client: Client) -> Form:
+    address = client.url.removesuffix("/").removesuffix("/infer")
+    about = client.get(address).json(client.who)
+    inputs = about.get("inputs") if isinstance(about, dict) else None
+    if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
+        raise InputError(f"{client.who} does not say what it has there as KServe does: set `asking.form: instances`.")
+    if len(inputs) > 1:
+        named = ", ".join(str(one.get("name")) for one in inputs)
+        raise InputError(
+            f"{client.who} takes {len(inputs)} tensors ({named}), and Assay sends one: serve it behind one."
+        )
+    told = inputs[0] if inputs else {}
+    versions = about.get("versions")
+    version = ",".join(map(str, versions)) if isinstance(versions, list) else ""
+    return KServe(address, str(told.get("name", "input-0")), str(told.get("datatype", "")), asking.output, version)
+
+
+_FORMS = {"instances": _instances, "kserve": _kserve}
+
+
+def _below(address: str, step: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{step}"))
+
+
+def _numbers(row: Mapping[str, Any]) -> Any:
+    """A row of a table as numbers; raises where one is missing."""
+    for name, value in row.items():
+        if isinstance(value, bool) or (isinstance(value, int | float) and math.isfinite(value)):
+            continue
+        raise InputError(
+            f"The feature {name!r} is {value!r} for a sample, and a tensor takes finite numbers: list it under the "
+            "source's `required`, or fill it in before."
+        )
+    return np.array([float(value) for value in row.values()])
+
+
+def _chosen(outputs: Sequence[Mapping[str, Any]], wanted: str | None, who: str) -> Mapping[str, Any]:
+    named = [str(one.get("name")) for one in outputs]
+    meant = [one for one in outputs if wanted in (None, one.get("name"))]
+    if len(meant) == 1:
+        return meant[0]
+    why = f"has no output {wanted!r}" if wanted is not None and not meant else f"has {len(outputs)} outputs"
+    raise InputError(f"{who} {why}; say which holds the probabilities with `asking.output`: {', '.join(named)}.")
+
+
+def checked_rows(answer: Any, count: int, who: str, expected: str) -> Rows:
+    """The rows of numbers, as many as samples; null is no number (NaN), for whoever checks the values to complain."""
+    if not isinstance(answer, list):
+        raise InputError(f"{who} answered {type(answer).__name__}, {expected}.")
+    if len(answer) != count:
+        raise InputError(f"{who} answered with {len(answer)} rows for {count} samples, {expected}.")
+    for row in answer:
+        if not isinstance(row, list) or not row or len(row) != len(answer[0]):
+            raise InputError(f"{who} answered with rows of different shapes, {expected}.")
+        if not all(cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)) for cell in row):
+            raise InputError(f"{who} answered with something else than numbers, {expected}.")
+    return [[math.nan if cell is None else float(cell) for cell in row] for row in answer]
 
 
 _SUM_TOLERANCE = 1e-3
@@ -69,9 +421,9 @@ def note_answers(given: GivenModel) -> None:
 
 def _tonight(what: str, settings: Subject) -> tuple[str, str, str]:
     """The run that asks, its store, and what stands for answers of a service that names no version."""
-    from assay.infra.going_on import asked_since
-    from assay.infra.plans import Plan
-    from assay.infra.runs import current_run
+    from assay.infra.stages.branches import Plan
+    from assay.infra.stages.runs import current_run
+    from assay.infra.storage.sweep import asked_since
 
     try:
         run = current_run()

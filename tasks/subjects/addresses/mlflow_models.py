@@ -12,15 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.contained_paths import contained
-from assay.infra.credentials import require_usable
 from assay.infra.errors import AssayError, InputError
-from assay.infra.given_files import MOST_BYTES
-from assay.infra.ingredients import note_elsewhere
 from assay.infra.masking import mask
+from assay.infra.storage.folders import contained
+from assay.infra.storage.network import require_usable
+from assay.infra.user_code.references import MOST_BYTES, note_elsewhere
 from assay.tasks.subjects.addresses.given import GivenModel
-from assay.tasks.subjects.addresses.onnx_files import onnx_model
-from assay.tasks.subjects.addresses.skops_files import skops_model
+from assay.tasks.subjects.addresses.model_files import onnx_model, skops_model
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.settings import Subject

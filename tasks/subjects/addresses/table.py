@@ -1,22 +1,57 @@
-"""The kinds of address in one table, and files that are refused, each with the sentence that says how to convert it.
+"""The kinds of address in one table, the files that are refused, and whether an address suits the setting naming it.
 
-A new kind is a module of its own, and a value here. Nothing heavy is imported before a model is asked for.
+Each refusal says how to convert the file. Nothing heavy is imported before a model is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from assay.infra.errors import InputError
 from assay.infra.settings import StandsOn
-from assay.tasks.subjects.addresses.address import Address
+from assay.infra.user_code.choices import Named
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.addresses.given import GivenModel
     from assay.tasks.subjects.networks.libraries import LibraryNetwork
-    from assay.tasks.subjects.settings import Subject
+    from assay.tasks.subjects.settings import KindName, Subject
     from assay.tasks.subjects.token_networks.sources import ModelSource
+
+
+@dataclass(frozen=True)
+class Address(Named):
+    """One kind of address (`word`), shown to people as `example`; functions import what they need when called."""
+
+    example: str
+    is_one: Callable[[str], bool]
+    looks_at: tuple[KindName, ...]
+    """The settings that may name it."""
+    refer: Callable[[Subject, str, Path], GivenModel | LibraryNetwork | ModelSource]
+    """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
+    unfit: tuple[str, ...]
+    """The settings of a subject that say nothing about such a model."""
+    extra: str = ""
+    """The extra that brings the library, and `library` its module, where the base installation has none."""
+    library: str = ""
+    followed: bool = False
+    """Whether it is a Torch network, which can learn and whose gradient attacks can follow; others are only asked."""
+    brings_weights: bool = False
+    """Whether its weights lie at the address."""
+
+    def require_library(self, written: str) -> None:
+        """Raises unless what reads it is installed.
+
+        >>> Address("x", "m.x", str, (), None, (), "x", "json").require_library("m.x")
+        """
+        if self.library and find_spec(self.library) is None:
+            raise InputError(
+                f'"{written}" is read by {self.library}, which is not installed: run '
+                f"`pip install 'assay-audit[{self.extra}]'`."
+            )
 
 
 def _refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenModel:
@@ -26,13 +61,13 @@ def _refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenMo
 
 
 def _refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.onnx_files import refer_to_onnx
+    from assay.tasks.subjects.addresses.model_files import refer_to_onnx
 
     return refer_to_onnx(settings, written, beside)
 
 
 def _refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.skops_files import refer_to_skops
+    from assay.tasks.subjects.addresses.model_files import refer_to_skops
 
     return refer_to_skops(settings, written, beside)
 
@@ -164,3 +199,48 @@ def refused(written: str) -> str | None:
     ('a pickle can run code hidden in it when it is loaded, and As', None)
     """
     return REFUSED.get(PurePosixPath(written).suffix.lower())
+
+
+def examples_for(way: str, between: str = " or ") -> str:
+    """The addresses that a setting may name, each as an example.
+
+    >>> examples_for("classifier")
+    'https://host/predict or ./folder or org/name'
+    """
+    return between.join(one.example for one in ADDRESSES if way in one.looks_at)
+
+
+def wrong_address(way: str, named: str) -> str | None:
+    """Why this cannot stand under the setting; None where nothing is known against it.
+
+    >>> str(wrong_address("scorer", "https://host/x"))
+    'is no address of a scorer: take ./folder or org/name or a function of your own (file.py:object)'
+    """
+    address, why = address_of(named), refused(named)
+    if address is not None and way not in address.looks_at:
+        taken = examples_for(way, ", ")
+        return (
+            f"is no address of a {way}: take {f'{taken} or ' if taken else ''}a function of your own (file.py:object)"
+        )
+    if why is not None and ":" not in named:
+        return why
+    if address is None and "://" in named:
+        return (
+            "is an address that Assay does not ask: give one with http or https, or write a function of your own that "
+            "asks it and gives its answers, as module:object or file.py:object"
+        )
+    return None
+
+
+def out_of_place(named: str, given: Collection[str]) -> str | None:
+    """Which of the settings that are `given` says nothing about the model at this address; None where all do.
+
+    >>> out_of_place("m.onnx", {"train"}), out_of_place("timm:resnet18", {"train"})
+    ('`train`, but m.onnx comes as it is: leave it out', None)
+    """
+    address = address_of(named)
+    other = None if address is None else next((name for name in address.unfit if name in given), None)
+    if address is None or other is None:
+        return None
+    because = f"which says nothing about {named}" if address.followed or other not in LEARNING else None
+    return f"`{other}`, {because or f'but {named} comes as it is'}: leave it out"

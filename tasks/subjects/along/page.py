@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.tasks.reporting.estimates import estimate, series_of
+from assay.tasks.reporting.estimates import estimate, first_few, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_equals
 from assay.tasks.reporting.parts import (
     Block,
@@ -18,11 +18,8 @@ from assay.tasks.reporting.parts import (
     SeriesStyle,
     Verdict,
 )
-from assay.tasks.reporting.sentences import first_few, share_text
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
-from assay.tasks.subjects.along.circumstances import CLEAN, WEAK
-from assay.tasks.subjects.along.gains import GAIN, GAIN_TREND
-from assay.tasks.subjects.along.measuring import ACCURACY, group_of
+from assay.tasks.subjects.along.findings import ACCURACY, CLEAN, GAIN, GAIN_TREND, WEAK, group_of
 
 _NAMES = {CLEAN: "as they are, by gold", WEAK: "agreement with the weak label"}
 _TURNS = {"adverse": "falls along the order", "violation": "rises along the order"}

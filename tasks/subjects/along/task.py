@@ -10,24 +10,25 @@ import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, FrameFlips
 from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, OrderedAnswers, Predictions, Samples
-from assay.data.word_schemas import AttackedTexts
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import say, stage, write_table
+from assay.data.text_schemas import AttackedTexts
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.subjects.along.circumstances import (
+from assay.tasks.subjects.along.findings import (
     CLEAN,
+    GAIN_TREND,
     OrderedSamples,
+    along_findings,
     answered,
     attacked,
     clean,
     corrupted,
+    gain_findings,
     noisy,
     ordered_samples,
     reworded,
 )
-from assay.tasks.subjects.along.gains import GAIN_TREND, gain_findings
-from assay.tasks.subjects.along.measuring import along_findings
 
 
 class Followed(NamedTuple):

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.devices import deterministically, torch_device_here
+from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.subjects.curves import Epoch, curve_table
-from assay.tasks.subjects.images.building import load_state, network_of, require_output
-from assay.tasks.subjects.images.lessons import Lessons, channel_statistics, images_of, lessons_of
-from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.images.dataset import Lessons, channel_statistics, images_of, lessons_of
+from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state, network_of, require_output
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.token_networks.sources import PROCESSOR
+from assay.tasks.subjects.trained import Epoch, curve_table
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from assay.tasks.subjects.checkpoints import Checkpoints
     from assay.tasks.subjects.images.training import BatchHook
-    from assay.tasks.subjects.learning_state import Checkpoints
     from assay.tasks.subjects.settings import Training
 
 PROBED = 32  # images from which one sees whether a network's output is a softmax already
@@ -72,7 +71,7 @@ def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str]
 
 def _network(subject: ResolvedSubject, classes: Sequence[str], channels: int, size: int, seed: int) -> nn.Module:
     if subject.source is not None:
-        from assay.tasks.subjects.images.hugging_face import network_as_it_came
+        from assay.tasks.subjects.images.given_networks import network_as_it_came
 
         return network_as_it_came(subject, classes, seed)
     return network_of(subject, classes=len(classes), channels=channels, size=size, seed=seed)
@@ -148,9 +147,8 @@ def trained(
 
     A defence hands over its hook, and in `about` what the card should say of it.
     """
+    from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs, weights_of
     from assay.tasks.subjects.images.training import plainly, train
-    from assay.tasks.subjects.learning_state import weights_of
-    from assay.tasks.subjects.snapshots import Snapshots, kept_epochs
 
     curve: list[Epoch] = []
     snapshots = Snapshots(checkpoints, frozenset() if options is None or about else kept_epochs(options))

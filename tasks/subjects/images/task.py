@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
-from assay.infra.runs import current_run
-from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.infra.stages.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.grouped_samples import groups_of
+from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.images.dataset import LABELS, clean_findings, predict_table
 from assay.tasks.subjects.images.learning import PROBED, learn_images, normalisation_in_words
-from assay.tasks.subjects.images.lessons import LABELS
-from assay.tasks.subjects.images.measures import clean_findings, predict_table
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.token_networks.class_names import in_its_own_order
+from assay.tasks.subjects.token_networks.hugging_face import in_its_own_order
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
@@ -72,7 +70,7 @@ def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
 
 def _say_order(files: dict[str, bytes], subject: ResolvedSubject, names: list[str]) -> None:
     """Says so where a Hugging Face model was saved without the names of its classes."""
-    from assay.tasks.subjects.images.hugging_face import ABOUT
+    from assay.tasks.subjects.images.given_networks import ABOUT
 
     if in_its_own_order(json.loads(files[CARD])[ABOUT]["config"]):
         current_run().notice(

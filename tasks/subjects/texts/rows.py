@@ -1,15 +1,24 @@
-"""The texts of samples and what they are about, or an error that names the sample without one."""
+"""The texts of samples and their classes, what the classifier in a subject's files says of them, and the findings."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.gold_codes import codes_known
+from assay.infra.stages.partitions import Tallied
+from assay.infra.storage.artifacts import Table
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
+from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.token_networks.blocks import IntArray
 
 COPIED_FROM = "copied_from"
@@ -70,3 +79,90 @@ def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table,
             f"The labelled training texts know {classes_known}: a classifier needs texts of at least two classes."
         )
     return known, codes
+
+
+class TextFeatures(Table):
+    """One row per text: its class, and the encoder's features."""
+
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("gold", pa.int16()),
+            pa.field("features", pa.list_(pa.float32()), nullable=False),
+        ]
+    )
+
+
+def feature_rows(samples: pa.Table, *, text: str) -> pa.Table:
+    """The `TextFeatures` of a partition."""
+    from assay.tasks.language.embeddings.encoder import SentenceEncoder, minilm_folder
+
+    texts = texts_of(samples, text)
+    vectors = SentenceEncoder(minilm_folder()).encode(texts) if texts else np.zeros((0, 1), np.float32)
+    offsets = np.arange(len(texts) + 1, dtype=np.int32) * vectors.shape[1]
+    listed = pa.ListArray.from_arrays(pa.array(offsets), pa.array(vectors.ravel().astype(np.float32)))
+    return pa.table([samples["id"], samples["gold"], listed], schema=TextFeatures.schema)
+
+
+def load_text_model(
+    subject: ResolvedSubject, files: dict[str, bytes], classes: int, device: str | None = None
+) -> TextModel:
+    """The model in a subject's files, on the device (a GPU where there is one); each process builds it once.
+
+    Where the model is a network over tokens, what comes back is a `TokenModel`.
+    """
+    model: TextModel = _build(BuiltFrom.of(subject, files, classes), device)
+    return model
+
+
+@lru_cache(maxsize=2)
+def _build(source: BuiltFrom, device: str | None) -> TextModel:
+    card = json.loads(source.files["card.json"])
+    if card["kind"] == "own":
+        from assay.tasks.subjects.texts.model import OwnTextModel
+
+        assert source.subject.code is not None
+        return OwnTextModel(source.subject.code, source.classes, source.subject.masked)
+    if card["kind"] == "minilm-linear":
+        from assay.tasks.subjects.texts.network import linear_from_files
+
+        return linear_from_files(source.files, device)
+    from assay.tasks.subjects.texts.network import network_from_files
+
+    return network_from_files(source.files, device)
+
+
+def predict_table(
+    samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
+) -> Tallied:
+    """Predictions for a partition of the samples, and how many texts were longer than the classifier reads (`cut`)."""
+    model = load_text_model(subject, files, len(classes))
+    texts = texts_of(samples, subject.settings.text)
+    try:
+        probabilities = model.probabilities(texts)
+    except UnusableTextError as fault:
+        sample = samples["id"][fault.row].as_py()
+        raise InputError(f"{fault.said} for sample {sample!r}.") from fault
+    cut = 0 if subject.way == "own" else _count_cut(model, texts)
+    return Tallied(predictions_table(samples["id"], probabilities), {"cut": cut})
+
+
+def _count_cut(model: TextModel, texts: Sequence[str]) -> int:
+    from assay.tasks.subjects.texts.network import NetworkModel
+
+    return sum(model.is_cut(text) for text in texts) if isinstance(model, NetworkModel) else 0
+
+
+def text_findings(
+    predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
+) -> list[Finding]:
+    """How good the subject is on the texts as they are, and whether it says more than one thing."""
+    require_same_samples(predictions, samples, name)
+    flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
+    predicted = predictions["predicted"].to_numpy().astype(np.int64)
+    truth = codes_known(samples, classes)
+    about = About("subject", "clean", subject=name)
+    *findings, answers = prediction_findings(about, predicted, probabilities, truth, classes, groups=groups)
+    areas = class_areas(about, probabilities, truth, classes, groups)
+    return [*findings, *areas, *chance_findings(about, probabilities, truth, groups), answers]

@@ -3,25 +3,102 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from assay.data.classes import class_names
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import Reuse, collect, map_partitions, read_files
-from assay.infra.runs import current_run
-from assay.infra.stage import say, stage, stage_seeds, write_table
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.statistics.grouped_samples import groups_of
-from assay.tasks.subjects.cut_short import cut_in_words
+from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.features import TextFeatures, feature_rows
-from assay.tasks.subjects.texts.learning import card_file, learn_texts
-from assay.tasks.subjects.texts.measures import predict_table, text_findings
-from assay.tasks.subjects.texts.rows import labelled_codes
-from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker, without_epochs
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.texts.rows import (
+    TextFeatures,
+    feature_rows,
+    labelled_codes,
+    origins_of,
+    predict_table,
+    text_findings,
+    texts_of,
+)
+from assay.tasks.subjects.trained import (
+    TrainedSubject,
+    curve_table,
+    cut_in_words,
+    sealed_card,
+    trained_on_worker,
+    without_epochs,
+)
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.checkpoints import Checkpoints
+    from assay.tasks.subjects.token_networks.hugging_face import Start
+
+
+CUT = "texts beyond `limit` tokens are cut after it"
+
+
+def learn_texts(
+    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
+    from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs
+    from assay.tasks.subjects.texts.network import TextExercise
+    from assay.tasks.subjects.token_networks.epochs import ids_of, learn_here, make_ready, tokenizer_in, validating
+
+    options = subject.settings.train or Training()
+    samples, codes = labelled_codes(training, classes)
+    texts = texts_of(samples, subject.settings.text)
+    start = _start(subject, texts, len(classes), seeds)
+    tokenizer, pad = tokenizer_in(start.files), int(start.network.config.pad_token_id or 0)
+    make_ready(start.network, tokenizer, start.limit)
+    ids = [ids_of(tokenizer, text, pad) for text in texts]
+    snapshots = Snapshots(checkpoints, kept_epochs(options))
+    curve = learn_here(
+        start.network,
+        TextExercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
+        validating(origins_of(samples, texts), options.validation),
+        options,
+        seeds=seeds,
+        checkpoints=snapshots,
+        judged=options.batch_size,
+    )
+    about = start.about(options, len(texts)) | {
+        "vocabulary": tokenizer.get_vocab_size(),
+        "columns": list(range(len(classes))),
+    }
+    files = start.trained_files() | snapshots.kept
+    return files | card_file(subject, classes, files, about), curve_table(curve)
+
+
+def card_file(
+    subject: ResolvedSubject, classes: Sequence[str], files: Mapping[str, bytes], about: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """The card of a text classifier; its fingerprint covers the files beside it."""
+    card = {
+        "kind": subject.way,
+        "who": f'The classifier "{subject.settings.classifier}"',
+        "text": subject.settings.text,
+        "classes": len(classes),
+        "class_names": list(classes),
+        "truncation": CUT if "limit" in about else "its own",
+    } | dict(about)
+    return sealed_card(card, files, subject.fingerprint)
+
+
+def _start(subject: ResolvedSubject, texts: Sequence[str], classes: int, seeds: Seeds) -> Start:
+    from assay.tasks.subjects.token_networks.hugging_face import start_from, start_small
+
+    if subject.source is None:
+        return start_small(texts, "classes", classes, seeds)
+    return start_from(subject.source, f'The classifier "{subject.source.written}"', "classes", classes, seeds)
 
 
 def train_classifier(
@@ -64,7 +141,7 @@ def fit_classifier(
     features: Artifact[TextFeatures], classes: Artifact[Classes], subject: ResolvedSubject
 ) -> TrainedSubject:
     """A linear layer on features."""
-    from assay.tasks.subjects.texts.linear import about_head, fit_head, head_files
+    from assay.tasks.subjects.texts.network import about_head, fit_head, head_files
 
     names = class_names(collect(classes, None))
     known, codes = labelled_codes(collect(features, None), names)
@@ -84,8 +161,8 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
     if subject.source is None:
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
-        from assay.tasks.subjects.texts.hugging_face import given_model
-        from assay.tasks.subjects.token_networks.class_names import in_its_own_order
+        from assay.tasks.subjects.texts.network import given_model
+        from assay.tasks.subjects.token_networks.hugging_face import in_its_own_order
 
         files, about = given_model(subject.source, names)
         if in_its_own_order(json.loads(files["config.json"])):

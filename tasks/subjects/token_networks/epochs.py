@@ -1,4 +1,4 @@
-"""How networks over tokens learn: epochs over an exercise, the same to the last bit after any number of interruptions.
+"""How networks over tokens are asked and learn: epochs that give the same bits after any number of interruptions.
 
 What happens in an epoch depends on the seed and the epoch's number alone, so a training goes on from the weights and
 the optimizer's state of the last finished epoch as if it had never stopped.
@@ -7,7 +7,8 @@ the optimizer's state of the last finished epoch as if it had never stopped.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import astuple, dataclass
 from typing import Any, Protocol
@@ -15,16 +16,48 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
+from tokenizers import Tokenizer
 
-from assay.infra.devices import deterministically, torch_device_here
+from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.subjects.curves import Epoch
-from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.learning_state import Checkpoints, learning_files, restore
-from assay.tasks.subjects.schedules import learning_rate
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, restore
+from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.token_networks.blocks import IntArray
+from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, IntArray, blocks
+from assay.tasks.subjects.trained import Epoch
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
+
+CHUNK = 1024  # texts whose pieces are in memory at a time
+
+
+def make_ready(network: Any, tokenizer: Tokenizer, limit: int) -> None:
+    """Leaves the training mode, where dropout would make answers random; the tokenizer cuts and does not pad."""
+    torch.set_num_threads(1)
+    network.eval()
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+
+
+def ids_of(tokenizer: Tokenizer, text: str, pad: int) -> IntArray:
+    """The pieces of a text; one at least."""
+    return np.array(tokenizer.encode(text).ids or [pad], dtype=np.int64)
+
+
+def tokenizer_in(files: Mapping[str, bytes]) -> Tokenizer:
+    """The tokenizer among a subject's files."""
+    return Tokenizer.from_str(files["tokenizer.json"].decode())
+
+
+def blocks_on(
+    device: str, batch: Sequence[IntArray], *, pad: int, limit: int
+) -> Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]:
+    """The batch in blocks of fixed shapes: which texts the first rows are, and ids and mask, [rows, length] each."""
+    tokens = GPU_TOKENS if device.startswith("cuda") else CPU_TOKENS
+    for block in blocks(batch, pad=pad, limit=limit, tokens=tokens):
+        yield block.texts, torch.from_numpy(block.ids).to(device), torch.from_numpy(block.mask).to(device)
+
 
 JUDGED = 64  # validation samples at a time
 _POOL = 16  # batches among which samples are sorted by length, so that little of a batch is padding

@@ -1,24 +1,60 @@
-"""Networks of transformers out of their files: safetensors only, nothing fetched, no code of the model's run.
+"""Networks of transformers out of their files, which output is which class, and where a training starts.
 
-The attention is the plain one ("eager"): the fused kernels take another path when no text of a block is padded, and
-then what a network says of a text would depend on its neighbours.
+Safetensors only, nothing fetched, no code of the model's run. The attention is the plain one ("eager"): the fused
+kernels take another path when no text of a block is padded, and then what a network says of a text would depend on its
+neighbours. A small BERT of two layers of 64 needs no download: it starts with fresh weights over a WordPiece vocabulary
+learnt on its training texts.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import InputError
-from assay.infra.image_operators import declare_image_operators
-from assay.tasks.subjects.token_networks.model_bounds import made_of_files
-from assay.tasks.subjects.token_networks.sources import ModelSource
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
+
+
+def in_its_own_order(config: Mapping[str, Any]) -> bool:
+    """Whether a model was saved without the names of its classes, so that only their order says which is which.
+
+    >>> in_its_own_order({"id2label": {"0": "LABEL_0"}}), in_its_own_order({"id2label": {"0": "ham"}})
+    (True, False)
+    """
+    named = config.get("id2label") or {}
+    return all(str(name).casefold() in (f"label_{code}", str(code)) for code, name in named.items())
+
+
+def columns_for(config: Any, classes: Sequence[str], who: str) -> list[int]:
+    """Which of a model's outputs is which class: by name; in its own order where it was saved without names."""
+    names = [str(config.id2label[code]).casefold() for code in range(config.num_labels)]
+    wanted = [name.casefold() for name in classes]
+    if sorted(names) == sorted(wanted):
+        return [names.index(name) for name in wanted]
+    if len(names) != len(wanted):
+        raise InputError(
+            f"{who} tells {len(names)} classes apart ({', '.join(names[:8])}), and the pipeline has {len(wanted)} "
+            f"({', '.join(wanted[:8])})."
+        )
+    if not all(name in (f"label_{code}", str(code)) for code, name in enumerate(names)):
+        raise InputError(
+            f"{who} answers with {', '.join(names[:8])}, and the pipeline's classes are {', '.join(wanted[:8])}: which "
+            "is which? Write the pipeline's names under id2label in the model's config.json."
+        )
+    return list(range(len(names)))
+
 
 Head = Literal["tokens", "classes", "score", "images", "none"]
 _WHAT = {
@@ -144,3 +180,142 @@ def about_as_it_came(module: Any, files: Mapping[str, bytes], source: ModelSourc
         "limit": limit_of(module.config, files),
         "parameters": sum(weights.numel() for weights in module.parameters()),
     }
+
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+LIMIT = 512  # tokens; longer texts are cut
+_MOST_WORDS, _MOST_PARTS = 6000, 2000  # of a vocabulary: whole words, and parts of words
+_LONGEST_PART, _SHARED_BY = 6, 3  # characters of a part, and words that share it
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def learn_vocabulary(texts: Iterable[str]) -> str:
+    """A BERT tokenizer for these texts as the content of `tokenizer.json`: lower case, BERT's words, WordPiece.
+
+    Pieces are every character, the words that occur twice or more, and the beginnings and endings that several words
+    share, the most frequent first. (The trainer that comes with tokenizers breaks ties differently in every run.)
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    pieces = [*_SPECIAL, *_pieces(words)]
+    vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
+    tokenizer.post_processor = processors.BertProcessing(*ends)
+    tokenizer.add_special_tokens(list(_SPECIAL))
+    written: str = tokenizer.to_str()
+    return written
+
+
+def _pieces(words: Counter[str]) -> list[str]:
+    """The pieces of a vocabulary from how often each word occurs, in an order that only the counts decide."""
+    characters = sorted({character for word in words for character in word})
+    parts: Counter[str] = Counter()
+    for word in words:
+        for size in range(2, min(len(word), _LONGEST_PART + 1)):
+            parts.update((word[:size], f"##{word[-size:]}"))
+    repeated = [word for word, count in _ranked(words) if count > 1][:_MOST_WORDS]
+    shared = [part for part, count in _ranked(parts) if count >= _SHARED_BY][:_MOST_PARTS]
+    return [*characters, *(f"##{character}" for character in characters), *repeated, *shared]
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+
+
+def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
+    """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
+    declare_image_operators()
+    import transformers
+
+    kinds = {
+        "tokens": transformers.BertForTokenClassification,
+        "classes": transformers.BertForSequenceClassification,
+        "score": transformers.BertForSequenceClassification,
+        "none": transformers.BertModel,
+    }
+    return kinds[head](small_config(tokenizer, outputs))
+
+
+def small_config(tokenizer: str, outputs: int) -> Any:
+    """The configuration of a small BERT over a tokenizer's vocabulary."""
+    from tokenizers import Tokenizer
+
+    declare_image_operators()
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=LIMIT,
+        num_labels=outputs,
+        pad_token_id=0,
+        attn_implementation="eager",
+    )
+
+
+def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
+    """What Hugging Face's tools need beside the weights to open the model again."""
+    settings = {"tokenizer_class": "BertTokenizerFast", "model_max_length": LIMIT, "do_lower_case": True}
+    configuration = network.config.to_json_string(use_diff=True)
+    return {
+        "config.json": configuration.encode(),
+        "tokenizer.json": tokenizer.encode(),
+        "tokenizer_config.json": json.dumps(settings, indent=2).encode(),
+    }
+
+
+@dataclass(frozen=True)
+class Start:
+    """A network before its first step, the files that belong beside its weights, and how many pieces it reads."""
+
+    network: Any
+    files: dict[str, bytes]
+    limit: int
+
+    def trained_files(self) -> dict[str, bytes]:
+        """The files once it has learned: those that were beside its weights, and the weights as they are now."""
+        from assay.tasks.subjects.checkpoints import weights_of
+
+        return self.files | {"model.safetensors": weights_of(self.network)}
+
+    def about(self, options: Training, samples: int) -> dict[str, Any]:
+        """What every card says of a training."""
+        return {
+            "how": "trained by Assay",
+            "limit": self.limit,
+            "training_samples": samples,
+            "train": options.model_dump(mode="json"),
+            "parameters": sum(weights.numel() for weights in self.network.parameters()),
+        }
+
+
+def start_from(source: ModelSource, who: str, head: Head, outputs: int, seeds: Seeds) -> Start:
+    """A model that came trained on something else, with a fresh head drawn from the seed."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seeds.integer("initialisation", bits=62))
+        files = complete(source.read(), source.written)
+        network = read_network(files, who, head, outputs if head != "none" else None)
+    kept = {name: content for name, content in files.items() if "safetensors" not in name}
+    kept["config.json"] = network.config.to_json_string().encode()
+    return Start(network, kept, limit_of(network.config, files))
+
+
+def start_small(texts: Sequence[str], head: Head, outputs: int, seeds: Seeds) -> Start:
+    """A small BERT with weights drawn from the seed, over the pieces that these texts are made of."""
+    import torch
+
+    tokenizer = learn_vocabulary(texts)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seeds.integer("initialisation", bits=62))
+        network = new_bert(tokenizer, outputs, head)
+    return Start(network, configuration_files(tokenizer, network), LIMIT)

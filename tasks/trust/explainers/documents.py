@@ -1,9 +1,11 @@
-"""A text as the explainers see it: its distinct words, where they stand, and which tokens of the subject they are."""
+"""A text as the explainers see it: its distinct words, the subject's answers without some of them, and the
+explanation that comes out.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +14,47 @@ import numpy.typing as npt
 
 from assay.tasks.language.words import Word, kept_texts, words_of
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel
-from assay.tasks.trust.explainers.lime_masks import Masks
+
+Masks = npt.NDArray[np.bool_]  # [n, d]: True where a word stays
+
+_CELLS = 1 << 20  # of a block of masks, so that a million samples of a long text need no more memory than this
+
+
+def draw_masks(words: int, samples: int, generator: np.random.Generator) -> Iterator[Masks]:
+    """The masks of `samples` texts in blocks, the whole text first, drawn as LIME draws them.
+
+    Every other text loses a number of words that is uniform over 1…d, and which ones is uniform over the subsets of
+    that size: the words with the smallest of d random numbers.
+
+    >>> blocks = list(draw_masks(4, 9, np.random.default_rng(0)))
+    >>> [block.shape for block in blocks], blocks[0][0].tolist(), int(blocks[0].sum(axis=1)[1:].max())
+    ([(9, 4)], [True, True, True, True], 3)
+    """
+    rows, left = max(1, _CELLS // words), samples
+    while left:
+        drawn = min(rows, left)
+        keys = generator.random((drawn, words))
+        removed = generator.integers(1, words + 1, drawn)
+        largest = np.sort(keys, axis=1)[np.arange(drawn), removed - 1]
+        masks = keys > largest[:, None]
+        if left == samples:
+            masks[0] = True
+        yield masks
+        left -= drawn
+
+
+def distinct_masks(masks: Masks) -> tuple[Masks, npt.NDArray[np.int64]]:
+    """The different ones among the masks, and how often each stands there: a short text has few.
+
+    >>> kept, counts = distinct_masks(np.array([[True, True], [False, True], [True, True]]))
+    >>> kept.tolist(), counts.tolist()
+    ([[False, True], [True, True]], [1, 2])
+    """
+    packed = np.packbits(masks, axis=1)
+    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, first, counts = np.unique(rows, return_index=True, return_counts=True)
+    return masks[first], counts.astype(np.int64)
+
 
 MOST_WORDS = 2000  # distinct words of one text that are explained; the rest of the text stays as it is
 
@@ -154,3 +196,85 @@ def _splits(character: str) -> bool:
 
 def _is_han(character: str) -> bool:
     return "\u4e00" <= character <= "\u9fff" or "\u3400" <= character <= "\u4dbf"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Words with their signed importance for the predicted class, the largest in size first; of equals the earlier.
+
+    A word stands for all its occurrences and has the span of the first.
+    """
+
+    words: tuple[Word, ...]
+    importance: tuple[float, ...]
+    text_words: int
+    """How many words the text has."""
+    read_words: int
+    """How many of them were explained: not those beyond what the subject reads."""
+
+
+def explanation(
+    document: Document, features: npt.NDArray[np.int64], importance: npt.NDArray[np.float64]
+) -> Explanation:
+    """The explanation of a document by these of its words, already in order."""
+    words = tuple(document.words[feature] for feature in features)
+    return Explanation(words, tuple(importance.tolist()), document.text_words, len(document.occurrences))
+
+
+def most_important(document: Document, importance: npt.NDArray[np.float64], top: int) -> Explanation:
+    """The explanation by the `top` words of largest importance in size, of the importance of all words [d]."""
+    order = np.argsort(-np.abs(importance), kind="stable")[:top]
+    return explanation(document, order, importance[order])
+
+
+Floats = npt.NDArray[np.float64]
+
+_TOKENS = 1 << 18  # token ids in memory at a time
+_CHARACTERS = 1 << 21  # characters of texts in memory at a time
+_TEXTS = 1024  # perturbed texts in memory at a time
+
+
+@dataclass(frozen=True)
+class Perturbed:
+    """The texts that a document becomes when words are dropped, as a subject takes them."""
+
+    ask: Callable[[Masks], Floats]
+    """The probabilities of every class for each mask, [n, k]."""
+    lengths: npt.NDArray[np.int64]
+    """How long each word is, as `budget` counts, all its occurrences together [d]."""
+    always: int
+    """How long what never goes is."""
+    budget: int
+
+    def probabilities(self, masks: Masks) -> Floats:
+        """The probability of every class for each mask [n, k]; texts of like length are asked about together."""
+        lengths = masks @ self.lengths + self.always
+        order = np.argsort(lengths, kind="stable")
+        blocks = [self.ask(masks[part]) for part in self._pieces(order, lengths)]
+        values = np.concatenate(blocks)
+        result = np.empty_like(values)
+        result[order] = values
+        return result
+
+    def _pieces(self, order: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+        """The order cut where the longest text times the number of texts would pass the budget."""
+        start = 0
+        while start < len(order):
+            end = min(start + _TEXTS, len(order))
+            while end > start + 1 and lengths[order[end - 1]] * (end - start) > self.budget:
+                end = start + (end - start) // 2
+            yield order[start:end]
+            start = end
+
+
+def perturbed(document: Document, model: TextModel) -> Perturbed:
+    """How the subject is asked: by tokens where dropping them is dropping words, and by texts otherwise."""
+    if isinstance(model, TokenModel) and can_mask_tokens(document, model):
+        of_tokens = document.token_feature
+        lengths = np.bincount(of_tokens[of_tokens >= 0], minlength=len(document.words))
+        always = int((of_tokens < 0).sum())
+        return Perturbed(lambda masks: model.token_probabilities(document.token_ids(masks)), lengths, always, _TOKENS)
+    sizes = np.array([word.end - word.start for word in document.occurrences], dtype=np.int64)
+    lengths = np.bincount(document.feature, weights=sizes, minlength=len(document.words)).astype(np.int64)
+    always = len(document.text) - int(lengths.sum())
+    return Perturbed(lambda masks: model.probabilities(document.texts(masks)), lengths, always, _CHARACTERS)

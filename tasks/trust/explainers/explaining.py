@@ -1,15 +1,54 @@
-"""One prediction explained, by whichever explainer."""
+"""Predictions explained: which of them, one at a time, and as rows of `Explanations` for a partition."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.text_schemas import Explanations
 from assay.infra.errors import InputError
-from assay.tasks.subjects.texts.model import TextModel, TokenModel
-from assay.tasks.trust.explainers.documents import read_document
-from assay.tasks.trust.explainers.explanation import Explanation
-from assay.tasks.trust.explainers.settings import Explaining
-from assay.tasks.trust.explainers.table import EXPLAINERS
+from assay.infra.stages.exact import Seeds
+from assay.infra.storage.artifacts import Table
+from assay.tasks.subjects.holding_out import draw_evenly
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.model import TextModel, TokenModel, UnusableTextError
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+from assay.tasks.trust.explainers.documents import Explanation, read_document
+from assay.tasks.trust.explainers.table import EXPLAINERS, Explaining
+
+
+def chosen_predictions(
+    ids: Sequence[str],
+    gold: Sequence[int | None],
+    predicted: Sequence[int],
+    *,
+    correct: bool,
+    limit: int | None = None,
+    repeat: int = 0,
+) -> npt.NDArray[np.bool_]:
+    """Which predictions to explain, [n]: the correct ones or all, at most `limit`, evenly over the predicted classes.
+
+    Drawn by a hash of the id, so neither the order nor what else there is matters within a class; another `repeat`
+    draws others. Without a class (-1, several labels) there is nothing to explain.
+
+    >>> chosen_predictions(["a", "b", "c", "d"], [0, 0, 1, None], [0, 1, 1, 1], correct=True).tolist()
+    [True, False, True, False]
+    >>> int(chosen_predictions(["a", "b", "c", "d"], [0, 0, 0, 1], [0, 0, 0, 1], correct=True, limit=2)[3])
+    1
+    """
+    explainable = [code >= 0 and (not correct or code == truth) for code, truth in zip(predicted, gold, strict=True)]
+    chosen = np.array(explainable, dtype=np.bool_)
+    if limit is None or int(chosen.sum()) <= limit:
+        return chosen
+    rows = np.flatnonzero(chosen).tolist()
+    place = {f"{repeat}/{ids[row]}": row for row in rows}
+    drawn = draw_evenly(place, (predicted[row] for row in rows), limit)
+    few = np.zeros(len(chosen), dtype=np.bool_)
+    few[[place[name] for name in drawn]] = True
+    return few
 
 
 def explain(
@@ -33,3 +72,81 @@ def require_explainable(model: TextModel, settings: Explaining) -> None:
             f"The explainer `{settings.explainer}` needs to see inside the subject, and this one is a function of "
             "texts: explain it with `lime` or `omission`, or name a Hugging Face model as its `classifier`."
         )
+
+
+class ToExplain(Table):
+    """One row per prediction that is to be explained: the text, and what the subject said of it."""
+
+    schema = pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("gold", pa.int16()),
+            pa.field("predicted", pa.int16(), nullable=False),
+            pa.field("confidence", pa.float64(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+        ]
+    )
+
+
+def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDArray[np.bool_], text: str) -> pa.Table:
+    """Of a partition of samples and predictions the chosen rows, with the confidence in the predicted class."""
+    rows = np.flatnonzero(chosen)
+    kept, predicted = samples.take(pa.array(rows)), predictions.take(pa.array(rows))
+    codes, shares = predicted["predicted"].to_pylist(), predicted["probabilities"].to_pylist()
+    confidence = [share[code] for code, share in zip(codes, shares, strict=True)]
+    texts = pa.array(texts_of(kept, text), pa.string())
+    columns = [kept["id"], kept["gold"], predicted["predicted"], pa.array(confidence, pa.float64()), texts]
+    return pa.table(columns, schema=ToExplain.schema)
+
+
+def explain_rows(
+    rows: pa.Table,
+    *,
+    subject: ResolvedSubject,
+    files: dict[str, bytes],
+    classes: int,
+    settings: Explaining,
+    seeds: Seeds,
+    repeat: int,
+) -> pa.Table:
+    """The explanations of a partition; what is drawn for a sample depends on the seed, its id and the repeat alone."""
+    if not rows.num_rows:
+        return explanations_table(rows, [], settings)
+    model = load_text_model(subject, files, classes)
+    explanations = [
+        _explained(model, row["id"], row["text"], row["predicted"], settings, _generator(seeds, row["id"], repeat))
+        for row in rows.to_pylist()
+    ]
+    return explanations_table(rows, explanations, settings)
+
+
+def explanations_table(rows: pa.Table, explanations: list[Explanation], settings: Explaining) -> pa.Table:
+    """The table of explanations beside the rows that were explained."""
+    kept = {name: rows[name] for name in ("id", "gold", "predicted", "confidence")}
+    columns = {
+        "id": kept["id"],
+        "explainer": pa.array([settings.explainer] * rows.num_rows, pa.string()),
+        "gold": kept["gold"],
+        "predicted": kept["predicted"],
+        "confidence": kept["confidence"],
+        "words": pa.array([[word.text for word in one.words] for one in explanations], pa.list_(pa.string())),
+        "starts": pa.array([[word.start for word in one.words] for one in explanations], pa.list_(pa.int32())),
+        "ends": pa.array([[word.end for word in one.words] for one in explanations], pa.list_(pa.int32())),
+        "importance": pa.array([list(one.importance) for one in explanations], pa.list_(pa.float64())),
+        "text_words": pa.array([one.text_words for one in explanations], pa.int32()),
+        "read_words": pa.array([one.read_words for one in explanations], pa.int32()),
+    }
+    return pa.table(columns).select([*Explanations.schema.names, "text_words", "read_words"])
+
+
+def _explained(
+    model: TextModel, sample: str, text: str, target: int, settings: Explaining, generator: np.random.Generator
+) -> Explanation:
+    try:
+        return explain(model, text, target, settings, generator)
+    except UnusableTextError as fault:
+        raise InputError(f"{fault.said} when words are dropped from the text of sample {sample!r}.") from fault
+
+
+def _generator(seeds: Seeds, sample: str, repeat: int) -> np.random.Generator:
+    return seeds.generator(f"{sample}\0{repeat}" if repeat else sample)

@@ -7,8 +7,8 @@ from assay.data.samples.alarms import AFTER, ALARM_TYPES, BEFORE, alarms
 from assay.data.samples.alarms_monitor import SHOWN
 from assay.data.samples.alarms_physiology import at_rest, autoregressive, episode
 from assay.infra.errors import InputError
+from assay.tasks.labeling.conditions import Signals
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.signals import Signals
 from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
 

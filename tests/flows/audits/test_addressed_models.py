@@ -14,14 +14,14 @@ from model_files import onnx_of_columns, onnx_of_images, skops_of
 from model_server import ModelServer, model_server
 
 from assay.flows.audit import Audit, audit
-from assay.flows.audits.images.kind import IMAGES
+from assay.flows.audits.images import IMAGES
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
-from assay.infra.partitions import collect
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 
 TABLES = """

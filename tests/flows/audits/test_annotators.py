@@ -8,8 +8,8 @@ import pytest
 from direct_nights import latest, perform_night
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.yaml_document import ConfigurationError
+from assay.tasks.statistics.findings import findings_of
 
 # Krippendorff 2011, C: four observers, twelve units, five values; α = .743.
 WORKED = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")

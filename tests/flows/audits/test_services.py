@@ -10,10 +10,10 @@ from direct_nights import latest, perform_night
 from model_server import ModelServer, model_server
 
 from assay.flows.configuration.loading import load_project
-from assay.infra.answers import AskedCounts, asked_in
 from assay.infra.errors import InputError
-from assay.infra.folders import Folder
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.storage.folders import Folder
+from assay.infra.storage.store import AskedCounts, asked_in
+from assay.tasks.statistics.findings import findings_of
 
 PIPELINES = """
 pipelines:

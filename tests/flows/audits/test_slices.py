@@ -8,8 +8,8 @@ import pytest
 from direct_nights import latest, perform_night
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.yaml_document import ConfigurationError
+from assay.tasks.statistics.findings import findings_of
 
 NIGHT = """
 compute: {engine: serial, %s}

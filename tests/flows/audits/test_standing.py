@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.flows.audits.along.kind import ALONG
-from assay.flows.audits.subjects.clashes import clashes
-from assay.flows.audits.subjects.kind import SUBJECTS
+from assay.flows.audits.subjects import ALONG, SUBJECTS, clashes
 from assay.flows.audits.table import KINDS, in_running_order
 from assay.flows.pipeline import Pipeline, pipeline_model
 

@@ -12,9 +12,8 @@ from planted_changes import plant
 
 from assay.flows.blame.changes import SampleChange
 from assay.flows.cli import answer
-from assay.flows.nights.message import message_of
-from assay.flows.nights.states import Night
-from assay.infra.store import Store
+from assay.flows.nights.message import Night, message_of
+from assay.infra.storage.store import Store
 
 
 @pytest.fixture(scope="module")

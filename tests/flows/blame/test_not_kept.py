@@ -9,7 +9,7 @@ from blamed import shared
 from direct_nights import perform_night
 from planted_texts import EARLY, LATE, MODEL, plant_texts
 
-from assay.flows.blame.words import lost_in_words, sentence
+from assay.flows.blame.shares import blame_sentence, not_swapped_in_words
 
 SHORT = """
 compute: {engine: serial}
@@ -65,5 +65,5 @@ def test_the_sentence_names_the_lump_beside_the_shares(
     found = shared(folder, earlier, later, finding="subject.accuracy", of="clean")
     assert (found.shares[0].part, found.shares[-1].part) == ("samples", "not swapped")
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
-    assert f"from what could not be put back, {named}" in sentence(found)
-    assert any(why in line for line in lost_in_words(found.changes))
+    assert f"from what could not be put back, {named}" in blame_sentence(found)
+    assert any(why in line for line in not_swapped_in_words(found.changes))

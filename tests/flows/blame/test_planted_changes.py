@@ -10,10 +10,9 @@ import pytest
 from direct_nights import perform_night, project_in
 from planted_changes import PARTS, in_the_population, plant
 
-from assay.flows.blame.sharing import Blame, Sharing
-from assay.flows.blame.words import sentence
-from assay.infra.progress import SilentProgress
-from assay.infra.store import Store
+from assay.flows.blame.shares import Blame, Sharing, blame_sentence
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 NIGHTS = (("labels",), ("rule",), ("epoch",), ("labels", "rule", "epoch"))
 
@@ -111,7 +110,7 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
         ("not swapped", "what could not be put back, the weights (epoch.txt)"),
     ]
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
-    assert "from what could not be put back, the weights (epoch.txt)" in sentence(found)
+    assert "from what could not be put back, the weights (epoch.txt)" in blame_sentence(found)
     lump = found.shares[-1].interval
     assert lump.low <= in_the_population("gold")["epoch"] <= lump.high
     assert [one.lost for one in found.changes.lost] == [f"epoch.txt is too large and was not kept with run {ran[()]}"]
@@ -140,7 +139,7 @@ def test_runs_of_before_files_were_kept_and_other_libraries_are_named(nights, tm
     import json
     import shutil
 
-    from assay.flows.blame.words import changed_in_words
+    from assay.flows.blame.shares import changed_in_words
 
     folder = tmp_path / "older"
     shutil.copytree(nights[0], folder)

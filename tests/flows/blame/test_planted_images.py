@@ -10,7 +10,7 @@ from blamed import asked, attributed, shared
 from direct_nights import perform_night
 from planted_images import EPS, PARTS, among_all_images, plant_images
 
-from assay.flows.blame.words import sentence
+from assay.flows.blame.shares import blame_sentence
 
 NIGHTS = (("labels",), ("epoch",), ("labels", "epoch"))
 ATTACKED = {"finding": "attack.accuracy", "of": "pgd", "group": "eps=2/255"}
@@ -54,7 +54,7 @@ def test_images_whose_label_changed_are_counted_and_the_weights_are_named(nights
 
 def test_the_sentence_names_both(nights) -> None:
     folder, ran = nights
-    told = sentence(shared(folder, ran[()], ran["labels", "epoch"], **ATTACKED))
+    told = blame_sentence(shared(folder, ran[()], ran["labels", "epoch"], **ATTACKED))
     assert told.startswith("attack.accuracy (own, pgd, eps=2/255): of \N{MINUS SIGN}")
     assert "the weights (weights.safetensors)" in told
     assert "60 altered samples" in told

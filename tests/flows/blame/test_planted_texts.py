@@ -9,9 +9,9 @@ from blamed import asked, attributed, shared
 from direct_nights import perform_night, project_in
 from planted_texts import PARTS, among_all_letters, plant_texts
 
-from assay.flows.report.outcomes import KeptOutcomes
-from assay.infra.store import Store
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.report.comparison import KeptOutcomes
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
 
 NIGHTS = (("texts",), ("rule",), ("epoch",), ("texts", "rule", "epoch"))
 CLEAN = {"finding": "subject.accuracy", "of": "clean"}

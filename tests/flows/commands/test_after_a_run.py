@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import pyarrow.parquet as pq
 import pytest
 
-from assay.data.published.pugh import APPROACHES, TABLE_1
+from assay.data.published import PUGH_APPROACHES, PUGH_TABLE_1
 from assay.flows.cli import answer
 from assay.flows.reproduce.tables import reproduce
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
 
 GATES = "    gates:\n      - {finding: ordering.trend_p, of: ours, group: majority, at_most: %s}\n"
@@ -168,14 +168,17 @@ def test_store_info_and_clean(nights: list[str], capsys: pytest.CaptureFixture[s
 
 
 def test_the_published_table_is_whole() -> None:
-    assert len(TABLE_1) == 9
+    assert len(PUGH_TABLE_1) == 9
     cells = [
-        study.published(labeler, way) for study in TABLE_1 for labeler in ("majority", "snorkel") for way in APPROACHES
+        study.published(labeler, way)
+        for study in PUGH_TABLE_1
+        for labeler in ("majority", "snorkel")
+        for way in PUGH_APPROACHES
     ]
     assert len(cells) == 72
     assert all(-1 <= rho <= 1 and 0 <= p <= 1 for rho, p in cells)
     # The text of the paper: ten of our approach's orders are adverse at γ = 0.01, and none is a violation.
-    ours = [study.published(labeler, "ours") for study in TABLE_1 for labeler in ("majority", "snorkel")]
+    ours = [study.published(labeler, "ours") for study in PUGH_TABLE_1 for labeler in ("majority", "snorkel")]
     assert sum(rho < 0 and p <= 0.01 for rho, p in ours) == 10
     assert sum(rho > 0 and p <= 0.01 for rho, p in ours) == 0
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from prefect.client.schemas.schedules import CronSchedule
 from pydantic import ValidationError
 
-from assay.flows.configuration.cron import trouble_with
+from assay.flows.pipeline import trouble_with
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 from repository import ROOT
 
 from assay.flows.audits.table import KINDS
-from assay.flows.configuration.gated_findings import stages_of, unknown_metric
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import load_project, stages_of, unknown_metric
 from assay.infra.errors import InputError
 
 ROOMS = ROOT / "tasks"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.operations.checking import named_things
-from assay.flows.operations.inputs import check_inputs
+from assay.flows.forecast.plan import check_inputs
+from assay.flows.operations.check import named_things
 from assay.flows.pipeline import Project
 from assay.infra.errors import InputError
 
@@ -115,7 +115,7 @@ def test_what_a_word_attack_names_is_looked_for_before_anything_trains(
     def nowhere() -> None:
         raise InputError("NLTK's WordNet is not installed here (the attack's `antonyms` is wordnet).")
 
-    monkeypatch.setattr("assay.tasks.attacks.words.resolved.wordnet_opposites", nowhere)
+    monkeypatch.setattr("assay.tasks.attacks.texts.resolved.wordnet_opposites", nowhere)
     assert f"pipelines.yaml:5: {place} — " in refusal(tmp_path, f"{TEXTS}attacks: [{attack}]")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.operations.checking import named_things
-from assay.flows.operations.inputs import check_inputs
+from assay.flows.forecast.plan import check_inputs
+from assay.flows.operations.check import named_things
 from assay.flows.pipeline import Project
 from assay.infra.errors import InputError
 

@@ -8,8 +8,8 @@ import pytest
 from repository import ROOT
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Project
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
 
 GOOD = """\

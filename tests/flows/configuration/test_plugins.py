@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.audits.kind import Ground
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project, load_usable
-from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.kind import Ground
 from assay.flows.pipeline import Project
-from assay.flows.report.pages import shown_by
+from assay.flows.report.run_page import shown_by
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.infra.runs import Run
+from assay.infra.stages.runs import Run
 from assay.tasks.statistics.findings import FindingIndex
 
 KIND = '''
 from pydantic import Field
-from assay.flows.audits.kind import AuditKind, Key, Measured
+from assay.flows.kind import AuditKind, Key, Measured
 from assay.infra.settings import Settings
 from assay.tasks.statistics.metrics import metrics
 
@@ -54,8 +54,8 @@ ATTACKS = '''
 from typing import Literal
 from assay.tasks.attacks.choice import ImageAttackChoice
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.text_choice import TextAttackChoice
-from assay.tasks.attacks.words.settings import WordAttack
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.texts.settings import WordAttack
 
 class Waves(ImageAttack):
     """Stripes."""

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from assay.flows.audit import audit
+from assay.flows.audits.curation_flow import read_rules
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.configuration.named_things import missing_things
-from assay.flows.configuration.rule_files import read_rules
+from assay.flows.kind import missing_things
 from assay.flows.running import engine_of
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 ROWS = "id,size,text,label\n" + "".join(
     f"s{at},{at},{'win money' if at % 3 == 0 else 'a song'},{'spam' if at % 2 else 'ham'}\n" for at in range(40)

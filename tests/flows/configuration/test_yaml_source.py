@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.flows.configuration.short_forms import write_out
-from assay.flows.configuration.yaml_source import Document, read_yaml
+from assay.flows.yaml_document import Document, read_yaml
 
 
 @pytest.mark.parametrize(

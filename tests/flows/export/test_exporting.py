@@ -17,17 +17,15 @@ from ruamel.yaml import YAML
 
 from assay.data.images import image_columns
 from assay.data.schemas import Classes, CuratedSets, Samples
-from assay.flows.export.curated_sets import export_run
-from assay.flows.export.pictures import with_pictures
-from assay.infra.artifacts import Artifact
+from assay.flows.export.curated_sets import export_run, with_pictures
 from assay.infra.errors import InputError
-from assay.infra.runs import Run
-from assay.infra.stage import stage, write_table
-from assay.infra.store import Store
-from assay.tasks.ingest.paths_task import keep_paths
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
-from assay.tasks.ingest.task import ingest
+from assay.tasks.ingest.task import ingest, keep_paths
 from assay.tasks.statistics.findings import Finding, findings_table
 
 N, SETS = 40, 4

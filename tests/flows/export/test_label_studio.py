@@ -18,17 +18,15 @@ from direct_nights import Heard, latest, perform_night
 from PIL import Image
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.named_things import missing_things
-from assay.flows.export.label_studio import export_for_labelling
 from assay.flows.export.lake import Lake, export_to_lake
-from assay.flows.export.to_look_at import Ask
-from assay.flows.report.records import parts_of, read_table
-from assay.flows.report.samples import labelled_by, samples_of, taken_in
-from assay.flows.starting.samples import samples_of as samples_of_source
+from assay.flows.export.samples_to_review import ReviewRequest, export_for_labelling
+from assay.flows.kind import missing_things
+from assay.flows.report.records import ingested, labelled_by, parts_of, read_table, samples_of_run
+from assay.flows.starting.first_look import read_samples as samples_of_source
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
 
 N = 120
 PIPELINES = """
@@ -101,12 +99,12 @@ def answered(tasks: list[dict[str, Any]], said: dict[str, list[str | None]]) -> 
 def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None:
     store, record = a_night(folder)
     truth = dict(pd.read_csv(folder / "truth.csv")[["comment", "answer"]].to_numpy().tolist())
-    export_for_labelling(store, record, folder / "ask", Ask(30), text="text")
+    export_for_labelling(store, record, folder / "ask", ReviewRequest(30), text="text")
     tasks = tasks_in(folder / "ask")
     ids = [task["data"]["sample"] for task in tasks]
     assert len(set(ids)) == 30
 
-    before = {row["id"]: row["gold"] for row in read_table(store, samples_of(record)).to_pylist()}
+    before = {row["id"]: row["gold"] for row in read_table(store, samples_of_run(record)).to_pylist()}
     with_gold = [one for one in ids if before[one] is not None]
     against, tied, skipped, nobody = with_gold[0], ids[-1], ids[-2], ids[-3]
     other = {"ham": "spam", "spam": "ham"}
@@ -120,7 +118,7 @@ def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None
     heard = Heard()
     store, again = a_night(folder, heard)
     codes = {"ham": 0, "spam": 1}
-    after = {row["id"]: row["gold"] for row in read_table(store, samples_of(again)).to_pylist()}
+    after = {row["id"]: row["gold"] for row in read_table(store, samples_of_run(again)).to_pylist()}
     untouched = {*after} - {*ids} | {tied, skipped, nobody}
     assert {one: after[one] for one in untouched} == {one: before[one] for one in untouched}
     people = {one: codes[truth[one]] for one in ids if one not in untouched} | {against: codes[other[truth[against]]]}
@@ -153,16 +151,16 @@ def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None
     # The content is in the key: one more answer, and gold is another.
     (folder / "answers.json").write_text(json.dumps(answered([*tasks, *more], said | {nobody: [truth[nobody]]})))
     store, third = a_night(folder)
-    assert {row["id"]: row["gold"] for row in read_table(store, samples_of(third)).to_pylist()}[nobody] == codes[
+    assert {row["id"]: row["gold"] for row in read_table(store, samples_of_run(third)).to_pylist()}[nobody] == codes[
         truth[nobody]
     ]
 
 
 def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Path) -> None:
     store, record = a_night(folder)
-    said = export_for_labelling(store, record, folder / "ask", Ask(N, without_gold=True), text="text")
+    said = export_for_labelling(store, record, folder / "ask", ReviewRequest(N, without_gold=True), text="text")
     tasks = tasks_in(folder / "ask")
-    gold = {row["id"]: row["gold"] for row in read_table(store, samples_of(record)).to_pylist()}
+    gold = {row["id"]: row["gold"] for row in read_table(store, samples_of_run(record)).to_pylist()}
     assert len(tasks) == sum(one is None for one in gold.values()) == 80
     assert all(gold[task["data"]["sample"]] is None for task in tasks)
     ours = labelled_by(store, record)["majority"]
@@ -196,19 +194,19 @@ def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Pa
 
 def test_rows_are_shown_as_tables_and_what_is_asked_for_and_not_there_is_named(folder: Path) -> None:
     store, record = a_night(folder)
-    export_for_labelling(store, record, folder / "ask", Ask(2))
+    export_for_labelling(store, record, folder / "ask", ReviewRequest(2))
     assert [list(task["data"]["row"]) for task in tasks_in(folder / "ask")] == [["text"], ["text"]]
     assert "<Table" in (folder / "ask" / "labeling.xml").read_text()
     for asked, text, sentence in [
-        (Ask(2, by="eps"), None, r"does not say how hard samples are by eps; it has theta_l\."),
-        (Ask(2, labeler="snorkle"), None, r"has no labeler 'snorkle'; known here: majority"),
-        (Ask(2), "txt", r"no text in a column 'txt'; columns with text are id, text"),
+        (ReviewRequest(2, by="eps"), None, r"does not say how hard samples are by eps; it has theta_l\."),
+        (ReviewRequest(2, labeler="snorkle"), None, r"has no labeler 'snorkle'; known here: majority"),
+        (ReviewRequest(2), "txt", r"no text in a column 'txt'; columns with text are id, text"),
     ]:
         with pytest.raises(InputError, match=sentence):
             export_for_labelling(store, record, folder / "other", asked, text=text)
     record.settings["source"]["masked"] = True
     with pytest.raises(InputError, match="are masked, so nobody could read a task"):
-        export_for_labelling(store, record, folder / "other", Ask(2), text="text")
+        export_for_labelling(store, record, folder / "other", ReviewRequest(2), text="text")
     assert not (folder / "other").exists()
 
 
@@ -264,8 +262,8 @@ pipelines:
 """
     )
     store, record = a_night(tmp_path)
-    export_for_labelling(store, record, tmp_path / "inside", Ask(3))
-    export_for_labelling(store, record, tmp_path / "served", Ask(3), files=True)
+    export_for_labelling(store, record, tmp_path / "inside", ReviewRequest(3))
+    export_for_labelling(store, record, tmp_path / "served", ReviewRequest(3), files=True)
     for one, other in zip(tasks_in(tmp_path / "inside"), tasks_in(tmp_path / "served"), strict=True):
         head, _, content = one["data"]["image"].partition(",")
         assert head == "data:image/png;base64"
@@ -276,7 +274,7 @@ pipelines:
         served = np.asarray(Image.open(tmp_path / url.partition("?d=")[2]))
         assert np.array_equal(inside, served)
     assert "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT" in (tmp_path / "served" / "README.md").read_text()
-    assert taken_in(record)["samples"].rows == 40
+    assert ingested(record)["samples"].rows == 40
     export_to_lake(Lake(store, record, str(tmp_path / "lake")))
     labels = pq.read_table(tmp_path / "lake" / "weak_labels")
     assert labels["path"].to_pylist() == labels["id"].to_pylist()

@@ -17,14 +17,12 @@ import pytest
 from direct_nights import latest, perform_night
 
 from assay.data.image_schemas import ImagePaths
-from assay.flows.export.image_paths import PathsBeside
-from assay.flows.export.lake import Lake, export_to_lake
-from assay.flows.export.to_look_at import Ask, to_look_at
-from assay.flows.report.records import read_table, tables_of
-from assay.flows.report.samples import labelled_by, samples_of
+from assay.flows.export.lake import Lake, PathsBeside, export_to_lake
+from assay.flows.export.samples_to_review import ReviewRequest, samples_to_review
+from assay.flows.report.records import labelled_by, read_table, samples_of_run, tables_of
 from assay.infra.errors import InputError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 
 N, FUNCTIONS = 90, 3
 PIPELINES = """
@@ -115,7 +113,7 @@ def test_the_note_says_run_seed_digests_columns_and_their_meaning(
     export_to_lake(Lake(store, record, str(tmp_path / "lake")))
     note = json.loads((tmp_path / "lake" / "_assay" / f"{record.id}.json").read_text())
     assert (note["run"], note["seed"], note["classes"]) == (record.id, record.seed, {"0": "ill", "1": "well"})
-    assert note["samples"]["digest"] == samples_of(record).digest
+    assert note["samples"]["digest"] == samples_of_run(record).digest
     [votes] = note["tables"]["votes"]["made_of"]
     assert votes["digest"] in {one["digest"] for stage in record.stages for one in stage.outputs.values()}
     readme = (tmp_path / "lake" / "README.md").read_text()
@@ -218,7 +216,7 @@ def test_paths_are_found_in_the_order_of_the_samples_and_anew_from_the_beginning
             ids = [f"s{at}" for at in range(first, first + 10)]
             yield pa.table({"id": ids, "path": [f"{one}.png" for one in ids]}, schema=ImagePaths.schema)
 
-    monkeypatch.setattr("assay.flows.export.image_paths.parts_of", parts)
+    monkeypatch.setattr("assay.flows.export.lake.parts_of", parts)
     record.stages[0].outputs["paths"] = {**record.stages[0].outputs["samples"], "kind": "ImagePaths", "rows": 100}
     paths = PathsBeside(store, record)
     for at in (3, 25, 26):
@@ -231,17 +229,17 @@ def test_a_person_may_be_asked_by_any_measure_of_hardness(night: tuple[Store, Ru
     store, record = night
     rows = pa.concat_tables([table for *_, table in tables_of(store, record, "SampleHardness")]).to_pandas()
     unsure = rows.query("measure == 'confidence'").sort_values(["value", "id"], ascending=[False, True])
-    found = to_look_at(store, record, Ask(7, by="confidence", subject="subject"))
+    found = samples_to_review(store, record, ReviewRequest(7, by="confidence", subject="subject"))
     assert list(found.ids) == unsure["id"].tolist()[:7]
     assert found.why[0] == f"1 − confidence {unsure['value'].iloc[0]:.3g}"
     assert (found.labeler, set(found.labels)) == ("majority", set(found.ids))
-    theirs = to_look_at(store, record, Ask(N, labeler="snorkel"))
+    theirs = samples_to_review(store, record, ReviewRequest(N, labeler="snorkel"))
     assert theirs.labeler == "snorkel"
     assert len(theirs.ids) == N
     with pytest.raises(InputError, match=r"has no confidence of the subject 'subjekt'; did you mean subject"):
-        to_look_at(store, record, Ask(7, by="confidence", subject="subjekt"))
+        samples_to_review(store, record, ReviewRequest(7, by="confidence", subject="subjekt"))
     with pytest.raises(InputError, match=r"No sample of run .* is left to look at"):
-        to_look_at(store, record, Ask(7, without_gold=True))
+        samples_to_review(store, record, ReviewRequest(7, without_gold=True))
 
 
 def test_a_lake_can_be_moved(night: tuple[Store, RunRecord], tmp_path: Path) -> None:

@@ -9,23 +9,26 @@ from team_project import team_project
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.forecast.foreseeing import foresee
-from assay.flows.forecast.recorded import foreseen
-from assay.flows.forecast.showing import came_of, summary
+from assay.flows.forecast.plan import (
+    forecast_before_run,
+    forecast_for_record,
+    forecast_summary,
+    forecasts_and_facts,
+    walk_plan,
+)
 from assay.flows.nights import history
-from assay.flows.nights.states import nights_of
-from assay.flows.operations.planning import walked
+from assay.flows.nights.message import nights_of
 from assay.flows.pipeline import Project
 from assay.flows.report.all_nights import entries_of
-from assay.flows.report.baselines import Past
+from assay.flows.report.gates import Past
 from assay.flows.report.records import find_run
 from assay.flows.running import engine_of, perform
-from assay.infra.bounds import Allowance
+from assay.infra.engines.calls import Allowance
 from assay.infra.errors import InputError, RunError
-from assay.infra.manifests import RunRecord
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.reporting.index import render_index
 
 
@@ -55,7 +58,7 @@ def night(team: Path, share: float = 1.0, *overrides: str, seconds: float | None
         seed=seed,
         allowance=Allowance(seconds, "a moment"),
     )
-    run.record.forecast = foreseen(chosen, chosen.pipeline("night"), seed, share, fresh=False)
+    run.record.forecast = forecast_for_record(chosen, chosen.pipeline("night"), seed, share, fresh=False)
     with run:
         perform(run, chosen, chosen.pipeline("night"))
     return run.record
@@ -70,8 +73,8 @@ def test_a_sample_is_in_no_history_state_or_trend(team: Path) -> None:
     assert [one.share for one in (half, quarter, whole)] == [0.5, 0.25, 1.0]
     store = Store(str(team / "store"))
     for record in (half, quarter, whole):
-        history.append(store, record)
-    assert set(history.read(store, "night")["run"].to_pylist()) == {whole.id}
+        history.append_to_history(store, record)
+    assert set(history.read_history(store, "night")["run"].to_pylist()) == {whole.id}
     assert nights_of([half, quarter], {}) == {}
     assert nights_of([half, quarter, whole], {})["night"].run is whole
     page = render_index([one for one in entries_of(store) if one.run != whole.id])
@@ -121,7 +124,7 @@ def test_a_sample_is_a_share_of_the_same_samples(team: Path) -> None:
 
 def test_two_sizes_say_what_the_whole_will_take_stage_by_stage(team: Path) -> None:
     whole = runs(team)[2]
-    came = came_of(whole)
+    came = forecasts_and_facts(whole)
     assert len(came) > 10
     assert all(one.expected is not None for one in came)
     assert whole.forecast["unknown"] == []
@@ -131,15 +134,15 @@ def test_two_sizes_say_what_the_whole_will_take_stage_by_stage(team: Path) -> No
 
 def test_other_settings_change_only_what_they_change(team: Path) -> None:
     chosen = project(team, "ordering.datasets=4")
-    expected, _ = foresee(chosen, chosen.pipeline("night"))
+    expected, _ = forecast_before_run(chosen, chosen.pipeline("night"))
     basis = {one.planned.stage: one.basis for one in expected.stages}
     assert basis["apply_labeling_functions"] is None  # in the store
     assert basis["order_adversarially"] == "other settings"
-    assert summary(expected).startswith("Forecast: ")
+    assert forecast_summary(expected).startswith("Forecast: ")
 
 
 def test_places_of_a_plan_are_those_of_the_run(team: Path) -> None:
-    planned, _ = walked(project(team), project(team).pipeline("night"))
+    planned, _ = walk_plan(project(team), project(team).pipeline("night"))
     assert {(one.place, one.stage) for one in planned} == {(one.place, one.stage) for one in runs(team)[2].stages}
 
 
@@ -156,7 +159,7 @@ def test_a_budget_that_is_over_begins_nothing_more_and_the_next_run_goes_on(team
 
 def test_a_run_that_will_not_fit_says_what_is_dearest_and_which_share_would(team: Path) -> None:
     chosen = project(team, "budget=0.02s", "compute.partitions=3")
-    expected, [sentence] = foresee(chosen, chosen.pipeline("night"), seed=9)
+    expected, [sentence] = forecast_before_run(chosen, chosen.pipeline("night"), seed=9)
     assert "The budget of 0.02s is likely over before the end" in sentence
     assert expected.dearest[0].planned.title in sentence
     assert "would fit" in sentence

@@ -15,12 +15,12 @@ from planted_changes import plant
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.nights.afterwards import leave_traces
-from assay.flows.nights.settings import Mlflow, OpenLineage
+from assay.flows.nights.after_run import leave_traces
+from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.infra.errors import InputError, RunError
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
 
 SECRET = "do-not-write-me-down"
 NOBODY = "http://127.0.0.1:9"
@@ -58,15 +58,15 @@ def server() -> Iterator[tuple[str, list[tuple[str, dict[str, object]]]]]:
 
 def test_mlflow_has_the_run_with_settings_findings_and_report(night, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow")
-    from assay.flows.nights.mlflow_runs import TAG, send
+    from assay.flows.nights.trackers import TAG, send_to_mlflow
 
     _, store, record = night
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     client = mlflow.MlflowClient(tracking_uri=uri)
     client.create_experiment("audits", artifact_location=(tmp_path / "kept").as_uri())
     to = Mlflow(tracking_uri=uri, experiment="audits")
-    assert record.id not in send(store, record, to)  # it has a name of MLflow's
-    send(store, record, to)
+    assert record.id not in send_to_mlflow(store, record, to)  # it has a name of MLflow's
+    send_to_mlflow(store, record, to)
     experiment = client.get_experiment_by_name("audits")
     [run] = client.search_runs([experiment.experiment_id])  # once, though it was sent twice
     assert (run.info.run_name, run.info.status, run.data.tags[TAG]) == (record.id, "FINISHED", record.id)
@@ -90,10 +90,10 @@ def events_in(file: Path) -> list[dict[str, object]]:
 
 def test_lineage_goes_into_a_file_with_digests_as_versions_and_gates_as_assertions(night, tmp_path: Path) -> None:
     pytest.importorskip("openlineage.client")
-    from assay.flows.nights.lineage import send
+    from assay.flows.nights.trackers import send_to_openlineage
 
     _, store, record = night
-    send(store, record, OpenLineage(file="lineage.jsonl", namespace="audits"), tmp_path)
+    send_to_openlineage(store, record, OpenLineage(file="lineage.jsonl", namespace="audits"), tmp_path)
     events = events_in(tmp_path / "lineage.jsonl")
     assert len(events) == 2 + 2 * len(record.stages)
     by_job = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
@@ -112,7 +112,7 @@ def test_lineage_goes_into_a_file_with_digests_as_versions_and_gates_as_assertio
         "success": False,
         **{name: value for name, value in gate.items() if name not in ("assertion", "success")},
     }
-    send(store, record, OpenLineage(file="again.jsonl", namespace="audits"), tmp_path)
+    send_to_openlineage(store, record, OpenLineage(file="again.jsonl", namespace="audits"), tmp_path)
     assert [one["run"]["runId"] for one in events_in(tmp_path / "again.jsonl")] == [
         one["run"]["runId"] for one in events
     ]
@@ -122,15 +122,15 @@ def test_lineage_goes_to_a_server_with_a_key_from_the_environment(
     night, server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openlineage.client")
-    from assay.flows.nights.lineage import send
+    from assay.flows.nights.trackers import send_to_openlineage
 
     _, store, record = night
     url, got = server
     to = OpenLineage(url=url, key_from="LINEAGE_KEY")
     with pytest.raises(RunError, match="LINEAGE_KEY is not set"):
-        send(store, record, to, Path())
+        send_to_openlineage(store, record, to, Path())
     monkeypatch.setenv("LINEAGE_KEY", SECRET)
-    send(store, record, to, Path())
+    send_to_openlineage(store, record, to, Path())
     assert len(got) == 2 + 2 * len(record.stages)
     assert {key for key, _ in got} == {f"Bearer {SECRET}"}
     assert SECRET not in json.dumps([event for _, event in got])

@@ -16,16 +16,16 @@ from loopback_hooks import hook, refused_url
 from nights_on_record import FIRST, night
 
 from assay.flows.cli import answer
-from assay.flows.nights import telling
-from assay.flows.nights.afterwards import SERVED, leave_traces
+from assay.flows.nights import notify as telling
+from assay.flows.nights.after_run import SERVED, leave_traces
+from assay.flows.nights.delivery import NotSentError, post
 from assay.flows.nights.message import trial_message
-from assay.flows.nights.settings import Notify, Services, Webhook
-from assay.flows.nights.telling import tell
-from assay.flows.nights.webhook import NotSentError, post
+from assay.flows.nights.notify import send_news
 from assay.flows.pipeline import Project
+from assay.flows.project_settings import Notify, Services, Webhook
 from assay.infra.settings import Compute
-from assay.infra.store import Store
-from assay.infra.sweep import Lease
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import Lease
 
 SECRET = "wh-S3CRET-abcdef"
 Asking = Callable[..., tuple[int, str]]
@@ -57,7 +57,7 @@ def test_a_message_holds_the_sentence_the_worst_changes_and_the_link(
     red = night(store, 1, accuracy=0.7, status="gate failed", worst="1 of 2 gates passed")
     with hook() as server:
         monkeypatch.setenv("HOOK_URL", server.url)
-        assert tell(project, store, now=LATER) == ["Told by webhook: digits red"]
+        assert send_news(project, store, now=LATER) == ["Told by webhook: digits red"]
     [(headers, body)] = server.got
     message = json.loads(body)
     assert message["title"] == "Assay: digits red"
@@ -82,8 +82,8 @@ def test_only_a_change_of_state_is_told_and_only_once(
         monkeypatch.setenv("HOOK_URL", server.url)
         for number, status in enumerate(("done", "gate failed", "gate failed", "broken", "done", "done")):
             night(store, number, status=status)
-            tell(project, store, now=LATER)
-            tell(project, store, now=LATER)
+            send_news(project, store, now=LATER)
+            send_news(project, store, now=LATER)
     titles = [body["title"] for body in bodies(server.got)]
     assert titles == ["Assay: digits red", "Assay: digits broken", "Assay: digits green again"]
 
@@ -93,7 +93,7 @@ def test_trials_change_no_state(store: Store, project: Project, monkeypatch: pyt
     night(store, 1, status="gate failed", overrides=["pruning.correlation"])
     with hook() as server:
         monkeypatch.setenv("HOOK_URL", server.url)
-        assert tell(project, store, now=LATER) == []
+        assert send_news(project, store, now=LATER) == []
     assert server.got == []
 
 
@@ -107,13 +107,13 @@ def test_one_night_is_one_message_for_all_pipelines(
         lease = Lease(store, going.id)
         lease.take()
         soon = FIRST + timedelta(minutes=10)
-        assert tell(project, store, now=soon) == []  # another run is under way
-        assert tell(project, store, now=soon, due_soon=True) == []
+        assert send_news(project, store, now=soon) == []  # another run is under way
+        assert send_news(project, store, now=soon, due_soon=True) == []
         lease.release()
-        assert tell(project, store, now=soon, due_soon=True) == []  # none is, but one is due
+        assert send_news(project, store, now=soon, due_soon=True) == []  # none is, but one is due
         going.status = "broken"
         store.save_run(going)
-        assert tell(project, store, now=soon) == ["Told by webhook: digits red, reviews broken"]
+        assert send_news(project, store, now=soon) == ["Told by webhook: digits red, reviews broken"]
     assert len(server.got) == 1
     assert first.id in str(bodies(server.got))
 
@@ -122,8 +122,8 @@ def test_a_message_waits_no_longer_than_it_may(store: Store, project: Project, m
     night(store, 0, "digits", status="gate failed")
     with hook() as server:
         monkeypatch.setenv("HOOK_URL", server.url)
-        assert tell(project, store, now=FIRST + timedelta(minutes=60), due_soon=True) == []  # it ended at 02:01
-        assert len(tell(project, store, now=FIRST + timedelta(minutes=61), due_soon=True)) == 1
+        assert send_news(project, store, now=FIRST + timedelta(minutes=60), due_soon=True) == []  # it ended at 02:01
+        assert len(send_news(project, store, now=FIRST + timedelta(minutes=61), due_soon=True)) == 1
 
 
 def test_what_did_not_arrive_is_tried_again_and_arrives_once(
@@ -131,13 +131,13 @@ def test_what_did_not_arrive_is_tried_again_and_arrives_once(
 ) -> None:
     night(store, 0, status="gate failed")
     monkeypatch.setenv("HOOK_URL", refused_url())
-    [sentence] = tell(project, store, now=LATER)
+    [sentence] = send_news(project, store, now=LATER)
     assert sentence.startswith("notify.webhook: the message did not arrive: it cannot be reached (connection refused)")
     with hook() as server:
         monkeypatch.setenv("HOOK_URL", server.url)
-        assert tell(project, store, now=LATER + timedelta(minutes=1)) == []
-        assert tell(project, store, now=LATER + timedelta(minutes=3)) == ["Told by webhook: digits red"]
-        assert tell(project, store, now=LATER + timedelta(minutes=9)) == []
+        assert send_news(project, store, now=LATER + timedelta(minutes=1)) == []
+        assert send_news(project, store, now=LATER + timedelta(minutes=3)) == ["Told by webhook: digits red"]
+        assert send_news(project, store, now=LATER + timedelta(minutes=9)) == []
     assert len(server.got) == 1
 
 
@@ -149,9 +149,9 @@ def test_who_sends_holds_a_lock_and_one_that_was_left_behind_runs_out(
         monkeypatch.setenv("HOOK_URL", server.url)
         with telling._locked(store) as mine:
             assert mine
-            assert tell(project, store, now=LATER) == []
+            assert send_news(project, store, now=LATER) == []
         store.folder.write_json(telling._LOCK, {"owner": "somebody who was killed", "until": time.time() - 1})
-        assert len(tell(project, store, now=LATER)) == 1
+        assert len(send_news(project, store, now=LATER)) == 1
     assert not store.folder.exists(telling._LOCK)
 
 
@@ -250,7 +250,7 @@ def test_apprise_gets_the_same_text(store: Store, project: Project, monkeypatch:
     with hook() as server:
         monkeypatch.setenv("APPRISE_URLS", server.url.replace("http://", "json://"))
         services = replace(project, notify=Notify(apprise=Services(url_from="APPRISE_URLS")))
-        assert tell(services, store, now=LATER) == ["Told by apprise: digits broken"]
+        assert send_news(services, store, now=LATER) == ["Told by apprise: digits broken"]
     [body] = bodies(server.got)
     assert (body["title"], body["message"]) == ("Assay: digits broken", "digits broken: the disk is full")
 
@@ -263,9 +263,9 @@ def test_of_two_notifiers_only_the_one_that_failed_is_tried_again(
     with hook() as good, hook(500) as bad:
         monkeypatch.setenv("HOOK_URL", good.url)
         monkeypatch.setenv("APPRISE_URLS", bad.url.replace("http://", "json://"))
-        tell(both, store, now=LATER)
+        send_news(both, store, now=LATER)
         failed = len(bad.got)
-        tell(both, store, now=LATER + timedelta(hours=2))
+        send_news(both, store, now=LATER + timedelta(hours=2))
     assert len(good.got) == 1
     assert len(bad.got) > failed
 

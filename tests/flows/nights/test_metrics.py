@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from nights_on_record import night
 
-from assay.flows.nights.afterwards import leave_traces
-from assay.flows.nights.metrics import rendered, write
+from assay.flows.nights.after_run import leave_traces, prometheus_text, write_prometheus
 from assay.flows.pipeline import Project
 from assay.infra.settings import Compute
-from assay.infra.store import Store
-from assay.tasks.reporting.following import Headline
-from assay.tasks.reporting.run_entry import RunEntry
+from assay.infra.storage.store import Store
+from assay.tasks.reporting.report import Headline, RunEntry
 
 LINE = re.compile(r'[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\} \S+')
 
@@ -48,7 +46,7 @@ def test_it_holds_the_last_night_of_every_pipeline(store: Store, tmp_path: Path)
     night(store, 2, status="broken", accuracy=None)
     night(store, 3, "reviews", status="gate failed")
     night(store, 4, "reviews", overrides=["x"])
-    write(store, tmp_path / "assay.prom")
+    write_prometheus(store, tmp_path / "assay.prom")
     lines = (tmp_path / "assay.prom").read_text().splitlines()
     for line in (
         'assay_run_status{pipeline="digits",status="broken"} 1',
@@ -68,7 +66,7 @@ def test_it_holds_the_last_night_of_every_pipeline(store: Store, tmp_path: Path)
 
 def test_labels_are_escaped(store: Store, tmp_path: Path) -> None:
     reported(store, 0, 0.9, name='a "quoted" \\ back\nline')
-    write(store, tmp_path / "assay.prom")
+    write_prometheus(store, tmp_path / "assay.prom")
     text = (tmp_path / "assay.prom").read_text()
     assert 'finding="a \\"quoted\\" \\\\ back\\nline"' in text
     assert all(line.startswith("# ") or LINE.fullmatch(line) for line in text.splitlines())
@@ -76,7 +74,7 @@ def test_labels_are_escaped(store: Store, tmp_path: Path) -> None:
 
 def test_numbers_that_are_none_are_written_as_prometheus_has_them() -> None:
     values = (("nan", float("nan")), ("inf", float("inf")), ("minus", float("-inf")))
-    text = rendered(("assay_run_seconds", {"pipeline": name}, value) for name, value in values)
+    text = prometheus_text(("assay_run_seconds", {"pipeline": name}, value) for name, value in values)
     assert [line.split()[-1] for line in text.splitlines()[2:]] == ["NaN", "+Inf", "-Inf"]
 
 
@@ -85,9 +83,9 @@ def test_it_is_replaced_whole_and_others_may_read_it(store: Store, tmp_path: Pat
     place = tmp_path / "metrics" / "assay.prom"
     before = os.umask(0o022)
     try:
-        write(store, place)
+        write_prometheus(store, place)
         held = place.open()
-        write(store, place)
+        write_prometheus(store, place)
     finally:
         os.umask(before)
     assert held.read() == place.read_text()

@@ -13,12 +13,12 @@ from nights_on_record import FIRST, night
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.nights.history import append
-from assay.flows.nights.missed import missed_nights
-from assay.flows.nights.watching import Watch, look
+from assay.flows.nights.history import append_to_history
+from assay.flows.nights.notify import Watch, check_nights
 from assay.flows.pipeline import Project
-from assay.infra.store import Store
-from assay.infra.sweep import Lease
+from assay.flows.report.records import missed_nights
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import Lease
 
 CONFIG = """
 notify: {webhook: {url_from: HOOK_URL, secret_from: HOOK_SECRET}, grace: 20, at_latest: 60}
@@ -50,48 +50,48 @@ def titles(server: Hook) -> list[str]:
 
 def test_a_night_that_did_not_come_is_told_once_and_green_again_after_the_next(project: Project, server: Hook) -> None:
     store, heard = Store(project.store).open(), []
-    look(project, heard.append, FIRST - HOURS)  # served since one o'clock
+    check_nights(project, heard.append, FIRST - HOURS)  # served since one o'clock
     night(store, 0)
-    look(project, heard.append, FIRST + HOURS)
+    check_nights(project, heard.append, FIRST + HOURS)
     missed = FIRST + 24 * HOURS
-    look(project, heard.append, missed + timedelta(minutes=19))
+    check_nights(project, heard.append, missed + timedelta(minutes=19))
     assert heard == []
     for minutes in (20, 21, 50):
-        look(project, heard.append, missed + timedelta(minutes=minutes))
+        check_nights(project, heard.append, missed + timedelta(minutes=minutes))
     assert heard == ["No run of digits came for 2026-11-21T02:00Z, 20 minutes ago."]
-    look(project, heard.append, missed + 25 * HOURS)
+    check_nights(project, heard.append, missed + 25 * HOURS)
     night(store, 3)
-    look(project, heard.append, missed + 49 * HOURS)
+    check_nights(project, heard.append, missed + 49 * HOURS)
     assert titles(server) == ["Assay: digits missed its night", "Assay: digits green again"]
     assert b"no run came for 2026-11-21 02:00 UTC" in server.got[0][1]
 
 
 def test_a_night_that_still_runs_makes_the_next_one_skip_and_is_not_missed(project: Project, server: Hook) -> None:
     store, heard = Store(project.store).open(), []
-    look(project, heard.append, FIRST - HOURS)
+    check_nights(project, heard.append, FIRST - HOURS)
     going = night(store, 0, status="running", accuracy=None)
     lease = Lease(store, going.id)
     lease.take()
-    look(project, heard.append, FIRST + 26 * HOURS)
+    check_nights(project, heard.append, FIRST + 26 * HOURS)
     lease.release()
     going.status, going.seconds = "done", 26 * 3600.0
     store.save_run(going)
-    look(project, heard.append, FIRST + 26 * HOURS)
+    check_nights(project, heard.append, FIRST + 26 * HOURS)
     assert heard == []
     assert server.got == []
 
 
 def test_a_schedule_that_is_new_has_missed_nothing(project: Project, server: Hook) -> None:
     heard: list[str] = []
-    look(project, heard.append, FIRST + HOURS)
-    look(project, heard.append, FIRST + 2 * HOURS)
+    check_nights(project, heard.append, FIRST + HOURS)
+    check_nights(project, heard.append, FIRST + 2 * HOURS)
     assert heard == []
 
 
 def test_nights_missed_while_nobody_served_are_noticed(project: Project, server: Hook) -> None:
     heard: list[str] = []
-    look(project, heard.append, FIRST - HOURS)
-    look(project, heard.append, FIRST + 100 * HOURS)
+    check_nights(project, heard.append, FIRST - HOURS)
+    check_nights(project, heard.append, FIRST + 100 * HOURS)
     assert len(heard) == 1
     assert titles(server) == ["Assay: digits missed its night"]
     missed = missed_nights(Store(project.store).open())["digits"]
@@ -103,11 +103,11 @@ def test_missed_nights_stand_between_the_runs_on_the_page_in_the_list_and_in_the
 ) -> None:
     monkeypatch.chdir(project.file.parent)
     store = Store(project.store).open()
-    look(project, print, FIRST - HOURS)
+    check_nights(project, print, FIRST - HOURS)
     for number in (0, 3):
-        append(store, night(store, number))
-        look(project, print, FIRST + (24 * number + 23) * HOURS)
-    look(project, print, FIRST + 96 * HOURS + timedelta(minutes=40))
+        append_to_history(store, night(store, number))
+        check_nights(project, print, FIRST + (24 * number + 23) * HOURS)
+    check_nights(project, print, FIRST + 96 * HOURS + timedelta(minutes=40))
     page = store.folder.read("reports/index.html").decode()
     assert "2 runs of 1 pipeline, 3 nights missed" in page
     rows = [row.split("</tr>")[0] for row in page.split("<tbody>")[1].split("<tr>")[1:]]
@@ -126,17 +126,17 @@ def test_missed_nights_stand_between_the_runs_on_the_page_in_the_list_and_in_the
 
 
 def test_a_night_that_was_missed_stays_on_record_when_its_schedule_goes(project: Project, server: Hook) -> None:
-    look(project, print, FIRST - HOURS)
-    look(project, print, FIRST + HOURS)
+    check_nights(project, print, FIRST - HOURS)
+    check_nights(project, print, FIRST + HOURS)
     unscheduled = project.pipelines["digits"].model_copy(update={"schedule": None})
-    look(replace(project, pipelines={"digits": unscheduled}), print, FIRST + 50 * HOURS)
+    check_nights(replace(project, pipelines={"digits": unscheduled}), print, FIRST + 50 * HOURS)
     assert missed_nights(Store(project.store).open()) == {"digits": [FIRST]}
 
 
 def test_a_killed_run_is_told_as_broken(project: Project, server: Hook) -> None:
     night(Store(project.store).open(), 0, status="running", accuracy=None)
-    look(project, print, FIRST + HOURS)
-    look(project, print, FIRST + 2 * HOURS)
+    check_nights(project, print, FIRST + HOURS)
+    check_nights(project, print, FIRST + 2 * HOURS)
     assert titles(server) == ["Assay: digits broken"]
 
 

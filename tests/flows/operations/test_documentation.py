@@ -3,10 +3,9 @@
 import pytest
 from pydantic import BaseModel
 
-from assay.flows.configuration.expectations import writable, written
-from assay.flows.configuration.validation import validate
-from assay.flows.configuration.yaml_source import Document, read_yaml
 from assay.flows.operations.documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure
+from assay.flows.validation import validate, writable, written
+from assay.flows.yaml_document import Document, read_yaml
 
 SETTINGS = [(model, name) for _, model in _models() for name in writable(model)]
 

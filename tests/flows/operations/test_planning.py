@@ -10,14 +10,14 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.operations.planning import plan
+from assay.flows.forecast.plan import planned_stages
 from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError
-from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def project(team: Path, *overrides: str) -> Project:
 
 def planned(team: Path, *overrides: str, seed: int = 0) -> list[tuple[str, str]]:
     chosen = project(team, *overrides)
-    return [(stage.stage, stage.outlook) for stage in plan(chosen, chosen.pipeline("night"), seed)]
+    return [(stage.stage, stage.outlook) for stage in planned_stages(chosen, chosen.pipeline("night"), seed)]
 
 
 def perform(team: Path, *overrides: str) -> list[tuple[str, bool]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.report.alarm_budget import budget_in_words, budget_of, detectable_in_words, level_of, write_budget
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.flows.report.gates import budget_in_words, budget_of, detectable_in_words, level_of, write_budget
+from assay.flows.yaml_document import ConfigurationError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 
 CONFIG = """\
 alarms: {%s}

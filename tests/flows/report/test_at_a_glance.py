@@ -3,11 +3,10 @@
 import pytest
 
 from assay.flows.audits.table import KINDS
-from assay.flows.report.all_nights import entries_of, write_index
-from assay.flows.report.at_a_glance import followed_in
+from assay.flows.report.all_nights import entries_of, followed_in, write_index
 from assay.flows.report.records import describe_store
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from assay.flows.nights.message import Worse
-from assay.flows.report.comparison import Change, changes, result_changes, setting_changes, summary
-from assay.infra.manifests import RunRecord, StageRecord
+from assay.flows.report.comparison import Change, comparison_summary, finding_changes, result_changes, setting_changes
+from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.tasks.statistics.between_runs import RunDifference
 from assay.tasks.statistics.findings import Finding
 
@@ -22,13 +22,13 @@ def record(name: str, **digests: str) -> RunRecord:
 def test_a_finding_that_moved_shows_by_how_much() -> None:
     before = [Finding("subject.accuracy", group="D1", value=0.9, n=50), Finding("pruning.kept", value=7)]
     after = [Finding("subject.accuracy", group="D1", value=0.875, n=50), Finding("pruning.kept", value=7)]
-    moved, same = changes(before, after)
+    moved, same = finding_changes(before, after)
     assert (moved.changed, moved.in_words) == (True, "-0.025")
     assert (same.changed, same.in_words) == (False, "")
 
 
 def test_a_verdict_that_turned_is_shown_with_both_words() -> None:
-    [turned] = changes(
+    [turned] = finding_changes(
         [Finding("ordering.permutation_p", value=0.02, verdict="no trend")],
         [Finding("ordering.permutation_p", value=0.001, verdict="adverse")],
     )
@@ -36,12 +36,12 @@ def test_a_verdict_that_turned_is_shown_with_both_words() -> None:
 
 
 def test_an_interval_alone_is_a_change() -> None:
-    [change] = changes([Finding("a.b", value=1.0, low=0.5)], [Finding("a.b", value=1.0, low=0.6)])
+    [change] = finding_changes([Finding("a.b", value=1.0, low=0.5)], [Finding("a.b", value=1.0, low=0.6)])
     assert (change.changed, change.in_words) == (True, "same value, other interval or n")
 
 
 def test_findings_that_come_and_go_are_told_apart_by_of_group_and_subject() -> None:
-    found = changes([Finding("a.b", of="x")], [Finding("a.b", of="y"), Finding("a.b", of="y", subject="s")])
+    found = finding_changes([Finding("a.b", of="x")], [Finding("a.b", of="y"), Finding("a.b", of="y", subject="s")])
     assert [(change.key, change.in_words) for change in found] == [
         (("a.b", "y", "", ""), "new"),
         (("a.b", "y", "", "s"), "new"),
@@ -74,20 +74,20 @@ def test_what_exceeds_chance_stands_before_what_merely_moved() -> None:
         Finding("defense.mcnemar_p", value=0.01, verdict="better"),
     ]
     after = [accuracy(0.88, 0.05, "a"), accuracy(0.5, 0.05, "b"), Finding("defense.mcnemar_p", value=0.2, verdict="no")]
-    found = sorted(changes(before, after), key=lambda change: change.rank)
+    found = sorted(finding_changes(before, after), key=lambda change: change.rank)
     assert [(change.key[1], change.beyond_chance, change.rank) for change in found] == [
         ("b", True, 0),
         ("", False, 1),
         ("a", False, 3),
     ]
-    assert "3 findings differ" in summary(found)
-    assert "1 by more than chance" in summary(found)
+    assert "3 findings differ" in comparison_summary(found)
+    assert "1 by more than chance" in comparison_summary(found)
 
 
 def test_without_an_interval_nothing_is_said_to_exceed_chance() -> None:
-    found = changes([Finding("attack.steps", value=1.0)], [Finding("attack.steps", value=100.0)])
+    found = finding_changes([Finding("attack.steps", value=1.0)], [Finding("attack.steps", value=100.0)])
     assert not found[0].beyond_chance
-    assert "1 have no intervals" in summary(found)
+    assert "1 have no intervals" in comparison_summary(found)
 
 
 def test_a_change_is_that_of_the_samples_which_its_interval_is_of() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from assay.flows.cli import answer
-from assay.flows.report.judgement import judge_run
-from assay.flows.report.outcomes import KeptOutcomes, between
-from assay.infra.sweep import clean
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.report.comparison import KeptOutcomes, difference_between
+from assay.flows.report.gates import judge_run
+from assay.infra.storage.sweep import clean
+from assay.tasks.statistics.findings import findings_of
 from tests.support.direct_nights import latest, perform_night
 from tests.support.team_project import team_project
 
@@ -59,7 +59,9 @@ def test_everything_that_a_night_found_is_identical_on_the_next_where_nothing_ch
     one, other = store.runs("night")[:2]
     before, after = KeptOutcomes(store, one), KeptOutcomes(store, other)
     pairs = zip(findings_of(store, one), findings_of(store, other), strict=True)
-    found = {was.metric: difference for was, now in pairs if (difference := between(before, after, was, now))}
+    found = {
+        was.metric: difference for was, now in pairs if (difference := difference_between(before, after, was, now))
+    }
     assert {"subject.accuracy", "subject.auc"} <= found.keys()  # with single outcomes, and without
     assert all(difference.identical for difference in found.values())
 

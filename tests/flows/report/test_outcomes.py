@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.flows.report.outcomes import KeptOutcomes
-from assay.infra.manifests import RunRecord
-from assay.infra.store import Store
-from assay.infra.sweep import clean
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.report.comparison import KeptOutcomes
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
+from assay.tasks.statistics.findings import Finding, findings_of
 from tests.support.direct_nights import latest, perform_night
 from tests.support.image_project import image_project
 from tests.support.team_project import team_project

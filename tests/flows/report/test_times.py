@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes
-from assay.flows.report.times import covered, in_rows, times_of
-from assay.infra.artifacts import Artifact
-from assay.infra.runs import Run
-from assay.infra.stage import stage, write_table
+from assay.flows.report.records import seconds_covered, time_rows, times_of
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 
 
 @stage(version=1, title="sleepy")
@@ -36,10 +36,10 @@ def test_stages_are_summed_by_title_and_waiting_is_what_did_not_compute(make_run
     assert sleepy.waited > 0.3
     [cached] = times_of(again.store, again.record).stages
     assert (cached.stages, cached.cached, cached.wall) == (0, 1, 0.0)
-    rows = in_rows(times)
+    rows = time_rows(times)
     assert [row[0] for row in rows] == ["sleepy", "all stages", "no stage under way", "the run"]
 
 
 def test_what_several_spans_cover_is_counted_once() -> None:
-    assert covered([]) == 0
-    assert covered([(3.0, 4.0), (0.0, 2.0), (0.5, 1.0)]) == 3
+    assert seconds_covered([]) == 0
+    assert seconds_covered([(3.0, 4.0), (0.0, 2.0), (0.5, 1.0)]) == 3

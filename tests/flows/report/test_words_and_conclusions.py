@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.flows.audits.table import KINDS
-from assay.flows.report.at_a_glance import verdicts_of
+from assay.flows.report.all_nights import verdicts_of
 from assay.tasks.ordering.page import page as ordering_page
 from assay.tasks.ordering.page import verdict as of_the_order
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import CONCLUDED, corrected, not_shown
+from assay.tasks.statistics.settings import Gate
 from assay.tasks.subjects.page import page as subjects_page
 from assay.tasks.subjects.page import verdict as of_the_subjects
 from assay.tasks.trust.page import page as trust_page

@@ -8,10 +8,10 @@ import pytest
 from finished_runs import leave_run
 from repository import ROOT
 
-from assay.data.published.xu import CONDITIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
+from assay.data.published import XU_CONDITIONS, XU_TABLE_1, XU_TABLE_2, XU_TABLE_3, XU_TABLE_4
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
 
@@ -38,7 +38,7 @@ def rows(text: str) -> list[list[str]]:
 def attacked(subject: str) -> list[Finding]:
     """Made-up findings for every cell of a table of attacks: each place has a value of its own."""
     found = []
-    for place, (of, group, images) in enumerate(CONDITIONS):
+    for place, (of, group, images) in enumerate(XU_CONDITIONS):
         stage = "subject" if of == "clean" else "attack"
         full = group + (", training" if images == "X" else "")
         for metric, start in (("accuracy", 0.9), ("auc", 0.8), ("fooling_rate", 0.0)):
@@ -48,7 +48,7 @@ def attacked(subject: str) -> list[Finding]:
     return found
 
 
-@pytest.mark.parametrize(("table", "published"), [("xu-1", TABLE_1), ("xu-2", TABLE_2)])
+@pytest.mark.parametrize(("table", "published"), [("xu-1", XU_TABLE_1), ("xu-2", XU_TABLE_2)])
 def test_tables_of_attacks_put_our_numbers_beneath_theirs(
     store: Store, capsys: pytest.CaptureFixture[str], table: str, published: tuple[object, ...]
 ) -> None:
@@ -122,7 +122,7 @@ def test_table_3_gives_flips_with_their_interval(store: Store, capsys: pytest.Ca
 
 def six(attacked: dict[str, float], relative: dict[str, float]) -> list[Finding]:
     found = []
-    for row in TABLE_4:
+    for row in XU_TABLE_4:
         of = {"subject": row.subject, "n": 100}
         under = attacked.get(row.subject, 0.5)
         found += [
@@ -155,7 +155,7 @@ def test_table_4_says_whether_the_papers_trend_shows(
     text = printed(store, "xu-4", capsys)
     head, *body = rows(text)
     assert head == ["model", "Ori_ACC", "ours", "Adv_ACC", "ours", "RFP", "ours"]
-    assert [row[0] for row in body] == [row.model for row in TABLE_4]
+    assert [row[0] for row in body] == [row.model for row in XU_TABLE_4]
     assert body[0][1:] == [
         "87.50%",
         "90.00% [82.00, 95.00]",
@@ -195,20 +195,20 @@ def test_the_latest_run_is_shown(store: Store, capsys: pytest.CaptureFixture[str
 def test_our_own_pipelines_measure_what_the_tables_look_for() -> None:
     """A subject or an attack renamed in pipelines.yaml would leave a table empty without a word."""
     pipelines = load_project(ROOT / "pipelines.yaml").pipelines
-    wanted = {of for of, _, _ in CONDITIONS} - {"clean"}
-    for row in (*TABLE_1, *TABLE_2, *TABLE_3):
+    wanted = {of for of, _, _ in XU_CONDITIONS} - {"clean"}
+    for row in (*XU_TABLE_1, *XU_TABLE_2, *XU_TABLE_3):
         pipeline = pipelines[row.pipeline]
         assert row.subject in [one.name for one in pipeline.subjects]
         assert wanted <= {one.called for one in pipeline.attacks}
         assert pipeline.corruptions is not None
     depth = pipelines["lesions-depth"]
-    assert [one.name for one in depth.subjects] == [row.subject for row in TABLE_4]
+    assert [one.name for one in depth.subjects] == [row.subject for row in XU_TABLE_4]
     assert "xu-pgd-4" in [one.called for one in depth.attacks]
     assert depth.corruptions is not None
     assert depth.corruptions.reference == "attnmel"
     assert all(
         (of, group) in {(one.called, f"eps={one.eps[0] * 255:.0f}/255") for one in pipelines["chest"].attacks}
-        for of, group, _ in CONDITIONS
+        for of, group, _ in XU_CONDITIONS
         if of != "clean"
     )
 

@@ -8,7 +8,7 @@ import pytest
 from finished_runs import leave_run
 
 from assay.flows.reproduce.tables import reproduce
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
 

@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 from finished_runs import leave_run
 
-from assay.data.published.xu import TABLE_3
+from assay.data.published import XU_TABLE_3
 from assay.flows.cli import answer
-from assay.flows.export.results import LARGEST_BYTES, as_csv, export_results, smaller
-from assay.flows.reproduce.published import published_over_seeds, published_result
-from assay.flows.reproduce.results import Results
+from assay.flows.reproduce.paper_table import Results
+from assay.flows.reproduce.published import (
+    LARGEST_BYTES,
+    export_results,
+    findings_as_csv,
+    published_over_seeds,
+    published_result,
+    without_finest_slices,
+)
 from assay.flows.reproduce.tables import TABLES, reproduce, reproduce_all
 from assay.infra.errors import InputError
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
 SETTINGS = {"source": {"dataset": "sample/chest"}}
@@ -73,11 +79,11 @@ def test_what_is_too_large_loses_its_finest_slices_and_says_so() -> None:
     fine = [
         Finding("attack.accuracy", "pgd", f"eps={eps}, class={at}", value=0.5) for eps in range(99) for at in range(99)
     ]
-    kept, left_out = smaller([*coarse, *fine], LARGEST_BYTES)
+    kept, left_out = without_finest_slices([*coarse, *fine], LARGEST_BYTES)
     assert kept == coarse
     assert left_out == {"attack.accuracy": len(fine)}
-    assert smaller(coarse, LARGEST_BYTES) == (coarse, {})
-    assert len(list(csv.reader(as_csv(kept).splitlines()))) == 101
+    assert without_finest_slices(coarse, LARGEST_BYTES) == (coarse, {})
+    assert len(list(csv.reader(findings_as_csv(kept).splitlines()))) == 101
 
 
 def test_a_run_that_broke_is_not_published(store: Store, tmp_path: Path) -> None:
@@ -121,7 +127,7 @@ def test_all_tables_are_one_markdown_page(store: Store, published: Path, tmp_pat
 
 
 def test_a_difference_is_judged_in_one_sentence_and_what_nobody_can_explain_is_called_so(store: Store) -> None:
-    first, second, third = TABLE_3
+    first, second, third = XU_TABLE_3
     leave_run(
         store,
         first.pipeline,

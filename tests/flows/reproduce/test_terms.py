@@ -8,10 +8,10 @@ import pytest
 from finished_runs import leave_run
 from repository import ROOT
 
-from assay.data.published import araujo
+from assay.data import published
 from assay.flows.configuration.loading import load_project
 from assay.flows.reproduce.tables import TABLES, reproduce
-from assay.infra.store import Store
+from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
 FIRST = "share=1, changes=1"
@@ -44,14 +44,28 @@ def lines(text: str, subject: str) -> list[str]:
 
 
 def test_the_papers_numbers_are_those_that_it_discusses():
-    rows = {(one.model, one.tested): one.f1 for one in araujo.TABLE_2[araujo.DISEASE]}
-    assert [rows[araujo.PM, name] for name in araujo.SETS] == [0.828, 0.345, 0.360, 0.467]
-    after = {(one.trained, one.tested): one.f1 for one in araujo.TABLE_4[araujo.CHEMICAL] if one.model == araujo.PM}
+    rows = {(one.model, one.tested): one.f1 for one in published.ARAUJO_TABLE_2[published.DISEASE]}
+    assert [rows[published.PM, name] for name in published.ARAUJO_SETS] == [0.828, 0.345, 0.360, 0.467]
+    after = {
+        (one.trained, one.tested): one.f1
+        for one in published.ARAUJO_TABLE_4[published.CHEMICAL]
+        if one.model == published.PM
+    }
     assert after["swap", "swap"] == 0.638
-    cost = {(one.trained, one.tested): one.f1 for one in araujo.TABLE_5[araujo.DISEASE] if one.model == araujo.PM}
-    assert round(rows[araujo.PM, "original"] - cost["synonym", "original"], 3) == 0.023
-    assert {len(rows) for table in (araujo.TABLE_2, araujo.TABLE_3) for rows in table.values()} == {8}
-    assert {len(rows) for table in (araujo.TABLE_4, araujo.TABLE_5, araujo.TABLE_6) for rows in table.values()} == {12}
+    cost = {
+        (one.trained, one.tested): one.f1
+        for one in published.ARAUJO_TABLE_5[published.DISEASE]
+        if one.model == published.PM
+    }
+    assert round(rows[published.PM, "original"] - cost["synonym", "original"], 3) == 0.023
+    assert {len(rows) for table in (published.ARAUJO_TABLE_2, published.ARAUJO_TABLE_3) for rows in table.values()} == {
+        8
+    }
+    assert {
+        len(rows)
+        for table in (published.ARAUJO_TABLE_4, published.ARAUJO_TABLE_5, published.ARAUJO_TABLE_6)
+        for rows in table.values()
+    } == {12}
 
 
 def test_subjects_stand_side_by_side_beneath_the_papers(store: Store):
@@ -82,4 +96,4 @@ def test_without_runs_the_paper_stands_alone_with_the_way_to_one(store: Store, t
 
 def test_the_pipelines_that_are_named_exist():
     known = load_project(ROOT / "pipelines.yaml").pipelines
-    assert {*araujo.PIPELINES.values(), *araujo.EMBEDDED.values()} <= set(known)
+    assert {*published.ARAUJO_PIPELINES.values(), *published.ARAUJO_EMBEDDED.values()} <= set(known)

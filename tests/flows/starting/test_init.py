@@ -12,9 +12,8 @@ from made_data import comments, patients, scans
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.starting.pages import NAMES
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.run_findings import findings_of
+from assay.flows.starting.first_audit import NAMES
+from assay.tasks.statistics.findings import Finding, findings_of
 
 
 def written_from(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Path:
@@ -31,7 +30,7 @@ def passes_its_own_test(folder: Path) -> bool:
 
 def night(folder: Path, name: str) -> list[Finding]:
     """What a night found in which every gate was kept; what was written is run as it is."""
-    from assay.infra.store import Store
+    from assay.infra.storage.store import Store
 
     assert perform_night(folder, name).status == "done"
     store = Store(str(folder / "store"))

@@ -10,17 +10,15 @@ import pytest
 from made_data import comments, patients, scans
 from PIL import Image
 
-from assay.flows.starting.addresses import Address, address_of
-from assay.flows.starting.looking import look
+from assay.flows.starting.column_roles import Answers, Question, Roles, settle
+from assay.flows.starting.first_look import Address, address_of, first_look, read_samples
 from assay.flows.starting.proposal import source_settings
-from assay.flows.starting.roles import Answers, Question, Roles, settle
-from assay.flows.starting.samples import samples_of
 from assay.infra.errors import InputError
 from assay.tasks.ingest.settings import Source
 
 
 def roles_of(folder: Path, data: str, answers: Answers | None = None) -> Roles:
-    settled = settle(look(address_of(data, folder), folder), answers or Answers())
+    settled = settle(first_look(address_of(data, folder), folder), answers or Answers())
     assert isinstance(settled, Roles), settled
     return settled
 
@@ -32,7 +30,7 @@ def test_addresses_are_known_by_name_and_by_what_is_there(tmp_path: Path) -> Non
         (tmp_path / name).write_text("a;b\n1;2\n")
     assert address_of("scans", tmp_path) == Address("images", "scans")
     assert address_of("days", tmp_path) == Address("csv", "days/**/*.csv", ";")
-    assert look(address_of("days", tmp_path), tmp_path).rows == 2
+    assert first_look(address_of("days", tmp_path), tmp_path).rows == 2
     assert address_of("s3://bucket/day/*.parquet", tmp_path) == Address("parquet", "s3://bucket/day/*.parquet")
     (tmp_path / "days" / "3.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match=r"tables of several kinds \(\.csv, \.jsonl\): say which with a pattern"):
@@ -54,7 +52,7 @@ def test_columns_are_taken_for_what_they_are(tmp_path: Path) -> None:
 def test_two_columns_that_may_be_the_label_are_a_question(tmp_path: Path) -> None:
     rows = {"first_label": ["a", "b"] * 20, "second_label": ["a", "a", "b", "b"] * 10, "x": np.arange(40) / 7}
     pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
-    settled = settle(look(address_of("rows.csv", tmp_path), tmp_path), Answers())
+    settled = settle(first_look(address_of("rows.csv", tmp_path), tmp_path), Answers())
     assert settled == Question("label", "Which column says what a sample is", ("first_label", "second_label"))
 
 
@@ -67,19 +65,19 @@ def test_parts_are_known_by_their_names(tmp_path: Path) -> None:
 def test_columns_whose_names_mean_something_inside_are_left_out(tmp_path: Path) -> None:
     rows = {"id": [1, 1] * 20, "label": ["a", "a", "b", "b"] * 10, "x": np.arange(40) / 7, "bits": [[1]] * 40}
     pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
-    seen = look(address_of("rows.parquet", tmp_path), tmp_path)
+    seen = first_look(address_of("rows.parquet", tmp_path), tmp_path)
     settled = settle(seen, Answers())
     assert isinstance(settled, Roles)
     settings = source_settings(seen, settled)
     assert (settings["features"], seen.others) == (["x"], ("bits",))
     strict = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    assert samples_of(Source.model_validate(strict), tmp_path).samples.column_names == ["id", "gold", "x"]
+    assert read_samples(Source.model_validate(strict), tmp_path).samples.column_names == ["id", "gold", "x"]
 
 
 def test_pictures_of_several_sizes_and_kinds_are_brought_to_one(tmp_path: Path) -> None:
     scans(tmp_path, each=4)
     Image.fromarray(np.zeros((300, 200), np.uint8)).save(tmp_path / "scans" / "ill" / "grey.png")
-    seen = look(address_of("scans", tmp_path), tmp_path)
+    seen = first_look(address_of("scans", tmp_path), tmp_path)
     settled = settle(seen, Answers())
     assert isinstance(settled, Roles)
     assert source_settings(seen, settled) == {"images": "scans", "pixels": {"size": 64, "channels": 3}}
@@ -88,10 +86,10 @@ def test_pictures_of_several_sizes_and_kinds_are_brought_to_one(tmp_path: Path) 
 def test_of_much_data_a_part_is_drawn_from_everywhere(tmp_path: Path) -> None:
     sorted_rows = pd.DataFrame({"name": [f"r{at}" for at in range(50_000)], "label": ["a"] * 25_000 + ["b"] * 25_000})
     sorted_rows.to_csv(tmp_path / "rows.csv", index=False)
-    seen = samples_of(Source(csv=("rows.csv",), id="name", label="label"), tmp_path)
+    seen = read_samples(Source(csv=("rows.csv",), id="name", label="label"), tmp_path)
     assert (seen.rows, seen.classes) == (50_000, ("a", "b"))
     assert abs(seen.samples.num_rows - 20_000) < 2_000  # whole blocks of the file
     counts = np.bincount(seen.samples["gold"].to_numpy())
     assert min(counts) > 7_000
-    again = samples_of(Source(csv=("rows.csv",), id="name", label="label"), tmp_path)
+    again = read_samples(Source(csv=("rows.csv",), id="name", label="label"), tmp_path)
     assert again.samples.equals(seen.samples)

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_curve
 
-from assay.flows.starting.parting import (
+from assay.flows.starting.first_rules import (
     LEAST,
     best_of,
     plain_between,

@@ -11,7 +11,7 @@ import pytest
 from made_data import comments, patients, scans
 
 from assay.flows.cli import answer
-from assay.flows.trying.watching import saves
+from assay.flows.rule_trial import saves
 
 ROWS = """\
 id,size,text,label

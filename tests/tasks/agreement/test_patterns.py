@@ -14,16 +14,22 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from assay.data.schemas import Classes, Findings, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.exact import merge
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.exact import merge
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.agreement import task
-from assay.tasks.agreement.alpha import alike, alpha_interval, label_counts
-from assay.tasks.agreement.measuring import agreement_findings
-from assay.tasks.agreement.patterns import count_patterns, labelled_patterns, labelled_samples
-from assay.tasks.agreement.settings import Annotators
+from assay.tasks.agreement.alpha import (
+    Annotators,
+    agreement_findings,
+    alpha_interval,
+    count_patterns,
+    distinct_rows,
+    label_counts,
+    labelled_patterns,
+    labelled_samples,
+)
 from assay.tasks.agreement.task import measure_agreement
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import findings_from
@@ -104,7 +110,7 @@ def test_ends_are_those_of_resampled_samples():
     truth = rng.integers(0, 3, 60)
     codes = np.where(rng.random((60, 4)) < 0.7, truth[:, None], rng.integers(-1, 3, (60, 4)))
     counts = label_counts(codes, 3)
-    kinds, times = alike(counts, np.ones(60, np.int64))
+    kinds, times = distinct_rows(counts, np.ones(60, np.int64))
     whole, counted = (
         np.mean([alpha_interval(rows, np.random.default_rng(seed), times=often) for seed in range(30)], axis=0)
         for rows, often in ((counts, None), (kinds, times))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from assay.tasks.attacks.ball import ball_around
+from assay.tasks.attacks.batch import ball_around
 from assay.tasks.attacks.settings import step_size_for
 
 pixels = arrays(np.float32, (1, 1, 4, 4), elements=st.floats(0, 1, width=32, allow_subnormal=False))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
+from assay.tasks.attacks.apgd import Rival
 from assay.tasks.attacks.fab import to_hyperplane
-from assay.tasks.attacks.rivals import Rival
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import APGD, APGDT, BUNDLES, FABT, Square
 from assay.tasks.subjects.images.model import ImageModel

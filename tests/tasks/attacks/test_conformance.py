@@ -7,11 +7,10 @@ from typing import Literal
 import pytest
 import torch
 
-from assay.infra.choices import check_plugin
 from assay.infra.errors import InputError
-from assay.tasks.attacks.ball import Ball
+from assay.infra.user_code.choices import check_plugin
+from assay.tasks.attacks.batch import Ball, Ledger
 from assay.tasks.attacks.choice import AttackChoice, GeneratorTraining, ImageAttackChoice
-from assay.tasks.attacks.ledger import Ledger
 from assay.tasks.attacks.settings import FGSM, ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 

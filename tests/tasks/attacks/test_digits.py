@@ -4,13 +4,13 @@ import pytest
 import torch
 from all_digits import digit_classes, digit_samples
 
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.settings import PGD, AnyImageAttack, Square
 from assay.tasks.attacks.task import attack_subject
-from assay.tasks.subjects.holding_out_task import hold_out
 from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
+from assay.tasks.subjects.task import hold_out
 
 torch.set_num_threads(1)
 SUBJECT = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training(epochs=15)))

@@ -11,22 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import RunError
-from assay.infra.seeds import Seeds
-from assay.tasks.attacks.draws import Draws
-from assay.tasks.attacks.gap import (
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.batch import Draws
+from assay.tasks.attacks.generator import (
     Card,
     Generator,
+    PerturbationUNet,
+    depth_for,
     fooling_loss,
     generator_files,
     load_generator,
     scaled,
+    seeded_generator,
     train_generator,
     training_targets,
 )
-from assay.tasks.attacks.generator import PerturbationUNet, depth_for, seeded_generator
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import GAP
-from assay.tasks.subjects.images.lessons import Lessons
+from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)

@@ -7,17 +7,21 @@ from collections.abc import Sequence
 import pytest
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 
-from assay.data.classes import class_names
+from assay.data.schemas import class_names
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.tasks.attacks.gap import load_generator
-from assay.tasks.attacks.gap_task import train_generator
-from assay.tasks.attacks.judging_task import measure_attacks, probe_subject
-from assay.tasks.attacks.measures import attack_findings
+from assay.infra.stages.partitions import collect, read_files
+from assay.tasks.attacks.generator import load_generator
+from assay.tasks.attacks.measures import attack_findings, trials
 from assay.tasks.attacks.red_flags import FLAGS, flags_of_attacks
 from assay.tasks.attacks.settings import FGSM, GAP, PGD, eps_name
-from assay.tasks.attacks.task import attack_subject, transfer_attacks, worst_case
-from assay.tasks.attacks.trials import trials
+from assay.tasks.attacks.task import (
+    attack_subject,
+    measure_attacks,
+    probe_subject,
+    train_generator,
+    transfer_attacks,
+    worst_case,
+)
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 
 GENERATOR = GAP(eps=(0.1,), epochs=2, width=4, batch_size=16, keep=1)

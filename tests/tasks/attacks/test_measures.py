@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from assay.data.image_schemas import Attacked
-from assay.tasks.attacks.measures import attack_findings, mean_of
-from assay.tasks.attacks.trials import trials
+from assay.tasks.attacks.measures import attack_findings, mean_of, trials
 from assay.tasks.statistics.findings import Finding
 
 GOLD = [0, 0, 0, 1, 1, None]

@@ -13,9 +13,9 @@ import pytest
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
+from assay.tasks.attacks.gallery import AttackedImages, enlarged_difference, gallery, shown_of
 from assay.tasks.attacks.page import page as page_of
 from assay.tasks.attacks.page import verdict as lines_of
-from assay.tasks.attacks.page_pictures import AttackedImages, enlarged_difference, gallery, shown_of
 from assay.tasks.attacks.red_flags import FLAGS, Reading
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Paragraph, Part, Verdict

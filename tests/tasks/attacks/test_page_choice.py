@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
-from assay.flows.audits.images.kind import pictures_of
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.tasks.attacks.page_pictures import CHOSEN_BY, MOST, gallery, shown_of, to_be_shown
+from assay.flows.audits.images import pictures_of
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.gallery import CHOSEN_BY, MOST, gallery, shown_of, to_be_shown
 from assay.tasks.attacks.task import Attacks
 
 CLASSES = ["benign", "malignant", "unclear"]

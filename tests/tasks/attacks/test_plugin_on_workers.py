@@ -10,13 +10,12 @@ import torch
 from pydantic import TypeAdapter
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 
-from assay.infra.choices import check_plugin
-from assay.infra.partitions import collect
-from assay.tasks.attacks.judging_task import measure_attacks
-from assay.tasks.attacks.menu import ATTACKS
+from assay.infra.stages.partitions import collect
+from assay.infra.user_code.choices import check_plugin
 from assay.tasks.attacks.red_flags import flags_of_attacks
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.task import attack_subject
+from assay.tasks.attacks.table import ATTACKS
+from assay.tasks.attacks.task import attack_subject, measure_attacks
 from assay.tasks.statistics.findings import findings_from
 
 torch.set_num_threads(1)
@@ -38,7 +37,7 @@ class Waves(ImageAttack):
     """How many of them there are."""
 
 def waves(settings, batch):
-    from assay.tasks.attacks.ledger import Ledger
+    from assay.tasks.attacks.batch import Ledger
     ledger = Ledger(batch, steps=1, last=True)
     x = batch.ball.clip(batch.images + batch.eps * wave(batch.images.shape[-1], settings.periods))
     ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.infra.errors import InputError, RunError
-from assay.infra.seeds import Seeds
-from assay.tasks.attacks.draws import Draws
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, MomentumPGD, Square
 

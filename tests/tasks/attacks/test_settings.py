@@ -3,9 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.tasks.attacks.menu import AnyAttack
 from assay.tasks.attacks.settings import GAP, PGD, PRESETS, eps_name
-from assay.tasks.attacks.table import IMAGE_ATTACKS
+from assay.tasks.attacks.table import IMAGE_ATTACKS, AnyAttack
 
 attack = TypeAdapter(AnyAttack).validate_python
 

@@ -10,7 +10,7 @@ from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.settings import APGD, FGSM, PGD, Square
 from assay.tasks.attacks.task import _rows_for, attack_subject, transfer_attacks, worst_case
 from assay.tasks.statistics.findings import findings_from

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.data.image_schemas import Attacked
+from assay.tasks.attacks.measures import Trial, on_grid, trials, worst_of
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import FGSM, PGD, Square
-from assay.tasks.attacks.trials import Trial, trials
-from assay.tasks.attacks.worst import on_grid, worst_of
 from assay.tasks.statistics.classification import accuracy
 
 torch.set_num_threads(1)

@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from assay.infra.choices import check_plugin
-from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.constants import Levels, shares
-from assay.tasks.corruptions.sequences import each
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.infra.user_code.choices import check_plugin
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruption, Levels, each, shares
 
 torch.set_num_threads(1)
 

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from assay.infra.seeds import Seeds
-from assay.tasks.corruptions import sequences
-from assay.tasks.corruptions.constants import constants
-from assay.tasks.corruptions.flips import comparisons, count_flips
-from assay.tasks.corruptions.frames import look
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.infra.stages.exact import Seeds
+from assay.tasks.corruptions import table
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions, constants
+from assay.tasks.corruptions.tallies import comparisons, count_flips
+from assay.tasks.corruptions.task import answers_to_frames
 from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)
@@ -57,7 +55,9 @@ def measured(subject, digits, settings):
     pixels, truth = (one[:HELD_OUT].numpy() for one in digits)
     ids = [str(row) for row in range(HELD_OUT)]
     found = {}
-    for seen in look({"plain": subject}, pixels, ids, np.zeros(HELD_OUT, bool), settings, Seeds(0, "corrupt")):
+    for seen in answers_to_frames(
+        {"plain": subject}, pixels, ids, np.zeros(HELD_OUT, bool), settings, Seeds(0, "corrupt")
+    ):
         said = seen.answers["plain"]
         counts = [
             count_flips(said, seen.corruption.kind).sum(),
@@ -100,7 +100,7 @@ def test_geometry_flips_as_in_the_prototype_at_the_prototypes_amplitude(subject,
             for name, value in constants(CORRUPTIONS.named(perturbation).levels, 5, height, width).items()
         }
 
-    monkeypatch.setattr(sequences, "constants", prototypes)
+    monkeypatch.setattr(table, "constants", prototypes)
     found = measured(subject, digits, Corruptions(perturbations=("rotate", "shear"), severities=(1, 3)))
     assert found["rotate", 1] == pytest.approx((0.80, 95), abs=2)
     assert found["rotate", 3] == pytest.approx((7.58, 66), abs=5)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.tasks.corruptions.estimates import clustered_ratio, clustered_share, gram, likeness
+from assay.tasks.corruptions.findings import clustered_ratio, clustered_share, gram, intraclass_correlation
 from assay.tasks.statistics.proportions import wilson
 
 OWN, BESIDE = (1, 2), (3, 4)
@@ -94,9 +94,9 @@ def test_how_far_frames_go_together_may_be_known_from_more_of_them():
     def counted(hits):
         return gram(np.column_stack([hits, np.full(len(hits), 30)]))
 
-    assert likeness(counted([0] * 9), *OWN) is None
-    assert likeness(counted([30] * 5 + [0] * 5), *OWN) == 1
-    apart = likeness(counted(np.random.default_rng(5).binomial(30, 0.1, 3000)), *OWN)
+    assert intraclass_correlation(counted([0] * 9), *OWN) is None
+    assert intraclass_correlation(counted([30] * 5 + [0] * 5), *OWN) == 1
+    apart = intraclass_correlation(counted(np.random.default_rng(5).binomial(30, 0.1, 3000)), *OWN)
     assert apart == pytest.approx(0, abs=0.01)
     never = counted([0] * 100)
     highs = [clustered_share(never, *OWN, alike).high for alike in (0.0, 0.2, 1.0, None)]

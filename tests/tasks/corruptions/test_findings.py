@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.infra.seeds import Seeds
+from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.findings import corruption_findings
 from assay.tasks.corruptions.tallies import Blocks, Tally
 

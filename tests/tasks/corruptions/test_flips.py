@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.corruptions.flips import comparisons, count_correct, count_flips
-from assay.tasks.corruptions.kinds import clean_frame, strengths, strongest_frames
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.tasks.corruptions.table import CORRUPTIONS, clean_frame, strengths, strongest_frames
+from assay.tasks.corruptions.tallies import comparisons, count_correct, count_flips
 
 NOISES = ("gaussian-noise", "shot-noise", "speckle-noise")
 OTHERS = tuple(name for name in CORRUPTIONS.words if name not in NOISES)

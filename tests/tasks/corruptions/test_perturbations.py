@@ -7,12 +7,22 @@ import pytest
 import torch
 from scipy import ndimage, stats
 
-from assay.tasks.corruptions.blur import gaussian_blur, motion_blur, zoom_blurs
-from assay.tasks.corruptions.brightness import brightened
-from assay.tasks.corruptions.constants import constants
-from assay.tasks.corruptions.geometry import rotation, scaling, shearing, tilting, translated, warped
-from assay.tasks.corruptions.noise import gaussian_noise, poisson_quantile, speckle_noise
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.tasks.corruptions.camera import (
+    brightened,
+    gaussian_blur,
+    gaussian_noise,
+    motion_blur,
+    poisson_quantile,
+    rotation,
+    scaling,
+    shearing,
+    speckle_noise,
+    tilting,
+    translated,
+    warped,
+    zoom_blurs,
+)
+from assay.tasks.corruptions.table import CORRUPTIONS, constants
 from assay.tasks.corruptions.weather import outline_distance, snow_layer, snowing, spatter_layer, spattered
 
 torch.set_num_threads(1)

@@ -6,11 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.infra.seeds import Seeds
-from assay.tasks.corruptions.draws import Draws
-from assay.tasks.corruptions.kinds import clean_frame, strongest_frames
-from assay.tasks.corruptions.sequences import sequence
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.infra.stages.exact import Seeds
+from assay.tasks.corruptions.camera import Draws
+from assay.tasks.corruptions.table import CORRUPTIONS, clean_frame, sequence, strongest_frames
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "corrupt_subjects")

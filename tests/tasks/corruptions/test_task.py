@@ -8,9 +8,8 @@ from tiny_subjects import SIZE, SUBJECT, tiny_answers, tiny_classes, tiny_files,
 
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.tasks.corruptions.settings import Corruptions
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.infra.stages.partitions import collect
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.task import corrupt_subjects, measure_corruptions
 from assay.tasks.statistics.findings import findings_from
 
@@ -202,9 +201,9 @@ def test_a_reference_that_is_no_subject_is_refused_by_name(run):
 
 
 FADE = """
-from assay.tasks.corruptions.choice import Corruption
-from assay.tasks.corruptions.constants import shares
-from assay.tasks.corruptions.sequences import each
+from assay.tasks.corruptions.table import Corruption
+from assay.tasks.corruptions.table import shares
+from assay.tasks.corruptions.table import each
 
 def faded(at, images, draws, strengths):
     return each(images, strengths, lambda share: images * (1 - share * at["share"]))

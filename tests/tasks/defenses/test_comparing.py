@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from assay.infra.seeds import Seeds
-from assay.tasks.defenses.answers import CLEAN, Answers
-from assay.tasks.defenses.comparing import accuracy_findings, compared, comparison_findings, deciding
+from assay.infra.stages.exact import Seeds
+from assay.tasks.defenses.comparison import (
+    CLEAN,
+    Answers,
+    accuracy_findings,
+    comparison_findings,
+    deciding_answers,
+    paired_gain,
+)
 from assay.tasks.statistics.multiplicity import family_size
 from assay.tasks.statistics.paired import mcnemar
 
@@ -29,7 +35,7 @@ def everything(clean: list[int], attacked: list[int]) -> list[Answers]:
 
 def test_gain_and_p_are_those_of_the_pairs():
     before, after = answers([1, 1, 0, 0, 0, 0, 0, 0, 1, -1]), answers([0, 1, 1, 1, 1, 1, 1, 0, 1, -1])
-    gain, p = compared(before, after, np.random.default_rng(0))
+    gain, p = paired_gain(before, after, np.random.default_rng(0))
     assert (gain.value, gain.n) == (pytest.approx(4 / 9), 9)
     assert gain.low < gain.value < gain.high
     assert p == mcnemar([1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]).p_exact == pytest.approx(14 / 64)
@@ -42,14 +48,14 @@ def test_with_several_labels_a_sample_counts_for_the_model_that_has_more_of_them
     second = Answers("", CLEAN, ids, np.array([[1, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]], bool), truth)
     assert first.right()[:3].tolist() == pytest.approx([2 / 3, 0, 1])
     assert np.isnan(first.right()[3])
-    gain, p = compared(first, second, np.random.default_rng(0))
+    gain, p = paired_gain(first, second, np.random.default_rng(0))
     assert gain.value == pytest.approx((1 / 3 + 1 / 2 - 2 / 3) / 3)
     assert p == 1.0  # two samples for the second, one for the first
 
 
 def test_answers_to_other_samples_are_not_compared():
     with pytest.raises(ValueError, match="same samples"):
-        compared(answers([1, 0]), answers([1, 0, 1]), np.random.default_rng(0))
+        paired_gain(answers([1, 0]), answers([1, 0, 1]), np.random.default_rng(0))
 
 
 def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
@@ -82,13 +88,13 @@ def test_a_defence_that_costs_accuracy_is_said_to_be_worse():
 
 
 def test_the_worst_case_decides_where_there_is_one_and_else_the_first_attack():
-    assert [one.label for one in deciding(everything([1], [1]))] == [
+    assert [one.label for one in deciding_answers(everything([1], [1]))] == [
         "clean",
         "eps=0.1, worst-case",
         "eps=0.2, worst-case",
     ]
     alone = [answers([1]), answers([1], "pgd", "eps=0.1"), answers([1], "fgsm", "eps=0.1")]
-    assert [one.label for one in deciding(alone)] == ["clean", "eps=0.1, pgd"]
+    assert [one.label for one in deciding_answers(alone)] == ["clean", "eps=0.1, pgd"]
 
 
 def test_a_model_that_says_one_thing_is_called_degenerate_however_much_it_withstands():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from assay.infra.choices import check_plugin
+from assay.infra.user_code.choices import check_plugin
 from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.subjects.images.training import Descent, plainly
 

@@ -6,12 +6,11 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage
-from assay.tasks.defenses.copies import joined_rows
-from assay.tasks.defenses.copies_task import join_samples
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.defenses.text_task import join_samples, joined_rows
 
 TEXTS = ["good", "bad", "fair", "fine", "poor"]
 ATTACKED = ["gpod", "bad", "fiar", "fine", "pooor"]

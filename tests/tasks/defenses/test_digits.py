@@ -9,17 +9,17 @@ import torch
 
 from assay.data.samples.digits import digits
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject
-from assay.tasks.subjects.holding_out_task import hold_out
 from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
+from assay.tasks.subjects.task import hold_out
 
 torch.set_num_threads(1)
 SUBJECT = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training(epochs=15)))

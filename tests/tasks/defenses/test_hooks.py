@@ -7,14 +7,10 @@ import pytest
 import torch
 from tiny_subjects import answers, tiny_images, tiny_model
 
-from assay.infra.seeds import Seeds
-from assay.tasks.defenses.attacking import answering, attacked
-from assay.tasks.defenses.maadvt import maadvt
-from assay.tasks.defenses.mpadvt import draw_perturbation, mpadvt
+from assay.infra.stages.exact import Seeds
+from assay.tasks.defenses.adversarial_training import answering, attacked, draw_perturbation, maadvt, mpadvt, standard
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
-from assay.tasks.defenses.standard import standard
-from assay.tasks.subjects.images.losses import loss_for
-from assay.tasks.subjects.images.training import Batch
+from assay.tasks.subjects.images.training import Batch, loss_for
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "defend_subject")

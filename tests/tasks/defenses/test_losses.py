@@ -6,7 +6,12 @@ import pytest
 import torch
 from tiny_subjects import tiny_model
 
-from assay.tasks.defenses.maadvt import divergence, log_probabilities, misclassification_aware_loss, regularisation
+from assay.tasks.defenses.adversarial_training import (
+    divergence,
+    log_probabilities,
+    misclassification_aware_loss,
+    regularisation,
+)
 
 CLEAN = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]], dtype=torch.float64).log()
 ADVERSARIAL = torch.tensor([[0.2, 0.6, 0.2], [0.3, 0.4, 0.3]], dtype=torch.float64).log()

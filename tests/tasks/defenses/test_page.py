@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from assay.data.image_schemas import TrainingCurve
+from assay.tasks.defenses.page import family
 from assay.tasks.defenses.page import page as page_of
 from assay.tasks.defenses.page import verdict as verdict_of
-from assay.tasks.defenses.page_findings import family
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels
 from assay.tasks.reporting.plots import WIDE, line_drawing

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.tasks.defenses.menu import AnyDefence
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard, each_of
+from assay.tasks.defenses.table import AnyDefence
 
 DEFENCE: TypeAdapter[AnyDefence] = TypeAdapter(AnyDefence)
 

@@ -11,23 +11,26 @@ from statsmodels.stats.proportion import proportion_confint
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_images, tiny_model, tiny_samples
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.tasks.defenses.smoothing import certify, lower_bound, radius_of, sample_under_noise
+from assay.infra.stages.partitions import collect, read_files
+from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.defenses.smoothing_page import page as page_of
-from assay.tasks.defenses.smoothing_settings import Smoothing
 from assay.tasks.defenses.smoothing_task import (
     UNDER_NOISE,
     certified_findings,
+    certify,
     certify_subject,
+    lower_bound,
     measure_certified,
+    radius_of,
+    sample_under_noise,
     train_under_noise,
 )
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.subjects.holding_out_task import hold_out
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
+from assay.tasks.subjects.task import hold_out
 
 torch.set_num_threads(1)
 QUICK = Smoothing(selection=20, draws=100, limit=9, radii=(0.0, 0.1))

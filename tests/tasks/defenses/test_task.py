@@ -9,8 +9,8 @@ import torch
 from tiny_subjects import tiny_classes, tiny_samples
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.infra.trainings import Checkpoints
+from assay.infra.stages.partitions import collect, read_files
+from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.attacks.settings import PGD
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard

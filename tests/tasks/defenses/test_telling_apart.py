@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assay.tasks.defenses.answers import Answers
-from assay.tasks.defenses.telling_apart import best_findings, between_findings
+from assay.tasks.defenses.comparison import Answers, best_findings, between_findings
 from assay.tasks.statistics.classification import accuracy
 from assay.tasks.statistics.multiplicity import family_size
 

@@ -9,15 +9,14 @@ import pytest
 import trust_case
 
 from assay.data.schemas import Predictions, Samples
-from assay.data.word_schemas import AttackedTexts
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.tasks.defenses.copies_task import draw_samples, join_samples, put_texts
-from assay.tasks.defenses.text_comparing import text_accuracy_findings, tried
+from assay.data.text_schemas import AttackedTexts
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.defenses.comparison import text_accuracy_findings, tried
 from assay.tasks.defenses.text_page import page as page_of
 from assay.tasks.defenses.text_page import verdict as verdict_of
-from assay.tasks.defenses.text_task import measure_text_defences
+from assay.tasks.defenses.text_task import draw_samples, join_samples, measure_text_defences, put_texts
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.subjects.texts.rows import origins_of
 

@@ -6,10 +6,15 @@ import torch
 from tiny_subjects import tiny_images, tiny_model
 
 from assay.infra.errors import InputError
-from assay.tasks.diagnostics.attention import attention_maps, upsampled
-from assay.tasks.diagnostics.features import feature_maps, features_of, recorded
-from assay.tasks.diagnostics.layers import layers_of
-from assay.tasks.diagnostics.saliency import saliency_maps
+from assay.tasks.diagnostics.maps import (
+    attention_maps,
+    feature_maps,
+    features_of,
+    layers_of,
+    recorded,
+    saliency_maps,
+    upsampled,
+)
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network

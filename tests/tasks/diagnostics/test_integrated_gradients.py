@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_subjects import tiny_images, tiny_model
 
-from assay.tasks.diagnostics.integrated_gradients import COMPLETE, baseline_of, blurred, integrated_gradients
+from assay.tasks.diagnostics.maps import COMPLETE, baseline_of, blurred, integrated_gradients
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 

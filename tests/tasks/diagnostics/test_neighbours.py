@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
 from assay.data.image_schemas import Attacked
-from assay.tasks.diagnostics.choosing import draw_images, draw_samples, truths_of
-from assay.tasks.diagnostics.cooccurrence import co_occurrence, count_answers
-from assay.tasks.diagnostics.embedding import embed
-from assay.tasks.diagnostics.looking import Truth
-from assay.tasks.diagnostics.neighbours import agreement
+from assay.tasks.diagnostics.inspection import Truth, draw_images, draw_samples, truths_of
+from assay.tasks.diagnostics.measures import agreement, co_occurrence, count_answers, embed
 
 
 @given(seed=st.integers(0, 10_000), neighbours=st.sampled_from([1, 3, 5]))

@@ -11,13 +11,12 @@ from tiny_subjects import SIZE, SUBJECT, files_of, tiny_classes, tiny_files, tin
 
 from assay.data.images import image_columns
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.settings import FGSM
 from assay.tasks.attacks.task import attack_subject
-from assay.tasks.diagnostics.looking import Look, Truth, look_partition
-from assay.tasks.diagnostics.page import InsideSubject
+from assay.tasks.diagnostics.inspection import InspectedSubject, Truth, pictures_partition
+from assay.tasks.diagnostics.page import InsideSubject, values_of
 from assay.tasks.diagnostics.page import page as page_of
-from assay.tasks.diagnostics.page_pictures import values_of
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
 from assay.tasks.reporting.layout import block_markup
@@ -136,8 +135,8 @@ def test_of_a_cropped_subject_the_window_that_it_sees_is_shown_and_nothing_is_st
     for images, crop in ((small, None), (wide, SIZE)):
         subject = replace(SUBJECT, settings=SUBJECT.settings.model_copy(update={"crop": crop}))
         table = pa.table({"id": ["a", "b"], **image_columns(images)})
-        look = Look(subject, "tiny", files, SETTINGS)
-        made.append(look_partition(table, look=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
+        look = InspectedSubject(subject, "tiny", files, SETTINGS)
+        made.append(pictures_partition(table, look=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
     assert made[1]["height"].to_pylist() == made[0]["height"].to_pylist()
     for whole, window in zip(*(table.to_pylist() for table in made), strict=True):
         np.testing.assert_allclose(values_of(window), values_of(whole), atol=1e-5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, spearmanr
 
 from assay.tasks.hardness.association import association, partial_association
-from assay.tasks.statistics.order_trend import order_test
+from assay.tasks.statistics.order_test import order_test
 
 VALUES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=12, max_size=60)
 

@@ -12,13 +12,13 @@ from torch.nn import functional
 
 from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.hardness.dynamics import late_rows, lateness
+from assay.infra.stages.exact import Seeds
+from assay.tasks.hardness.task import late_rows, lateness
+from assay.tasks.subjects.checkpoints import earlier_selves
 from assay.tasks.subjects.images.learning import learn_images
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject, Training
-from assay.tasks.subjects.snapshots import earlier_selves
-from assay.tasks.subjects.texts.learning import learn_texts
+from assay.tasks.subjects.texts.task import learn_texts
 
 SEEDS = Seeds(0, "train")
 CLASSES = ("top", "middle", "bottom")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assay.tasks.hardness.hardest import hardest_samples
+from assay.tasks.hardness.measures import hardest_samples
 
 IDS = [f"s{at:02d}" for at in range(20)]
 RISING = np.arange(20.0)

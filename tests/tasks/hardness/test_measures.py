@@ -6,8 +6,7 @@ import pytest
 
 from assay.data.image_schemas import Attacked, FrameFlips
 from assay.data.schemas import Intervals, Predictions
-from assay.data.text_schemas import TrustLabels
-from assay.data.word_schemas import AttackedTexts
+from assay.data.text_schemas import AttackedTexts, TrustLabels
 from assay.tasks.hardness.measures import hardness_rows, rows_with_several
 
 FILLED = {pa.string(): "", pa.bool_(): False}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hardness_draws import draw, unrelated
 
-from assay.tasks.hardness.relating import association_findings
-from assay.tasks.hardness.side_by_side import Columns
+from assay.tasks.hardness.association import association_findings
+from assay.tasks.hardness.measures import Columns
 from assay.tasks.statistics.multiplicity import corrected
 
 LEVEL = 0.01

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.tasks.ingest.pieces import Piece, Reading, plan_pieces
-from assay.tasks.ingest.reading import found_classes, known_classes, prepare, read_piece, survey_piece
+from assay.tasks.ingest.entry import found_classes, known_classes, prepare, read_piece, survey_piece
+from assay.tasks.ingest.layout import Piece, Reading, plan_pieces
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.delta_tables import delta_files
+from assay.tasks.ingest.file_search import delta_files
 
 ROWS = pa.table(
     {

@@ -4,8 +4,8 @@ import fsspec
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest import folder_walk
-from assay.tasks.ingest.folder_walk import files_below
+from assay.tasks.ingest import file_search
+from assay.tasks.ingest.file_search import files_below
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def test_all_files_are_found_in_order_but_for_those_in_hidden_folders(folder):
 
 
 def test_a_folder_with_too_much_else_in_it_is_refused_and_one_with_many_of_its_own_is_not(folder, monkeypatch):
-    monkeypatch.setattr(folder_walk, "MOST_OTHERS", 1)
+    monkeypatch.setattr(file_search, "MOST_OTHERS", 1)
     assert len(files_below(fsspec.filesystem("file"), folder, (".csv", ".md"), "data")) == 4
     with pytest.raises(InputError, match=r"do not end in \.csv; name the folder"):
         files_below(fsspec.filesystem("file"), folder, (".csv",), "data")

@@ -86,7 +86,7 @@ def test_declared_types_hold_for_folders(read: Any, tmp_path: Path) -> None:
 
 
 def test_folders_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
-    from assay.tasks.ingest.first_look import first_look
+    from assay.tasks.ingest.sources import first_look
 
     fill(str(tmp_path / "lake"), "csv")
     (tmp_path / "lake" / "more.csv").write_text("key,dose,right\na,1,0\n")
@@ -111,7 +111,7 @@ def test_folders_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_check_shows_what_was_found(tmp_path: Path) -> None:
-    from assay.flows.operations.checking import check
+    from assay.flows.operations.check import check
 
     fill(str(tmp_path / "lake"), "csv")
     (tmp_path / "pipelines.yaml").write_text("pipelines:\n  night:\n    source: {csv: lake, id: key, label: right}\n")

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assay.tasks.ingest.known_pieces import content_of_pieces
-from assay.tasks.ingest.pieces import plan_pieces
-from assay.tasks.ingest.reading import prepare
+from assay.tasks.ingest.entry import prepare
+from assay.tasks.ingest.layout import content_of_pieces, plan_pieces
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 
@@ -40,7 +39,7 @@ WRITERS: dict[str, Callable[[Path, int], None]] = {"parquet": parquet, "csv": cs
 
 @pytest.fixture(autouse=True)
 def _a_file_is_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.tasks.ingest.pieces.PIECE_ROWS", ROWS)
+    monkeypatch.setattr("assay.tasks.ingest.layout.PIECE_ROWS", ROWS)
 
 
 def contents(folder: Path, kind: str, classes: tuple[str, ...] = (), **settings: object) -> dict[str, str]:

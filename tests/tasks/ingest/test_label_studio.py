@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import ingest

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assay.tasks.ingest.pieces import index_file, plan_pieces, read_span
-from assay.tasks.ingest.reading import prepare, read_piece
+from assay.tasks.ingest.entry import prepare, read_piece
+from assay.tasks.ingest.layout import index_file, plan_pieces, read_span
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 
@@ -74,7 +74,7 @@ def test_a_piece_of_votes_takes_the_bits_that_they_are_written_in(tmp_path: Path
         return rows
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("assay.tasks.ingest.reading.read_span", looked_at)
+        patched.setattr("assay.tasks.ingest.entry.read_span", looked_at)
         samples, _ = read_piece(piece, reading, ("n", "y"))
     assert samples.num_rows == rows
     assert max(held) < 3 * rows * functions

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.multilabel import LabelColumns, marked, marks_column, named_labels
+from assay.tasks.ingest.gold import LabelColumns, marked, marks_column, named_labels
 
 Reader = Callable[..., Any]
 

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from assay.tasks.ingest.classes import gold_names
+from assay.tasks.ingest.gold import gold_names
 from assay.tasks.ingest.image_cells import _path_in
-from assay.tasks.ingest.pixels import UnfitError
+from assay.tasks.ingest.image_pixels import UnfitError
 
 
 def test_labels_may_be_larger_than_a_signed_number_holds() -> None:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from assay.data.schemas import ContractResults, Rejects
-from assay.tasks.ingest.page import page
+from assay.tasks.ingest.page import ingest_page
 
 NO_REJECTS = Rejects.schema.empty_table()
 NO_CONTRACT = ContractResults.schema.empty_table()
@@ -33,7 +33,7 @@ def expectations(*held):
 
 
 def test_clean_data_says_so_with_its_numbers():
-    part = page(569, NO_REJECTS, NO_CONTRACT, gold=569)
+    part = ingest_page(569, NO_REJECTS, NO_CONTRACT, gold=569)
     assert part.sentence == "569 samples entered, 569 of them with a known true class. Of 569 rows none was rejected."
     assert (part.verdict, list(part.blocks)) == ("neutral", [])
 
@@ -42,7 +42,7 @@ def test_an_image_of_a_folder_has_no_line_and_is_named_once():
     table = rejects(
         ("left/torn.jpg", 1, "left/torn.jpg", None, "the image is damaged"), ("a.csv", 7, "x1", None, "no number")
     )
-    (found,) = page(97, table, NO_CONTRACT).blocks
+    (found,) = ingest_page(97, table, NO_CONTRACT).blocks
     assert [row[3] for row in found.rows] == ["a.csv:7 (x1)", "left/torn.jpg"]
 
 
@@ -52,7 +52,7 @@ def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
         ("a.csv", 9, None, "age", "not a number"),
         ("b.csv", 2, None, None, "too few columns"),
     )
-    part = page(97, table, NO_CONTRACT)
+    part = ingest_page(97, table, NO_CONTRACT)
     assert "3 of 100 rows (3.0\u202f%) were rejected" in part.sentence
     assert part.blocks[0].rows == [
         ["not a number", "age", 2, "a.csv:7 (x1)\na.csv:9"],
@@ -61,13 +61,13 @@ def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
 
 
 def test_rare_reasons_beyond_the_table_are_counted():
-    part = page(0, rejects(*(("a.csv", i, None, None, f"reason {i:02d}") for i in range(1, 31))), NO_CONTRACT)
+    part = ingest_page(0, rejects(*(("a.csv", i, None, None, f"reason {i:02d}") for i in range(1, 31))), NO_CONTRACT)
     assert len(part.blocks[0].rows) == 25
     assert part.blocks[0].note.startswith("5 rarer reasons")
 
 
 def test_broken_contract_is_bad_and_its_lines_come_first():
-    part = page(10, NO_REJECTS, expectations(True, False, True))
+    part = ingest_page(10, NO_REJECTS, expectations(True, False, True))
     assert (part.verdict, part.judged) == ("bad", "contract broken")
     assert "1 of 3 expectations of the data contract did not hold." in part.sentence
     assert part.blocks[0].rows[0][2] is False
@@ -75,10 +75,10 @@ def test_broken_contract_is_bad_and_its_lines_come_first():
 
 
 def test_contract_that_held_is_good_and_folded():
-    part = page(10, NO_REJECTS, expectations(True, True))
+    part = ingest_page(10, NO_REJECTS, expectations(True, True))
     assert (part.verdict, part.blocks[0].collapsed) == ("good", True)
 
 
 def test_groups_are_counted_where_there_are_some():
-    said = page(300, pa.table({"reason": []}), pa.table({"success": []}), gold=120, groups=75).sentence
+    said = ingest_page(300, pa.table({"reason": []}), pa.table({"success": []}), gold=120, groups=75).sentence
     assert said.startswith("300 samples entered in 75 groups, 120 of them with a known true class.")

@@ -20,9 +20,9 @@ from hostile_paths import HOW_MANY, MARKER, Traps, require_nothing_of
 
 from assay.data.images import pixels_of, png
 from assay.infra.errors import InputError
-from assay.tasks.ingest.delta_tables import delta_files
-from assay.tasks.ingest.files import hash_of_file, opened
-from assay.tasks.ingest.image_references import referenced_images
+from assay.tasks.ingest.file_search import delta_files
+from assay.tasks.ingest.image_cells import referenced_images
+from assay.tasks.ingest.reader_choice import hash_of_file, opened
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 

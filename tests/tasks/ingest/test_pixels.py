@@ -13,9 +13,18 @@ from PIL import Image
 from pydantic import ValidationError
 
 from assay.data.images import image_columns, pixels_of
-from assay.tasks.ingest import pixels as room
-from assay.tasks.ingest.arrays import array_picture, raw_picture
-from assay.tasks.ingest.pixels import Form, UnfitError, decoded, form_of, in_channels, require_form, shaped
+from assay.tasks.ingest import image_pixels as room
+from assay.tasks.ingest.image_pixels import (
+    Form,
+    UnfitError,
+    array_picture,
+    decoded,
+    form_of,
+    in_channels,
+    raw_picture,
+    require_form,
+    shaped,
+)
 from assay.tasks.ingest.settings import Pixels
 
 NOISE = np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8)

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.ingest.pieces import ALONE, PIECE_BYTES, PIECE_ROWS, Piece, plan_pieces, runs_of_files
-from assay.tasks.ingest.spans import FileIndex
+from assay.tasks.ingest.layout import ALONE, PIECE_BYTES, PIECE_ROWS, Piece, plan_pieces, runs_of_files
+from assay.tasks.ingest.reader_choice import FileIndex
 
 LARGE = int(ALONE * PIECE_ROWS)
 

@@ -11,11 +11,11 @@ import pytest
 from pydantic import ValidationError
 
 from assay.infra.errors import InputError
-from assay.infra.keys import ingredient
-from assay.infra.partitions import collect
-from assay.tasks.ingest.pieces import Reading
+from assay.infra.stages.partitions import collect
+from assay.infra.storage.keys import key_part
+from assay.tasks.ingest.entry import prepare
+from assay.tasks.ingest.layout import Reading
 from assay.tasks.ingest.readers import READERS
-from assay.tasks.ingest.reading import prepare
 from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import ingest
@@ -68,7 +68,7 @@ def test_files_of_ones_own_format_come_in_in_any_cut(make_run, tmp_path, source,
 def test_a_reader_travels_to_workers_and_its_source_is_in_the_key(tmp_path, source):
     reading: Reading = pickle.loads(pickle.dumps(prepare(resolve(source, tmp_path))[0]))
     assert READERS.named("fixed-width", reading.layout.source).word == "fixed-width"
-    plugins = ingredient(resolve(source, tmp_path).settings)["settings"]["plugins"]
+    plugins = key_part(resolve(source, tmp_path).settings)["settings"]["plugins"]
     assert plugins["fixed-width"]["name"] == "mine.py:FIXED"
 
 

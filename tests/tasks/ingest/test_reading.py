@@ -286,8 +286,8 @@ def test_the_embedded_patients_keep_their_names_and_classes(read: Reader) -> Non
 def test_a_piece_of_a_written_plan_reads_the_same(read: Reader, tmp_path: Path) -> None:
     from dataclasses import asdict
 
-    from assay.tasks.ingest.pieces import Piece
-    from assay.tasks.ingest.reading import read_piece
+    from assay.tasks.ingest.entry import read_piece
+    from assay.tasks.ingest.layout import Piece
 
     write_csv(tmp_path / "a.csv")
     result = read(2, csv="a.csv", id="name", label="kind", classes=["ham", "spam"])

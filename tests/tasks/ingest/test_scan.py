@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.scan import RecordScanner, index_records, records_in
+from assay.tasks.ingest.record_scanner import RecordScanner, index_records, records_in
 
 CSV_TEXT = st.text(alphabet='a1,"\n\r', max_size=40)
 

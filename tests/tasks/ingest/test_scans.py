@@ -16,7 +16,7 @@ from direct_nights import Heard, perform_night
 
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
-from assay.tasks.ingest.scans import cut_volume, windowed
+from assay.tasks.ingest.medical_scans import cut_volume, windowed
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.statistics.groups import GROUP
@@ -223,7 +223,7 @@ def test_wrong_scans_are_one_sentence(read: Any, tmp_path: Path, more: dict[str,
 
 
 def test_a_missing_library_says_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.tasks.ingest.first_look import first_look
+    from assay.tasks.ingest.sources import first_look
 
     write_dicom(tmp_path / "a.dcm", noise(1))
     monkeypatch.setitem(sys.modules, "pydicom", None)

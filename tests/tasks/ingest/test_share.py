@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.runs import Run
-from assay.infra.stage import stage
-from assay.tasks.ingest.drawing import drawn_rows
-from assay.tasks.ingest.share_task import draw_share
-from assay.tasks.ingest.shares import share_of
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ingest.settings import share_of
+from assay.tasks.ingest.task import draw_share, drawn_rows
 from assay.tasks.statistics.groups import GROUP
 
 

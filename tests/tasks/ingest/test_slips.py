@@ -13,9 +13,8 @@ import pytest
 from PIL import Image
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.first_look import first_look
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.sources import resolve
+from assay.tasks.ingest.sources import first_look, resolve
 from assay.tasks.ingest.task import Ingested, ingest
 from assay.tasks.labeling.task import summarize_labeling, take_votes
 

@@ -16,7 +16,7 @@ from direct_nights import Heard, perform_night
 
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import ingest
@@ -126,7 +126,7 @@ def test_a_database_is_only_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(tmp_path: Path, more: dict[str, Any], sentence: str) -> None:
-    from assay.tasks.ingest.first_look import first_look
+    from assay.tasks.ingest.sources import first_look
 
     fill(tmp_path)
     with pytest.raises(InputError, match=sentence) as caught:

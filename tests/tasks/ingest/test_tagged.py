@@ -15,11 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.tasks.ingest.iob_rows import split_of
+from assay.infra.stages.partitions import collect
+from assay.tasks.ingest.iob import IOB1, IOB2, TagError, as_iob2, beginnings, convention_of, letters_of, split_of
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
-from assay.tasks.ingest.tag_conventions import IOB1, IOB2, TagError, as_iob2, beginnings, convention_of, letters_of
 from assay.tasks.ingest.task import ingest
 
 Reader = Callable[..., Any]

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.ingest import task
-from assay.tasks.ingest.identity import count_ids, count_suspects, repeated_hashes
+from assay.tasks.ingest.entry import count_ids, count_suspects, repeated_hashes
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import Ingested, ingest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.tasks.labeling import abcd
-from assay.tasks.labeling.segmentation import lesion_mask, otsu, without_hairs
+from assay.tasks.labeling.rulebooks import lesions
+from assay.tasks.labeling.rulebooks.lesions import lesion_mask, otsu, without_hairs
 
 SIZE = 96
 Y, X = np.indices((SIZE, SIZE)) - (SIZE - 1) / 2
@@ -59,62 +59,62 @@ def test_nothing_dark_is_no_lesion_and_measures_nothing() -> None:
     assert not mask.any()
     picture = painted(EMPTY)
     measures = [
-        abcd.shape_asymmetry(mask),
-        abcd.colour_asymmetry(picture, mask),
-        abcd.border_raggedness(mask),
-        abcd.border_notches(mask),
-        abcd.border_unevenness(picture, mask),
-        abcd.diameter(mask),
-        abcd.colour_count(abcd.colour_shares(picture, mask)),
+        lesions.shape_asymmetry(mask),
+        lesions.colour_asymmetry(picture, mask),
+        lesions.border_raggedness(mask),
+        lesions.border_notches(mask),
+        lesions.border_unevenness(picture, mask),
+        lesions.diameter(mask),
+        lesions.colour_count(lesions.colour_shares(picture, mask)),
     ]
     assert np.isnan(measures).all()
 
 
 def test_what_can_be_folded_on_itself_is_symmetric() -> None:
-    assert abcd.shape_asymmetry(DISC) < 0.02
-    assert abcd.shape_asymmetry(ELLIPSE) < 0.02
-    assert abcd.shape_asymmetry(DROP) > 0.1
-    assert abcd.shape_asymmetry(DROP) == pytest.approx(abcd.shape_asymmetry(DROP.T), abs=0.01)
+    assert lesions.shape_asymmetry(DISC) < 0.02
+    assert lesions.shape_asymmetry(ELLIPSE) < 0.02
+    assert lesions.shape_asymmetry(DROP) > 0.1
+    assert lesions.shape_asymmetry(DROP) == pytest.approx(lesions.shape_asymmetry(DROP.T), abs=0.01)
 
 
 def test_one_dark_side_is_an_asymmetry_of_colour_and_a_dark_middle_is_none() -> None:
     middle, side = painted(DISC), painted(DISC)
     middle[:, Y**2 + X**2 < 10**2] = 0.1
     side[:, DISC & (X < -8)] = 0.1
-    assert abcd.colour_asymmetry(middle, DISC) < 0.01
-    assert abcd.colour_asymmetry(side, DISC) > 0.05
+    assert lesions.colour_asymmetry(middle, DISC) < 0.01
+    assert lesions.colour_asymmetry(side, DISC) > 0.05
 
 
 def test_raggedness_is_one_of_a_disc_and_grows_with_every_detour() -> None:
-    assert abcd.border_raggedness(DISC) == pytest.approx(1, abs=0.05)
-    assert abcd.border_raggedness(ELLIPSE) == pytest.approx(1.18, abs=0.06)  # (Ramanujan's perimeter)² / 4π·area
-    assert abcd.border_raggedness(STAR) > 1.8
+    assert lesions.border_raggedness(DISC) == pytest.approx(1, abs=0.05)
+    assert lesions.border_raggedness(ELLIPSE) == pytest.approx(1.18, abs=0.06)  # (Ramanujan's perimeter)² / 4π·area
+    assert lesions.border_raggedness(STAR) > 1.8
 
 
 def test_notches_are_what_the_hull_has_beyond_the_lesion() -> None:
-    assert abcd.border_notches(DISC) < 0.03
+    assert lesions.border_notches(DISC) < 0.03
     square = (np.abs(Y) < 20) & (np.abs(X) < 20)
-    assert abcd.border_notches(square) == pytest.approx(0)
-    assert abcd.border_notches(square & ~((Y < 0) & (X < 0))) == pytest.approx(1 - 0.75 / 0.875, abs=1e-9)
+    assert lesions.border_notches(square) == pytest.approx(0)
+    assert lesions.border_notches(square & ~((Y < 0) & (X < 0))) == pytest.approx(1 - 0.75 / 0.875, abs=1e-9)
 
 
 def test_a_border_that_ends_sharply_in_places_is_uneven() -> None:
     sharp, patchy = painted(DISC), painted(DISC)
     patchy[:, DISC & (X > 10)] = 0.75
-    assert abcd.border_unevenness(patchy, DISC) > 2 * abcd.border_unevenness(sharp, DISC)
+    assert lesions.border_unevenness(patchy, DISC) > 2 * lesions.border_unevenness(sharp, DISC)
 
 
 def test_colours_are_counted_where_they_cover_two_hundredths() -> None:
-    picture = painted(DISC, abcd.COLOURS["light brown"])
-    picture[:, DISC & (X > 15)] = np.array(abcd.COLOURS["blue-grey"])[:, None]
-    picture[:, (Y**2 + X**2) < 1] = np.array(abcd.COLOURS["white"])[:, None]
-    shares = dict(zip(abcd.COLOURS, abcd.colour_shares(picture, DISC), strict=True))
+    picture = painted(DISC, lesions.COLOURS["light brown"])
+    picture[:, DISC & (X > 15)] = np.array(lesions.COLOURS["blue-grey"])[:, None]
+    picture[:, (Y**2 + X**2) < 1] = np.array(lesions.COLOURS["white"])[:, None]
+    shares = dict(zip(lesions.COLOURS, lesions.colour_shares(picture, DISC), strict=True))
     assert shares["light brown"] + shares["blue-grey"] + shares["white"] == pytest.approx(1)
     assert 0.1 < shares["blue-grey"] < 0.3
-    assert abcd.colour_count(abcd.colour_shares(picture, DISC)) == 2
-    assert np.isnan(abcd.colour_shares(picture[:1], DISC)).all()
+    assert lesions.colour_count(lesions.colour_shares(picture, DISC)) == 2
+    assert np.isnan(lesions.colour_shares(picture[:1], DISC)).all()
 
 
 def test_the_diameter_is_the_longest_way_across_in_widths_of_the_picture() -> None:
-    assert abcd.diameter(DISC) == pytest.approx(60 / SIZE, abs=0.02)
-    assert abcd.diameter(ELLIPSE) == pytest.approx(80 / SIZE, abs=0.02)
+    assert lesions.diameter(DISC) == pytest.approx(60 / SIZE, abs=0.02)
+    assert lesions.diameter(ELLIPSE) == pytest.approx(80 / SIZE, abs=0.02)

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.labeling.conditions import Vital, when
+from assay.tasks.labeling.conditions import Signals, Vital, when
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.signals import Signals
 from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
 

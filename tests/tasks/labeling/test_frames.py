@@ -8,9 +8,17 @@ import pytest
 
 from assay.data.images import image_columns
 from assay.infra.errors import InputError
-from assay.tasks.labeling.frames import InBatches, picture_rule, pictures, pixels, text_rule
-from assay.tasks.labeling.patterns import says
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook
+from assay.tasks.labeling.rules import (
+    ABSTAIN,
+    ColumnRule,
+    InBatches,
+    Rulebook,
+    picture_rule,
+    pictures,
+    pixels,
+    says,
+    text_rule,
+)
 from assay.tasks.labeling.voting import apply_rules
 
 CLASSES = ("light", "dark")

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from assay.data.schemas import LabelingTable
-from assay.tasks.labeling.findings import labeling_findings
-from assay.tasks.labeling.summary import count_votes, labeling_counts, labeling_table, vote_matrix
+from assay.tasks.labeling.summary import count_votes, labeling_counts, labeling_findings, labeling_table, vote_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore:Input has data type int64:FutureWarning")  # Snorkel's use of SciPy
 

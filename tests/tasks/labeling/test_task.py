@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.labeling.task import apply_labeling_functions, summarize_labeling, take_votes

@@ -9,11 +9,9 @@ from pydantic import ValidationError
 
 from assay.data.images import image_columns
 from assay.infra.errors import InputError
-from assay.tasks.labeling.picture_measures import MEASURES, measured
-from assay.tasks.labeling.settings import Labeling
+from assay.tasks.labeling.rulebook_source import MEASURES, WrittenRulebook, any_phrase, measured
+from assay.tasks.labeling.settings import Labeling, When, WrittenRule, WrittenRules
 from assay.tasks.labeling.voting import apply_rules
-from assay.tasks.labeling.written import When, WrittenRule, WrittenRules
-from assay.tasks.labeling.written_rulebook import WrittenRulebook, any_phrase
 
 
 def votes_of(table: pa.Table, *rules: WrittenRule) -> dict[str, list[int]]:

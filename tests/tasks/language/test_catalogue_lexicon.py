@@ -9,8 +9,15 @@ from collections import defaultdict
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.language.catalogue_lexicon import CATALOGUE, CHEMICAL, DISEASE, catalogue_lexicon, lexicon_in
-from assay.tasks.language.lexicons import atoms_of, shipped_lexicon
+from assay.tasks.language.lexicons import (
+    CATALOGUE,
+    CHEMICAL,
+    DISEASE,
+    atoms_of,
+    catalogue_lexicon,
+    lexicon_in,
+    shipped_lexicon,
+)
 
 DOID = """doid\tname\texact_synonyms\tother_synonyms\tmesh_xrefs\tseen_in
 DOID:1\tcancer\tmalignant neoplasm|primary cancer\tneoplasm\tD009369\tHEAD

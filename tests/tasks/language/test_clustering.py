@@ -8,8 +8,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 
 from assay.infra.errors import InputError
-from assay.tasks.language import clustering
-from assay.tasks.language.clustering import cluster_words
+from assay.tasks.trust import keywords
+from assay.tasks.trust.keywords import cluster_words
 
 
 def together(labels):
@@ -62,7 +62,7 @@ def test_a_word_is_in_one_cluster_only():
 
 
 def test_words_that_all_hang_together_are_refused_before_memory_is(monkeypatch):
-    monkeypatch.setattr(clustering, "LARGEST", 50)
+    monkeypatch.setattr(keywords, "LARGEST", 50)
     with pytest.raises(InputError, match=r"51 words of a pool hang together.*lower trust\.theta_dist"):
         cluster_words(names(51), np.ones((51, 2), dtype=np.float32), 0.3)
 

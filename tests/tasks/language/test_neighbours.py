@@ -5,8 +5,8 @@ from gensim.models import KeyedVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.language.embeddings.table import TableProvider
-from assay.tasks.language.neighbours import Vocabulary
+from assay.tasks.language.embeddings.provider import TableProvider
+from assay.tasks.language.spaces import Vocabulary
 
 WORDS = [f"w{i:03d}" for i in range(200)]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.language.opposites import list_of_opposites, reverses, wordnet_opposites
+from assay.tasks.language.synonyms import list_of_opposites, reverses, wordnet_opposites
 
 LISTED = [line.split("\t") for line in list_of_opposites().splitlines() if not line.startswith(("#", "axis"))]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.language.embeddings.table import TableProvider
+from assay.tasks.language.embeddings.provider import TableProvider
 from assay.tasks.language.relatedness import (
     balanced_threshold,
     cosines,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from assay.tasks.ordering.beta_quantiles import lower_bounds
+from assay.tasks.ordering.intervals import lower_bounds
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.01, 0.05, 0.5, 0.99])

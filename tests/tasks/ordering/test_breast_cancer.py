@@ -5,16 +5,13 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.tasks.ordering.curve import ordering_curve
 from assay.tasks.ordering.datasets import adversarial_order, cut_points
-from assay.tasks.ordering.findings import ordering_findings
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.validity import Ordered, validity
+from assay.tasks.ordering.validity import Ordered, ordering_curve, ordering_findings, validity
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
-from assay.tasks.weak_labels.labels import weak_labels
-from assay.tasks.weak_labels.majority import majority
+from assay.tasks.weak_labels.labelers import majority, weak_labels
 
 MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
 

@@ -5,11 +5,9 @@ import pytest
 
 from assay.data.schemas import Findings, OrderingCurve
 from assay.infra.errors import InputError
-from assay.tasks.ordering.approaches import APPROACHES, approach_named
-from assay.tasks.ordering.curve import ordering_curve
 from assay.tasks.ordering.datasets import cut_points
-from assay.tasks.ordering.findings import ordering_findings
-from assay.tasks.ordering.validity import UNKNOWN, Ordered, validity
+from assay.tasks.ordering.settings import APPROACHES, approach_named
+from assay.tasks.ordering.validity import UNKNOWN, Ordered, ordering_curve, ordering_findings, validity
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, is_test
 

@@ -9,23 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.exact import merge
-from assay.infra.partitions import collect
+from assay.infra.stages.exact import merge
+from assay.infra.stages.partitions import collect
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.calibrated import calibrated_at_once
-from assay.tasks.ordering.judged import judged_at_once
-from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
-from assay.tasks.ordering.known import Known
-from assay.tasks.ordering.known_ranges import known_in
-from assay.tasks.ordering.pools import BLOCKS, Pools, first_clusters
-from assay.tasks.ordering.sort_keys import range_bounds
+from assay.tasks.ordering.clusters import BLOCKS, Pools, first_clusters
+from assay.tasks.ordering.datasets import range_bounds
+from assay.tasks.ordering.order_test import (
+    area_gain,
+    calibration_counts_at_once,
+    calibration_findings,
+    order_counts_at_once,
+    order_test_findings,
+    order_test_of,
+)
+from assay.tasks.ordering.ranges import (
+    LabelledSamples,
+    LeftOut,
+    Risks,
+    ends_of,
+    labelled_samples,
+    mean_risk,
+    places_of,
+    surroundings,
+)
 from assay.tasks.ordering.task import find_clusters, judge_order
-from assay.tasks.ordering.whole_ties import Less, Risks, around, ends_of, mean_risk, places_of
-from assay.tasks.statistics.calibration import brier, calibration_error
+from assay.tasks.statistics.calibration import brier, calibration_error, risk_area, risk_area_interval
 from assay.tasks.statistics.clusters import share_by
-from assay.tasks.statistics.order_findings import tenth_findings
-from assay.tasks.statistics.order_trend import area_difference, order_test, ranked_area
-from assay.tasks.statistics.selective import risk_area, risk_area_interval
+from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area, tenth_findings
 from tests.tasks.ordering.test_task import N, given_votes, ordered
 
 CUTS = (0, 3, 100, 150, 151, 399, N)
@@ -59,8 +69,10 @@ def test_it_is_what_the_plain_statistics_say(seed):
     first, second, samples, clusters = tables(seed)
     pools = Pools(tuple(np.unique(clusters["cluster"].to_numpy()).tolist()))
     codes = pools.of(clusters["cluster"].to_numpy())
-    judged = judged_at_once([known_in(each, samples, clusters, "lower", True) for each in (first, second)], pools)
-    found = {one.metric: one for one in judgement(judged, 0.01, "pl_all", "majority")}
+    judged = order_counts_at_once(
+        [labelled_samples(each, samples, clusters, "lower", True) for each in (first, second)], pools
+    )
+    found = {one.metric: one for one in order_test_findings(judged, 0.01, "pl_all", "majority")}
 
     def plain(table: pa.Table) -> tuple[np.ndarray, ...]:
         known = samples["gold"].is_valid().to_numpy()
@@ -75,7 +87,7 @@ def test_it_is_what_the_plain_statistics_say(seed):
         ranked_area(scores[tested], right[tested], codes[tested], 40),
         ranked_area(others[there], right_there[there], codes[there], 40),
     )
-    assert difference(judged) == area_difference(*areas)
+    assert area_gain(judged) == area_difference(*areas)
     ends = tenth_findings(
         "ordering", scores[tested], first["tie_break"].to_numpy()[tested], right[tested], codes[tested]
     )
@@ -88,8 +100,8 @@ def test_it_is_what_the_plain_statistics_say(seed):
     ours = found["ordering.aurc"]
     assert (ours.value, ours.low, ours.high) == pytest.approx(tuple(aurc), abs=1e-10)
 
-    counted = calibrated_at_once(known_in(first, samples, clusters, "confidence", False), pools)
-    ece, squares = calibration(counted, "majority", np.random.default_rng(3))
+    counted = calibration_counts_at_once(labelled_samples(first, samples, clusters, "confidence", False), pools)
+    ece, squares = calibration_findings(counted, "majority", np.random.default_rng(3))
     generator, sure = np.random.default_rng(3), first["confidence"].to_numpy()[known]
     error = calibration_error(sure, right[known], codes[known], generator)
     assert (ece.value, ece.low, ece.high) == pytest.approx(tuple(error), abs=1e-12)
@@ -104,7 +116,7 @@ def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
     parts = generator.integers(0, 3, 30)
     ranges = list(pairwise([0, *sorted(cuts), 30]))
     ends = [ends_of(scores[a:b], wrong[a:b], parts[a:b], 3) for a, b in ranges]
-    arounds = around(ends, 3)
+    arounds = surroundings(ends, 3)
     for without in (None, 0, 1, 2):
         units, kept = 0, np.ones(30, bool) if without is None else parts != without
         for (a, b), here in zip(ranges, arounds, strict=True):
@@ -115,7 +127,7 @@ def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
             risks = Risks.of(ties)
             if without is not None:
                 gone = ~kept[a:b]
-                risks = risks.without(ties, Less.of(tie[gone], wrong[a:b][gone]), here, without)
+                risks = risks.without(ties, LeftOut.of(tie[gone], wrong[a:b][gone]), here, without)
             for at, score in enumerate(np.unique(scores[a:b])):
                 same, before = kept & (scores == score), kept & (scores < score)
                 assert risks.here[at] == same[a:b].sum()
@@ -130,11 +142,14 @@ def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
 
 
 def test_known_samples_travel_whole():
-    known = known_in(*tables(1)[1:], "lower", True)
+    known = labelled_samples(*tables(1)[1:], "lower", True)
     bounds = range_bounds(set(zip(known.keys.scores[:40].tolist(), known.keys.ties[:40].tolist(), strict=True)), 3)
     senders = [known.take(np.arange(len(known)) % 2 == at) for at in (0, 1)]
     sent = [each.dealt(bounds) for each in senders]
-    came = [Known.received({at: memoryview(parts[number]) for at, parts in enumerate(sent)}) for number in range(3)]
+    came = [
+        LabelledSamples.received({at: memoryview(parts[number]) for at, parts in enumerate(sent)})
+        for number in range(3)
+    ]
     columns = zip(*((*each.keys, each.clusters, each.right, each.tested) for each in came), strict=True)
     whole = known.in_order()
     for column, expected in zip(columns, (*whole.keys, whole.clusters, whole.right, whole.tested), strict=True):
@@ -153,7 +168,7 @@ def test_few_clusters_stay_apart_and_many_are_put_together():
 @pytest.mark.parametrize("options", [{}, {"undecided": "default"}, {"known": 3}, {"known": 0}])
 def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options, few):
     """`few`: clusters that stay apart; with 1 all are put together."""
-    monkeypatch.setattr("assay.tasks.ordering.pools.BLOCKS", few)
+    monkeypatch.setattr("assay.tasks.ordering.clusters.BLOCKS", few)
 
     def digests(store: str) -> list[object]:
         with make_run(store=str(tmp_path / store)) as run:

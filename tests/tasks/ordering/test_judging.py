@@ -7,29 +7,31 @@ import pyarrow as pa
 import pytest
 
 from assay.data.samples.breast_cancer import breast_cancer
-from assay.tasks.ordering.alike import cluster_table
-from assay.tasks.ordering.calibrated import calibrated_at_once
+from assay.tasks.ordering.clusters import Pools, cluster_table
+from assay.tasks.ordering.datasets import scores_of
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.judged import judged_at_once
-from assay.tasks.ordering.judging import calibration, difference, judgement, order_test_of
-from assay.tasks.ordering.known import Known
-from assay.tasks.ordering.known_ranges import known_in
-from assay.tasks.ordering.pools import Pools
-from assay.tasks.ordering.sort_keys import scores_of
+from assay.tasks.ordering.order_test import (
+    area_gain,
+    calibration_counts_at_once,
+    calibration_findings,
+    order_counts_at_once,
+    order_test_findings,
+    order_test_of,
+)
+from assay.tasks.ordering.ranges import LabelledSamples, labelled_samples
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.auc import binary_auc
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
-from assay.tasks.statistics.order_trend import area_difference, order_test, ranked_area
+from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
-from assay.tasks.subjects.folds import fold_of
-from assay.tasks.subjects.tables.judging import Answered, judge
+from assay.tasks.subjects.holding_out import fold_of
+from assay.tasks.subjects.tables.along_order import Answered, judge
 from assay.tasks.subjects.tables.logistic import cross_fit
-from assay.tasks.weak_labels.labels import weak_labels
-from assay.tasks.weak_labels.majority import majority
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import snorkel
+from assay.tasks.weak_labels.labelers import majority, weak_labels
+from assay.tasks.weak_labels.snorkel import snorkel
+from assay.tasks.weak_labels.table import WeakLabelling
 
 MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
 PATIENTS = breast_cancer()
@@ -77,9 +79,9 @@ def pools(clusters) -> Pools:
 def order(intervals, clusters):
     """The patients in the order of a labeler's score."""
 
-    def known(labeler: str, score: str = "lower", apart: bool = True, gold: pa.Table = PATIENTS) -> Known:
+    def known(labeler: str, score: str = "lower", apart: bool = True, gold: pa.Table = PATIENTS) -> LabelledSamples:
         alike = pa.table({"cluster": clusters})
-        return known_in(intervals[labeler], gold.select(["gold"]), alike, score, apart)
+        return labelled_samples(intervals[labeler], gold.select(["gold"]), alike, score, apart)
 
     return known
 
@@ -93,7 +95,7 @@ def order(intervals, clusters):
     ],
 )
 def test_the_table_to_its_printed_digits(order, pools, labeler, apart, n, groups, auc, t, p):
-    test = order_test_of(judged_at_once([order(labeler, apart=apart)], pools))
+    test = order_test_of(order_counts_at_once([order(labeler, apart=apart)], pools))
     assert (test.n, test.clusters) == (n, groups)
     assert (f"{test.area.value:.4f}"[1:], f"{test.t:.2f}") == (auc, t)
     assert f"{test.adverse:.{2 if '.37' in p else 1}e}" == p or f"{test.adverse:.2g}" == p
@@ -138,7 +140,7 @@ def test_plain_confidence_orders_better_than_our_bound(order, pools):
     scores = [scores_of(each.keys.scores) for each in (plain, ours)]
     alone = area_difference(*(ranked_area(each, ours.right, np.arange(569)) for each in scores))
     assert (alone.value, alone.low, alone.high) == pytest.approx((0.049, 0.027, 0.072), abs=0.0012)
-    clustered = difference(judged_at_once([plain, ours], pools))
+    clustered = area_gain(order_counts_at_once([plain, ours], pools))
     assert clustered.value == alone.value
     assert 0 < clustered.low < alone.low < alone.high < clustered.high
     area = binary_auc(scores[1], ours.right)
@@ -149,8 +151,10 @@ def test_confidence_is_a_score_and_not_a_chance(order, pools):
     found = {
         labeler: {
             finding.metric: finding
-            for finding in calibration(
-                calibrated_at_once(order(labeler, "confidence", apart=False), pools), labeler, np.random.default_rng(0)
+            for finding in calibration_findings(
+                calibration_counts_at_once(order(labeler, "confidence", apart=False), pools),
+                labeler,
+                np.random.default_rng(0),
             )
         }
         for labeler in ("majority", "snorkel")
@@ -165,7 +169,7 @@ def test_confidence_is_a_score_and_not_a_chance(order, pools):
 
 def test_findings_of_ours_are_concluded_and_others_compared(order, pools):
     ours, other = (
-        {one.metric: one for one in judgement(judged_at_once(orders, pools), 0.01, name, "majority")}
+        {one.metric: one for one in order_test_findings(order_counts_at_once(orders, pools), 0.01, name, "majority")}
         for orders, name in (
             ([order("majority")], "ours"),
             ([order("majority", "confidence"), order("majority")], "pl_indep"),
@@ -181,8 +185,8 @@ def test_findings_of_ours_are_concluded_and_others_compared(order, pools):
 
 def test_without_gold_nothing_is_measured_and_nothing_fails(order, pools):
     blind = order("majority", gold=pa.table({"gold": pa.nulls(569, pa.int16())}))
-    found = judgement(judged_at_once([blind], pools), 0.01, "ours", "majority")
-    found += calibration(calibrated_at_once(blind, pools), "majority", np.random.default_rng(0))
+    found = order_test_findings(order_counts_at_once([blind], pools), 0.01, "ours", "majority")
+    found += calibration_findings(calibration_counts_at_once(blind, pools), "majority", np.random.default_rng(0))
     assert {one.metric: one for one in found}["ordering.trend_p"].verdict == "not measured: no true label is known"
     assert {one.value for one in found} == {None}
 

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import CuratedSets, OrderingCurve
+from assay.tasks.ordering.page import interval_plot
 from assay.tasks.ordering.page import page as page_of
 from assay.tasks.ordering.page import verdict as verdict_of
-from assay.tasks.ordering.page_plots import interval_plot
 from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
+from assay.tasks.statistics.settings import Gate
 
 CLASSES = {0: "benign", 1: "malignant"}
 

@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 from posted import opened
 
 from assay.data.schemas import CuratedSets
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import RunError
-from assay.infra.exact import merge
-from assay.infra.partitions import collect
+from assay.infra.stages.exact import merge
+from assay.infra.stages.partitions import collect
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.datasets import adversarial_order, cut_points, largest_tie
-from assay.tasks.ordering.sort_keys import drawn_keys, keys_of, range_bounds, sorted_places, ties_in, ties_over
+from assay.tasks.ordering.datasets import (
+    adversarial_order,
+    cut_points,
+    drawn_keys,
+    keys_of,
+    largest_tie,
+    range_bounds,
+    sorted_places,
+    ties_in,
+    ties_over,
+)
 from assay.tasks.ordering.task import measure_ordering, order_adversarially
 from assay.tasks.ordering.validity import Ordered
 from tests.tasks.ordering.test_task import N, ordered

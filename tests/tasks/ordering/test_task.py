@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, CuratedSets, Samples, Votes, WeakLabels
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.task import (
     bound_confidence,

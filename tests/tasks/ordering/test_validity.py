@@ -20,7 +20,7 @@ from assay.tasks.ordering.validity import (
     trend,
     validity,
 )
-from assay.tasks.statistics.trend import nested_accuracy, permutation_p
+from assay.tasks.statistics.correlation import nested_accuracy, permutation_p
 
 
 def ordered(outcomes, datasets=10, scores=None) -> Ordered:

@@ -10,17 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.overfitting.bernstein import (
+from assay.tasks.overfitting.independence import (
     NINE_TENTHS,
+    Answers,
+    basic_p,
     bernstein_bound,
     bernstein_log_p,
+    betting_log_e,
+    fingerprint,
     maurer_pontil_bound,
     maurer_pontil_log_p,
+    n_model_test,
+    pairwise_test,
+    record,
+    records_from,
+    records_table,
     samples_needed,
 )
-from assay.tasks.overfitting.betting import betting_log_e
-from assay.tasks.overfitting.records import Answers, fingerprint, record, records_from, records_table
-from assay.tasks.overfitting.testing import basic_p, n_model_test, pairwise_test
 
 GOLDEN = [
     ((1000, 0.05, 0.2, 2), 0.0202138),

@@ -7,9 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from assay.tasks.overfitting.lattice import Lattice, shift
 from assay.tasks.overfitting.settings import Generator
-from assay.tasks.overfitting.translations import chosen, in_turn, offsets_by_distance, shifts, span
+from assay.tasks.overfitting.translations import Lattice, chosen, in_turn, offsets_by_distance, shift, shifts, span
 
 GENERATORS: tuple[Generator, ...] = ("strongest", "nearest", "random", "random2")
 SIDE = 9

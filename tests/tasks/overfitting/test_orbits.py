@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.data.schemas import Predictions, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.tasks.overfitting.judging import at_level
-from assay.tasks.overfitting.orbit_task import compare_orbits
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.overfitting.independence import records_from
 from assay.tasks.overfitting.orbits import Orbits, exact_gap, exact_p, gather, orbit_records
-from assay.tasks.overfitting.records import records_from
 from assay.tasks.overfitting.settings import Orbit
-from assay.tasks.overfitting.spending import spent_level
+from assay.tasks.overfitting.task import compare_orbits
+from assay.tasks.overfitting.verdicts import at_level, spent_level
 
 SETTINGS = Orbit(orbit="question", original="asked")
 

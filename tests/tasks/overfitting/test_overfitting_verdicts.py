@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.overfitting.judging import group_of, judge, judged_findings
+from assay.tasks.overfitting.independence import Record, Tested, pairwise_test
 from assay.tasks.overfitting.page import page
 from assay.tasks.overfitting.page import verdict as headline
-from assay.tasks.overfitting.records import Record
 from assay.tasks.overfitting.settings import Orbit, Overfitting, Synthetic, Translations
-from assay.tasks.overfitting.spending import look_up, numbered, spent_level
-from assay.tasks.overfitting.testing import Tested, pairwise_test
-from assay.tasks.overfitting.verdicts import needed, verdict
+from assay.tasks.overfitting.verdicts import (
+    group_of,
+    judge,
+    judged_findings,
+    look_up,
+    needed,
+    numbered,
+    spent_level,
+    verdict,
+)
 from assay.tasks.reporting.numerals import p_equals, p_value
 from assay.tasks.reporting.parts import DataTable
 from assay.tasks.statistics.findings import FindingIndex

@@ -9,19 +9,16 @@ import torch
 from window_workload import SIDE, Piece, noise
 
 from assay.data.images import pixels_of
-from assay.data.overfitting_schemas import ShiftedWindows
-from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
+from assay.data.schemas import Classes, Samples, ShiftedWindows
 from assay.infra.errors import InputError, RunError
-from assay.infra.partitions import collect, map_pieces, read_files
-from assay.infra.stage import stage, write_table
-from assay.tasks.ingest.pixels import shaped
+from assay.infra.stages.partitions import collect, map_pieces, read_files
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ingest.image_pixels import shaped
 from assay.tasks.ingest.settings import Pixels
-from assay.tasks.overfitting.judging import judge
-from assay.tasks.overfitting.page_windows import window_blocks
-from assay.tasks.overfitting.records import Record, records_from
+from assay.tasks.overfitting.independence import Record, pairwise_test, records_from
+from assay.tasks.overfitting.page import window_blocks
 from assay.tasks.overfitting.settings import Dishonest, Overfitting, Translations
-from assay.tasks.overfitting.shifting import learned_rows, shift_partition
 from assay.tasks.overfitting.task import (
     fresh_samples,
     measure_windows,
@@ -29,13 +26,19 @@ from assay.tasks.overfitting.task import (
     train_again,
     train_dishonestly,
 )
-from assay.tasks.overfitting.testing import pairwise_test
-from assay.tasks.overfitting.window_tests import looked_from, window_records
-from assay.tasks.overfitting.windows import looking, require_margin
+from assay.tasks.overfitting.verdicts import judge
+from assay.tasks.overfitting.windows import (
+    learned_rows,
+    looked_from,
+    looking,
+    require_margin,
+    shift_partition,
+    window_records,
+)
 from assay.tasks.reporting.parts import LinePlot
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.subjects.folds import drawn
-from assay.tasks.subjects.images.lessons import lessons_of
+from assay.tasks.subjects.holding_out import drawn
+from assay.tasks.subjects.images.dataset import lessons_of
 from assay.tasks.subjects.images.model import load_image_model
 from assay.tasks.subjects.images.task import predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject

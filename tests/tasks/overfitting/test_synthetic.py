@@ -8,16 +8,30 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.infra.partitions import collect
-from assay.infra.seeds import Seeds
-from assay.tasks.overfitting.half_spaces import DIMENSIONS, MARGIN, SIGMA, Line, Points, draw
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect
 from assay.tasks.overfitting.page import page as page_of
 from assay.tasks.overfitting.page import verdict as verdict_of
-from assay.tasks.overfitting.rmsprop import PENALTY, learn
-from assay.tasks.overfitting.synthetic import One, bin_tests, classifier, run_experiment
-from assay.tasks.overfitting.synthetic_findings import Runs, synthetic_findings
-from assay.tasks.overfitting.synthetic_task import average_models, measure_synthetic, run_synthetic
-from assay.tasks.overfitting.translation_of_points import attack, density, project
+from assay.tasks.overfitting.synthetic import (
+    DIMENSIONS,
+    MARGIN,
+    PENALTY,
+    SIGMA,
+    Line,
+    One,
+    Points,
+    Runs,
+    attack,
+    bin_tests,
+    classifier,
+    density,
+    draw,
+    learn,
+    project,
+    run_experiment,
+    synthetic_findings,
+)
+from assay.tasks.overfitting.task import average_models, measure_synthetic, run_synthetic
 from assay.tasks.reporting.parts import Panels
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 

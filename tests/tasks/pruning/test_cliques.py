@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.pruning.cliques import clique_counts
+from assay.tasks.pruning.panel import clique_counts
 
 
 @st.composite

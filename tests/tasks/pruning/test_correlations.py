@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from assay.tasks.pruning.correlations import correlations
+from assay.tasks.pruning.panel import correlations
 from assay.tasks.statistics.vote_counts import VoteCounts
 
 

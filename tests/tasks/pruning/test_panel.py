@@ -9,8 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from assay.data.schemas import Panel
 from assay.infra.errors import InputError
-from assay.tasks.pruning.correlations import correlations
-from assay.tasks.pruning.panel import dependency_graph, independent_set, panel, ranking
+from assay.tasks.pruning.panel import correlations, dependency_graph, independent_set, panel, ranking
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 

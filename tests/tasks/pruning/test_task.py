@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Panel, Votes
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.pruning.task import prune_labeling_functions

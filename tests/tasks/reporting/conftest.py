@@ -9,23 +9,22 @@ import pytest
 
 from assay.data.schemas import ContractResults, CuratedSets, LabelingTable, OrderingCurve, Panel, Rejects
 from assay.infra.settings import Compute
-from assay.tasks.ingest.page import page as ingest_page
+from assay.tasks.ingest.page import ingest_page
 from assay.tasks.labeling.page import page as labeling_page
-from assay.tasks.ordering.followed import followed as ordering_followed
+from assay.tasks.ordering.page import followed as ordering_followed
 from assay.tasks.ordering.page import page as ordering_page
 from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.pruning.page import page as pruning_page
-from assay.tasks.reporting.appendix import settings_rows
 from assay.tasks.reporting.gates import page as gates_page
 from assay.tasks.reporting.gates import verdict as gates_verdict
+from assay.tasks.reporting.layout import settings_rows
 from assay.tasks.reporting.report import LineageRow, Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import normal_band, share, wilson
-from assay.tasks.statistics.settings import Statistics
-from assay.tasks.subjects.followed import followed as subjects_followed
+from assay.tasks.statistics.settings import Gate, Statistics
+from assay.tasks.subjects.page import followed as subjects_followed
 from assay.tasks.subjects.page import page as subjects_page
 from assay.tasks.subjects.page import verdict as subjects_verdict
 from assay.tasks.weak_labels.page import page as weak_labels_page

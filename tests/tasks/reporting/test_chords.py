@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from assay.tasks.reporting.chords import bands_of, scale_of
-from assay.tasks.reporting.colours import heat, signed
+from assay.tasks.reporting.diagrams import bands_of, scale_of
+from assay.tasks.reporting.gallery import heat, signed
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Chord, Chords, Cloud, Scatter, Scatters
 

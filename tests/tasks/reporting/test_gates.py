@@ -2,10 +2,9 @@
 
 from assay.tasks.reporting.gates import page, verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, corrected
-from assay.tasks.statistics.settings import Statistics
+from assay.tasks.statistics.settings import Gate, Statistics
 
 FINDINGS = corrected(
     [

@@ -3,9 +3,8 @@
 import re
 from datetime import datetime, timedelta
 
-from assay.tasks.reporting.following import Headline
 from assay.tasks.reporting.index import render_index
-from assay.tasks.reporting.run_entry import RunEntry, entry_of
+from assay.tasks.reporting.report import Headline, RunEntry, entry_of
 
 
 def entry(night, pipeline="breast-cancer", **more):

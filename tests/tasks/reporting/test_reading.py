@@ -9,7 +9,7 @@ from repository import ROOT
 
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Column, DataTable, Estimate
-from assay.tasks.reporting.reading import READINGS, reading_of, reading_section
+from assay.tasks.reporting.tables import READINGS, reading_of, reading_section
 
 
 def test_every_link_of_a_table_leads_to_a_section_of_the_report():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.reporting.scales import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
+from assay.tasks.reporting.svg import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
 
 VALUES = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)
 

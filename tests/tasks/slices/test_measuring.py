@@ -7,10 +7,8 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.slices.measuring import Judged, confirmed_findings, search, slice_findings
 from assay.tasks.slices.page import page, verdict
-from assay.tasks.slices.settings import Slices
-from assay.tasks.slices.values import slice_values
+from assay.tasks.slices.search import Judged, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.findings import FindingIndex
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.tasks.slices.searching import WorseSlice, worst_slices
+from assay.tasks.slices.search import WorseSlice, worst_slices
 from assay.tasks.statistics.multiplicity import adjusted
 
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.statistics.between_runs import RunDifference, by_intervals, difference
+from assay.tasks.statistics.between_runs import RunDifference, Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.sampled import Sampled, right_or_wrong
 
 N = 450
 IDS = [f"s{number:05d}" for number in range(6000)]

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import brier_score_loss
 
-from assay.tasks.statistics.calibration import brier, calibration_error, reliability
+from assay.tasks.statistics.calibration import (
+    brier,
+    calibration_error,
+    reliability,
+    risk_area,
+    risk_area_interval,
+    risk_coverage,
+)
 from assay.tasks.statistics.resampling import jackknife_interval, pooled
-from assay.tasks.statistics.selective import risk_area, risk_area_interval, risk_coverage
 
 
 def seeded() -> np.random.Generator:

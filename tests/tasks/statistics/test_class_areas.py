@@ -6,8 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from assay.tasks.statistics.auc import macro_auc
-from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.classification_findings import About, class_areas
 
 NAMES = ["benign", "malignant", "unclear"]
 

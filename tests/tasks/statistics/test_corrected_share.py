@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.statistics.corrected_share import Judge, corrected_share
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import Judge, corrected_share, wilson
 
 
 def test_a_perfect_judge_needs_no_correction():

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from assay.tasks.statistics.classification import Proportion, proportion
-from assay.tasks.statistics.extremes import extreme_share, joint_level
+from assay.tasks.statistics.classification import Proportion, extreme_share, joint_level, proportion
 
 
 def coverage(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest
-from assay.tasks.statistics.slices import Slice, slice_of
+from assay.tasks.statistics.findings import Finding, FindingIndex, Slice, highest, lowest, slice_of
 
 FOUND = FindingIndex(
     [

@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import ValidationError
 
-from assay.tasks.statistics.export import gates_as_json, gates_as_junit
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gate import Gate
-from assay.tasks.statistics.gates import judge
+from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, judge
+from assay.tasks.statistics.settings import Gate
 
 FINDINGS = [
     Finding("ordering.permutation_p", of="ours", group="majority", value=0.002, n=569, verdict="adverse"),

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from assay.tasks.statistics.between_runs import by_intervals, difference
+from assay.tasks.statistics.between_runs import Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gate import Gate
-from assay.tasks.statistics.gates import judge
-from assay.tasks.statistics.gates_on_change import USUAL_LEVEL, Compared, Look, look
-from assay.tasks.statistics.sampled import Sampled, right_or_wrong
+from assay.tasks.statistics.gates import USUAL_LEVEL, Compared, Look, judge, look
+from assay.tasks.statistics.settings import Gate
 
 NOW = Finding("attack.accuracy", of="worst-case", group="eps=0.1", value=0.8, low=0.78, high=0.82, n=1000)
 

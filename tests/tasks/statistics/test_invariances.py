@@ -18,11 +18,10 @@ from assay.tasks.statistics.classification import (
     prediction_entropy,
     recalls,
 )
+from assay.tasks.statistics.correlation import permutation_p, spearman_rows
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar
 from assay.tasks.statistics.proportions import normal_band, wilson
-from assay.tasks.statistics.ranks import spearman_rows
-from assay.tasks.statistics.trend import permutation_p
 
 Result = tuple[float, ...]
 RNG = np.random.default_rng(7)

@@ -11,7 +11,7 @@ from scipy.stats import mannwhitneyu, rankdata
 from scipy.stats import t as student
 
 from assay.tasks.statistics.auc import binary_auc
-from assay.tasks.statistics.order_trend import area_difference, area_interval, order_test, ranked_area
+from assay.tasks.statistics.order_test import area_difference, area_interval, order_test, ranked_area
 
 Case = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
-from assay.tasks.statistics.entities import scores
+from assay.tasks.statistics.entities import randomisation_p, scores
 from assay.tasks.statistics.paired import mcnemar
-from assay.tasks.statistics.randomisation import randomisation_p
 
 
 def sentences(n: int, seed: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from assay.tasks.statistics.ranks import spearman_rows
+from assay.tasks.statistics.correlation import spearman_rows
 
 
 @given(st.integers(3, 30), st.integers(0, 10_000), st.integers(2, 12))

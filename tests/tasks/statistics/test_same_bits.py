@@ -10,25 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.biomedical_schemas import Scored
+from assay.data.biomedical_schemas import EntityMatches, Scored
 from assay.data.image_schemas import Certified
 from assay.data.schemas import Classes, Predictions, Samples
-from assay.data.term_schemas import EntityMatches
-from assay.data.text_schemas import Thresholds, TrustLabels, TrustTruth
-from assay.data.word_schemas import AttackedTexts, CosineLimits
-from assay.infra.artifacts import Artifact, Table
-from assay.infra.partitions import map_pieces
-from assay.infra.stage import stage, write_table
-from assay.tasks.attacks.terms.measuring_task import compare_scorers, compare_taggers, measure_scorer, measure_tagger
-from assay.tasks.attacks.words.task import compare_words, measure_words
-from assay.tasks.defenses.smoothing_settings import Smoothing
+from assay.data.text_schemas import AttackedTexts, CosineLimits, Thresholds, TrustLabels, TrustTruth
+from assay.infra.stages.partitions import map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact, Table
+from assay.tasks.attacks.terms.task import compare_scorers, compare_taggers, measure_scorer, measure_tagger
+from assay.tasks.attacks.texts.task import compare_words, measure_words
+from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.defenses.smoothing_task import measure_certified
 from assay.tasks.defenses.text_task import measure_text_defences
 from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.images.task import measure_images
 from assay.tasks.subjects.texts.task import measure_texts
-from assay.tasks.trust.measuring_task import measure_trust
+from assay.tasks.trust.task import measure_trust
 
 N, GROUPS = 160, 40
 CUTS = {1: [N], 7: [23] * 6 + [22], 40: [4] * 40}

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.statistics.sampled import Sampled
-from assay.tasks.statistics.shapley import coalitions, orders, share_weights, with_intervals
+from assay.tasks.statistics.between_runs import Sampled, coalitions, orders, share_weights, with_intervals
 
 NAMES = ("samples", "rules", "model", "weights", "settings", "seed")
 

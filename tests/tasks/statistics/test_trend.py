@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from assay.tasks.statistics.ranks import spearman_rows
-from assay.tasks.statistics.trend import nested_accuracy, permutation_p
+from assay.tasks.statistics.correlation import nested_accuracy, permutation_p, spearman_rows
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from assay.infra.errors import InputError
-from assay.infra.exact import SparseSum
+from assay.infra.stages.exact import SparseSum
 from assay.tasks.statistics.vote_counts import (
     VoteCounts,
     _from_cell_to_cell,

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.statistics.whole_products import squared_sum, whole_dot
+from assay.tasks.statistics.order_test import squared_sum, whole_dot
 
 ANY = st.integers(-(2**63), 2**63 - 1)
 PAIRS = st.lists(st.tuples(ANY, ANY) | st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=30)

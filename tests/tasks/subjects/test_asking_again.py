@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.endings import signals_in_words
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.tasks.subjects.asking_again import as_it_answers_now
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.terminal import signals_as_errors
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.spot_check import as_it_answers_now
 from assay.tasks.subjects.tables.task import predict_samples, train_subject
 
 ROWS = 200
@@ -238,7 +238,7 @@ def test_a_version_command_that_says_nothing_is_refused(tmp_path, command, said)
 def test_a_model_that_leaves_is_told_by_name(make_run, tmp_path, leaving, said, when):
     body = f"{leaving}\n" if when == "at import" else f"def predict(table):\n    {leaving}\n"
     write(tmp_path, m__py=body)
-    with signals_in_words(), make_run(), pytest.raises(InputError, match=said) as caught:
+    with signals_as_errors(), make_run(), pytest.raises(InputError, match=said) as caught:
         night(tmp_path, model="m.py:predict")
     assert "m.py:predict" in str(caught.value)
 

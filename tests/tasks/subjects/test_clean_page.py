@@ -8,12 +8,10 @@ import pytest
 
 from assay.data.image_schemas import TrainingCurve
 from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
-from assay.tasks.statistics.chances import chance_findings
-from assay.tasks.statistics.class_areas import class_areas
-from assay.tasks.statistics.classification_findings import About, prediction_findings
+from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.subjects.clean_page import page as page_of
-from assay.tasks.subjects.clean_page import verdict as verdict_of
+from assay.tasks.subjects.page import clean_page as page_of
+from assay.tasks.subjects.page import clean_verdict as verdict_of
 
 CLASSES = ["benign", "malignant"]
 TRUTH = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.sequences.own import OwnScorer, OwnTagger
+from assay.tasks.subjects.sequences.rows import OwnScorer, OwnTagger
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tables.own import predict_with_own
-from assay.tasks.subjects.texts.own import OwnTextModel
+from assay.tasks.subjects.texts.model import OwnTextModel
 
 SERVICE = """
 import json, urllib.request

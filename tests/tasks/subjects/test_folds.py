@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.subjects.folds import drawn, fold_of
+from assay.tasks.subjects.holding_out import drawn, fold_of
 
 IDS = [f"patient-{i}" for i in range(5000)]
 

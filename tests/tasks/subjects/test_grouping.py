@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage
-from assay.tasks.subjects.grouping import choose_groups, shared_texts, text_marks
-from assay.tasks.subjects.holding_out_task import hold_out
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.subjects.holding_out import choose_groups, shared_texts, text_marks
 from assay.tasks.subjects.settings import Evaluation
+from assay.tasks.subjects.task import hold_out
 
 N = 300
 WORDS = pa.list_(pa.string())

@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from subject_workload import Rows, copied_images, copied_texts, rows_with_split, rows_without_split
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.exact import merge
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage
+from assay.infra.stages.exact import merge
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.groups import GROUP, named_groups
-from assay.tasks.subjects.folds import fold_of
 from assay.tasks.subjects.holding_out import (
     contents_of,
     draw_evenly,
     draw_in_proportion,
     first_audited,
+    fold_of,
     on_side,
     seated,
 )
-from assay.tasks.subjects.holding_out_task import ROWS, hold_out
 from assay.tasks.subjects.settings import Evaluation
+from assay.tasks.subjects.task import ROWS, hold_out
 
 
 @stage(version=1)

@@ -8,8 +8,7 @@ import pytest
 
 from assay.tasks.subjects.kinds import KINDS, kind_of, kinds_written, stages_of
 from assay.tasks.subjects.resolved import resolve_subject
-from assay.tasks.subjects.sequences.usual_training import SCORING, TAGGING
-from assay.tasks.subjects.settings import KNOWN, WAYS, Subject
+from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, WAYS, Subject
 
 
 def test_every_way_to_name_a_subject_is_a_kind() -> None:

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.networks.attnmel import AttnMel
 from assay.tasks.subjects.networks.building import build_network
-from assay.tasks.subjects.networks.pooling import pool_to
+from assay.tasks.subjects.networks.convolutional import AttnMel, pool_to
 from assay.tasks.subjects.settings import NETWORKS
 
 PUBLISHED = {

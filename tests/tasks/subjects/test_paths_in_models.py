@@ -15,11 +15,10 @@ from hostile_paths import HOW_MANY, MARKER, Traps, require_nothing_of
 from model_files import onnx_of_columns
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.words.resolved import resolve_word_attack
-from assay.tasks.attacks.words.settings import Guided
+from assay.tasks.attacks.texts.resolved import resolve_word_attack
+from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.subjects.addresses.mlflow_models import _file_of
-from assay.tasks.subjects.addresses.onnx_files import onnx_model
-from assay.tasks.subjects.addresses.skops_files import skops_model
+from assay.tasks.subjects.addresses.model_files import onnx_model, skops_model
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.token_networks.hugging_face import complete, read_network
 from assay.tasks.subjects.token_networks.sources import find_model

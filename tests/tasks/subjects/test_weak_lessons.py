@@ -9,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Samples, WeakLabels
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.infra.runs import Run
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_from
-from assay.tasks.subjects.weak_lessons import lessons
-from assay.tasks.subjects.weak_lessons_task import measure_weak_lessons, take_weak_lessons
+from assay.tasks.subjects.task import lessons, measure_weak_lessons, take_weak_lessons
 
 IDS = [f"s{row}" for row in range(6)]
 SAMPLES = pa.table({"id": IDS, "gold": pa.array([0, 0, 1, 1, None, 1], pa.int16()), "text": list("abcdef")})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.tasks.reporting.marked_texts import marked_figure
+from assay.tasks.reporting.gallery import marked_figure
 from assay.tasks.reporting.parts import MarkedText, MarkedTexts, Stretch
 from assay.tasks.trust.examples import example_rows, most_damning
-from assay.tasks.trust.page_examples import LEGEND, masked_stretches, stretches_of
+from assay.tasks.trust.page import LEGEND, masked_stretches, stretches_of
 
 
 def label(name, verdict="untrustworthy", code=0, confidence=0.9, for_it=0.1, against=0.5, **words):

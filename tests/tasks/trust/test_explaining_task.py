@@ -11,15 +11,15 @@ import pytest
 
 from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
 from assay.data.text_schemas import Explanations
-from assay.infra.artifacts import Artifact
-from assay.infra.code_referring import refer_to_code
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_files, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_files, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.references import refer_to_code
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.trust.explainers.settings import Explaining
-from assay.tasks.trust.explaining_task import explain_predictions
+from assay.tasks.trust.explainers.table import Explaining
+from assay.tasks.trust.task import explain_predictions
 
 CLASSIFIER = '''
 """Good is good, bad is bad; a text with NUL breaks it."""

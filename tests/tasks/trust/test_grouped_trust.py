@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.trust.measuring import About, label_findings, truth_findings
+from assay.tasks.trust.findings import About, label_findings, truth_findings
 
 T, U = "trustworthy", "untrustworthy"
 PATIENTS, EACH, ICC = 75, 4, 0.3

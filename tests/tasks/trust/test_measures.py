@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.data.published.toki import TABLE_3
+from assay.data.published import TOKI_TABLE_3
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.trust.comparing import difference_findings, g_mean_difference
-from assay.tasks.trust.labelling import BY_NAME, NAIVE, TOKI
+from assay.tasks.trust.findings import About, averaged, label_findings, truth_findings
 from assay.tasks.trust.measures import (
     Confusion,
     accuracy,
     confusion,
+    difference_findings,
     f1,
     g_mean,
+    g_mean_difference,
     measure_findings,
     precision,
     sensitivity,
     specificity,
 )
-from assay.tasks.trust.measuring import About, label_findings, truth_findings
-from assay.tasks.trust.repeating import averaged
+from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
 
 T, U = "trustworthy", "untrustworthy"
 
@@ -51,7 +51,7 @@ def test_the_six_measures_by_hand():
 
 @pytest.mark.parametrize(("trust", "untrust", "data_set"), [(311, 47, "Dong's"), (1206, 739, "CAMS")])
 def test_the_papers_accuracy_follows_from_its_sensitivity_and_specificity(trust, untrust, data_set):
-    row = next(one for one in TABLE_3 if (one.data_set, one.oracle, one.explainer) == (data_set, "toki", "lime"))
+    row = next(one for one in TOKI_TABLE_3 if (one.data_set, one.oracle, one.explainer) == (data_set, "toki", "lime"))
     said = dict(zip(("accuracy", "precision", "sensitivity", "f1", "specificity", "g_mean"), row.measures, strict=True))
     tp, tn = round(said["sensitivity"] * trust), round(said["specificity"] * untrust)
     counts = np.array([tp, untrust - tn, trust - tp, tn], dtype=np.float64)

@@ -8,15 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_spaces import at, space
 
-from assay.tasks.language.anchors import Anchors, related_words
-from assay.tasks.trust.baselines import by_name, naive_label, related_to_name
+from assay.tasks.language.spaces import Anchors, related_words
 from assay.tasks.trust.oracle import (
     NO_KEYWORDS,
     NO_WORDS,
     UNKNOWN_WORDS,
     Relatedness,
     by_keywords,
+    by_name,
     judge,
+    naive_label,
+    related_to_name,
     weigh,
 )
 

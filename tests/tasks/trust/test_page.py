@@ -9,11 +9,10 @@ from assay.data.text_schemas import Keywords, Thresholds, TrustExamples, TrustLa
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.trust.page import confidence_blocks, roc_plot
 from assay.tasks.trust.page import page as page_of
 from assay.tasks.trust.page import verdict as verdict_of
-from assay.tasks.trust.page_findings import Explained, TrustFindings
-from assay.tasks.trust.page_plots import confidence_blocks, roc_plot
-from assay.tasks.trust.page_tables import best_provider, clusters_table, providers_table
+from assay.tasks.trust.page_tables import Explained, TrustFindings, best_provider, clusters_table, providers_table
 
 CLASSES = ("neg", "pos")
 SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "trustworthy"), ("d", 0.85, "undecided")]

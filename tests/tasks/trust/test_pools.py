@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.trust.pools import spoken_for, word_pools
+from assay.tasks.trust.keywords import spoken_for, word_pools
 
 
 def explanations(*rows):

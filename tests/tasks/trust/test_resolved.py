@@ -12,7 +12,7 @@ from assay.infra.errors import InputError
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.trust.labelling import class_words
+from assay.tasks.trust.oracle import class_words
 from assay.tasks.trust.resolved import resolve_trust
 from assay.tasks.trust.settings import Trust
 

@@ -10,18 +10,26 @@ import trust_case
 from trust_case import CLASS_NAMES, TEXTS, put_classes, put_samples
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.texts.task import predict_texts, train_classifier
-from assay.tasks.trust.explainers.settings import Explaining
-from assay.tasks.trust.explaining_task import explain_predictions
-from assay.tasks.trust.measuring_task import measure_trust, show_trust
+from assay.tasks.trust.explainers.table import Explaining
 from assay.tasks.trust.resolved import resolve_trust
 from assay.tasks.trust.settings import Trust
-from assay.tasks.trust.task import embed_words, identify_keywords, label_trust, try_thresholds
-from assay.tasks.trust.truth_task import counterfactual_truth, human_truth, rationale_truth
+from assay.tasks.trust.task import (
+    counterfactual_truth,
+    embed_words,
+    explain_predictions,
+    human_truth,
+    identify_keywords,
+    label_trust,
+    measure_trust,
+    rationale_truth,
+    show_trust,
+    try_thresholds,
+)
 
 N = 48
 OMISSION = Explaining(explainer="omission", top_words=5)

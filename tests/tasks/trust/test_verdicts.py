@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.trust.verdicts import dong_verdict, plurality, verdicts_of
+from assay.tasks.trust.truth import dong_verdict, plurality, verdicts_of
 
 CLASSES = ("ham", "spam")
 

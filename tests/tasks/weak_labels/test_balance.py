@@ -9,12 +9,10 @@ import torch
 
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
-from assay.tasks.weak_labels.balance import given_shares
-from assay.tasks.weak_labels.labels import weak_labels
-from assay.tasks.weak_labels.models import labeler_from
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import snorkel
-from assay.tasks.weak_labels.task import count_majorities
+from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
+from assay.tasks.weak_labels.snorkel import snorkel
+from assay.tasks.weak_labels.table import WeakLabelling
+from assay.tasks.weak_labels.task import count_majorities, given_shares
 
 OPTIONS = WeakLabelling(epochs=100)
 

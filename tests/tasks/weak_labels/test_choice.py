@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.weak_labels.choice import LabelerChoice
-from assay.tasks.weak_labels.models import Labeler
+from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice
 from assay.tasks.weak_labels.page import page
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.table import LABELERS
+from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 from tests.tasks.weak_labels.test_task import VOTES, given_classes, given_panel, given_votes
 
 CAUTIOUS = """
 import numpy as np
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.weak_labels.choice import LabelerChoice
+from assay.tasks.weak_labels.labelers import LabelerChoice
 
 def smoothed(votes, classes):
     counts = (votes[:, :, None] == np.arange(classes)).sum(axis=1) + 1.0

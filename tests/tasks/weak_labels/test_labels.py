@@ -10,9 +10,7 @@ from scipy.special import softmax
 
 from assay.data.schemas import WeakLabels
 from assay.infra.errors import InputError
-from assay.tasks.weak_labels.labels import default_class, softmax_at, weak_labels
-from assay.tasks.weak_labels.majority import majority
-from assay.tasks.weak_labels.models import Labeler, labeler_from
+from assay.tasks.weak_labels.labelers import Labeler, default_class, labeler_from, majority, softmax_at, weak_labels
 
 
 def table_of(votes: np.ndarray) -> pa.Table:

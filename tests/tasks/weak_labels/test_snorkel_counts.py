@@ -10,14 +10,12 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError
-from assay.infra.exact import SparseSum, merge
+from assay.infra.stages.exact import SparseSum, merge
 from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, functions_of, vote_counts
-from assay.tasks.weak_labels import snorkel_counts
-from assay.tasks.weak_labels.labels import weak_labels
-from assay.tasks.weak_labels.models import labeler_from
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import snorkel
-from assay.tasks.weak_labels.snorkel_objective import objective
+from assay.tasks.weak_labels import snorkel as snorkel_counts
+from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
+from assay.tasks.weak_labels.snorkel import objective, snorkel
+from assay.tasks.weak_labels.table import WeakLabelling
 
 SHAPES = [(200, 5, 2), (569, 30, 2), (1000, 12, 3), (500, 8, 5), (37, 3, 3), (2000, 60, 2)]
 

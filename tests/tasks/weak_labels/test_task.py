@@ -8,15 +8,14 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes, Panel, Votes
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
-from assay.tasks.weak_labels.labels import weak_labels
-from assay.tasks.weak_labels.models import labeler_from
-from assay.tasks.weak_labels.settings import WeakLabelling
-from assay.tasks.weak_labels.snorkel_counts import snorkel
+from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
+from assay.tasks.weak_labels.snorkel import snorkel
+from assay.tasks.weak_labels.table import WeakLabelling
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
 OPTIONS = WeakLabelling(epochs=30, default_label="yes")

@@ -10,10 +10,10 @@ import pytest
 from direct_nights import latest, perform_night
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.export.hardest import export_hardest
+from assay.flows.export.samples_to_review import export_hardest
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.tasks.statistics.run_findings import findings_of
+from assay.tasks.statistics.findings import findings_of
 
 TABLES = """
 compute: {engine: serial, %s}

@@ -13,13 +13,13 @@ import pytest
 
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import load_project
-from assay.flows.operations.planning import plan
+from assay.flows.forecast.plan import planned_stages
 from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
-from assay.infra.plans import CACHED, MAY_RUN, WILL_RUN
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 
 SIDE = 12
@@ -136,7 +136,7 @@ def perform(folder: Path, config: str, *overrides: str, seed: int = 0) -> tuple[
 
 def findings(run: Run) -> dict[tuple[str, str, str, str], Finding]:
     from assay.flows.report.records import read_table
-    from assay.infra.artifacts import Artifact
+    from assay.infra.storage.artifacts import Artifact
 
     record = next(stage for stage in run.record.stages if stage.stage == "conclude")
     found = findings_from(read_table(run.store, Artifact.from_json(record.outputs["result"])))
@@ -167,7 +167,7 @@ def values(found: dict[Any, Finding], metric: str) -> dict[tuple[str, str, str],
 def test_nothing_is_certain_before_the_first_run_but_that_it_begins(folder: Path, tmp_path: Path) -> None:
     write_images(tmp_path)
     read, name = project(tmp_path, BOTH)
-    stages = plan(read, read.pipeline(name))
+    stages = planned_stages(read, read.pipeline(name))
     assert (stages[0].stage, stages[0].outlook) == ("ingest", WILL_RUN)
     assert {one.outlook for one in stages[1:] if one.stage != "keep_paths"} == {MAY_RUN}
     names = [one.stage for one in stages]
@@ -188,7 +188,7 @@ def test_nothing_is_certain_before_the_first_run_but_that_it_begins(folder: Path
 
 def test_a_plan_names_the_stages_that_the_run_then_plays(both: tuple[Run, Audit], folder: Path) -> None:
     read, name = project(folder, BOTH)
-    planned = plan(read, read.pipeline(name))
+    planned = planned_stages(read, read.pipeline(name))
     assert [one.stage for one in planned] == [stage.stage for stage in both[0].record.stages]
     assert {one.outlook for one in planned} == {CACHED}
 
@@ -299,8 +299,8 @@ def test_another_attack_leaves_the_others_as_they_are(both: tuple[Run, Audit], f
 
 def test_the_report_shows_what_was_made(both: tuple[Run, Audit], folder: Path) -> None:
     from assay.flows.audits.table import KINDS
-    from assay.flows.report.at_a_glance import verdicts_of
-    from assay.flows.report.pages import parts_of, settings_of
+    from assay.flows.report.all_nights import verdicts_of
+    from assay.flows.report.run_page import parts_of, settings_of
 
     run, made = both
     read, name = project(folder, BOTH)
@@ -371,7 +371,7 @@ def test_the_reference_of_the_flips_must_have_come_through(folder: Path) -> None
 def test_an_attack_that_breaks_leaves_the_others_and_the_other_subjects(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.flows.audits.images import attacking as robustness
+    from assay.flows.audits import images_flow as robustness
 
     real: Callable[..., Any] = robustness.attack_subject
 

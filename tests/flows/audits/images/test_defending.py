@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 from repository import ROOT
 
-from assay.data.published.xu import TABLE_5
+from assay.data.published import XU_TABLE_5
 from assay.flows.audit import Audit, audit
-from assay.flows.audits.images.attacking import audited_eps, telling_eps, variants
+from assay.flows.audits.images_flow import audited_eps, compared_eps, variants
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
 from assay.flows.pipeline import Project
-from assay.flows.report.at_a_glance import verdicts_of
-from assay.flows.report.pages import parts_of, settings_of
+from assay.flows.report.all_nights import verdicts_of
+from assay.flows.report.run_page import parts_of, settings_of
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.infra.stages.partitions import collect, read_files
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.statistics.multiplicity import family_size
@@ -233,7 +233,7 @@ def test_the_audits_eps_is_the_largest_that_all_attacks_try():
 
 def test_our_own_pipelines_measure_what_table_5_looks_for():
     project = load_project(ROOT / "pipelines.yaml")
-    for subject in TABLE_5:
+    for subject in XU_TABLE_5:
         pipeline = project.pipelines[subject.pipeline]
         made = {variant.called for variant in variants(pipeline)}
         assert made == {
@@ -242,6 +242,6 @@ def test_our_own_pipelines_measure_what_table_5_looks_for():
             if value is not None
             for start in ("subject", "scratch")
         }
-        assert telling_eps(pipeline) == 4 / 255
+        assert compared_eps(pipeline) == 4 / 255
         assert subject.subject in [one.name for one in pipeline.subjects]
     assert len(variants(project.pipelines["digits-defended"])) == 8

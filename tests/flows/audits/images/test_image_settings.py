@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Project
+from assay.flows.yaml_document import ConfigurationError
 
 GOOD = """\
 pipelines:

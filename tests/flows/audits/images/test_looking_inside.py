@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.flows.audit import Audit, audit
-from assay.flows.audits.images.looking_inside import watched
+from assay.flows.audits.images_inside_flow import watched
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.pipeline import Pipeline
-from assay.flows.report.pages import parts_of
+from assay.flows.report.run_page import parts_of
 from assay.flows.running import engine_of
-from assay.infra.partitions import collect
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
+from assay.flows.yaml_document import ConfigurationError
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex, findings_from

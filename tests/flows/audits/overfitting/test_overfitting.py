@@ -11,13 +11,13 @@ import pytest
 from direct_nights import Heard, found, latest, perform_night, project_in
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
-from assay.flows.operations.planning import plan
+from assay.flows.forecast.plan import planned_stages
 from assay.flows.reproduce.tables import reproduce
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import RunError
-from assay.infra.plans import CACHED
-from assay.infra.store import Store
-from assay.infra.sweep import clean
+from assay.infra.stages.branches import CACHED
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = """
@@ -128,7 +128,7 @@ def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(later):
     assert other["overfitting.p_value", "orbit", ""].verdict == "no evidence"
     assert "orbits: answers · 400 orbits, tested" in heard.stages  # p and gap are said where they are counted
     walked = project_in(later, "questions")
-    assert {stage.outlook for stage in plan(walked, walked.pipeline("questions"))} == {CACHED}
+    assert {stage.outlook for stage in planned_stages(walked, walked.pipeline("questions"))} == {CACHED}
 
 
 def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(later):
@@ -161,7 +161,7 @@ def test_a_night_that_cannot_draw_its_conclusions_has_looked_all_the_same(later,
 
 
 def test_verdicts_that_cannot_be_given_leave_the_report(later, monkeypatch):
-    monkeypatch.setattr("assay.tasks.overfitting.look_ups.judge", lambda *_: 1 / 0)
+    monkeypatch.setattr("assay.tasks.overfitting.verdicts.judge", lambda *_: 1 / 0)
     with pytest.raises(RunError, match="conclusions of overfitting broke: ZeroDivisionError"):
         perform_night(later, "questions")
     assert latest(later, "questions")[1].report is not None

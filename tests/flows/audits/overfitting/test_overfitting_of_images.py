@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from direct_nights import Heard, found, latest, perform_night
 
-from assay.data.overfitting_schemas import IndependenceTests
+from assay.data.schemas import IndependenceTests
 from assay.flows.report.records import tables_of
 from assay.infra.errors import InputError
 from assay.tasks.statistics.findings import Finding

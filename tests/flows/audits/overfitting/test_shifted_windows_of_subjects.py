@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assay.flows.audits.overfitting.shifted_windows import WindowTest, shift_one
-from assay.flows.audits.subjects.flow import Examination, Examined, Model
+from assay.flows.audits.overfitting_flow import WindowTest, shift_one
+from assay.flows.audits.subjects_flow import Examination, Examined, Model
 from assay.infra.errors import InputError
 from assay.tasks.overfitting.settings import Translations
-from assay.tasks.subjects.holding_out_task import HeldOut
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.task import HeldOut
 
 
 def test_a_subject_that_came_with_its_weights_has_no_other_seeds():

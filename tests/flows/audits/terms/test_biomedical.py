@@ -10,21 +10,20 @@ import pytest
 from grounds import examined, pipeline_of
 
 from assay.data.schemas import Classes, Samples
-from assay.flows.audits.subjects.flow import Examination
+from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
-from assay.flows.audits.terms.flow import audit_terms
-from assay.flows.audits.terms.page import term_parts
-from assay.flows.configuration.combinations import clashes as clashes_of
+from assay.flows.audits.terms_flow import audit_terms, term_parts
+from assay.flows.configuration.loading import clashes as clashes_of
 from assay.flows.pipeline import Pipeline
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.runs import current_run
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.terms.page import verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.subjects.holding_out_task import HeldOut
+from assay.tasks.subjects.task import HeldOut
 
 
 def clashes(raw):

@@ -10,7 +10,7 @@ from repository import ROOT
 
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
-from assay.infra.partitions import collect
+from assay.infra.stages.partitions import collect
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge
 

@@ -14,15 +14,15 @@ from grounds import examined, with_results
 from planted_reviews import put_classes, put_reviews
 from repository import ROOT
 
-from assay.flows.audits.texts.flow import attack_texts
-from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.audits.texts_flow import attack_texts
+from assay.flows.audits.trust_flow import ask_oracle
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
-from assay.infra.partitions import collect
-from assay.infra.runs import current_run
-from assay.tasks.attacks.words.settings import A2T, Guided
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import current_run
+from assay.tasks.attacks.texts.settings import A2T, Guided
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
-from assay.tasks.subjects.holding_out_task import hold_out
+from assay.tasks.subjects.task import hold_out
 
 PIPELINES = ROOT / "pipelines.yaml"
 ARMS = ("guided", "a2t", "a2t-related")

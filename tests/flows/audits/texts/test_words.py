@@ -9,28 +9,27 @@ import trust_case
 from grounds import examined, pipeline_of, with_results
 from ruamel.yaml import YAML
 
-from assay.data.classes import class_names
-from assay.flows.audits.subjects.flow import Examination
+from assay.data.schemas import class_names
+from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
-from assay.flows.audits.texts.flow import WordAudit, attack_texts
-from assay.flows.audits.texts.page import word_parts
-from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
+from assay.flows.audits.trust_flow import ask_oracle
 from assay.flows.configuration.loading import load_project
-from assay.flows.configuration.mistakes import ConfigurationError
 from assay.flows.export.models import export_model
-from assay.flows.report.at_a_glance import verdicts_of
-from assay.infra.branches import start
+from assay.flows.report.all_nights import verdicts_of
+from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.infra.runs import current_run
-from assay.tasks.attacks.words.page import verdict
+from assay.infra.stages.branches import start_branch
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import current_run
+from assay.tasks.attacks.texts.page import verdict
 from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
-from assay.tasks.subjects.holding_out_task import HeldOut
+from assay.tasks.statistics.settings import Gate
+from assay.tasks.subjects.task import HeldOut
 
 ORACLE = {
     "explainers": ["omission"],
@@ -281,9 +280,9 @@ def test_an_error_that_nobody_foresaw_quotes_no_masked_text(run):
     def lose(word):
         raise KeyError(word)
 
-    start("a2t on mine", lose, "friday").outcome()
+    start_branch("a2t on mine", lose, "friday").outcome()
     run.masked = True
-    start("a2t on mine", lose, "friday").outcome()
+    start_branch("a2t on mine", lose, "friday").outcome()
     first, second = (str(one) for one in run.failures)
     assert "'friday'" in first
     assert second == "a2t on mine broke: KeyError. Run again with --debug to see where."

@@ -12,13 +12,13 @@ from grounds import examined
 from planted_reviews import put_classes, put_reviews
 from repository import ROOT
 
-from assay.flows.audits.trust.flow import ask_oracle
+from assay.flows.audits.trust_flow import ask_oracle
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
-from assay.infra.partitions import collect
-from assay.infra.runs import current_run
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import current_run
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.subjects.holding_out_task import hold_out
+from assay.tasks.subjects.task import hold_out
 
 PIPELINES = ROOT / "pipelines.yaml"
 UNSEEN = (2101, 2102, 2103, 2104, 2105)

@@ -7,20 +7,19 @@ import pytest
 import trust_case
 from grounds import examined, pipeline_of
 
-from assay.data.classes import class_names
-from assay.flows.audits.subjects.flow import Examination
-from assay.flows.audits.trust.flow import TrustAudit, ask_oracle
-from assay.flows.audits.trust.page import planted_strengths, trust_parts
+from assay.data.schemas import class_names
+from assay.flows.audits.subjects_flow import Examination
+from assay.flows.audits.trust_flow import TrustAudit, ask_oracle, planted_strengths, trust_parts
 from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.tables import reproduce
-from assay.infra.partitions import collect
-from assay.infra.runs import Run, current_run
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run, current_run
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
-from assay.tasks.subjects.holding_out_task import HeldOut
+from assay.tasks.subjects.task import HeldOut
+from assay.tasks.trust.findings import seconds_spent
 from assay.tasks.trust.page import verdict
-from assay.tasks.trust.seconds import seconds_spent
 
 SETTINGS = {
     "explainers": ["omission", "lime"],

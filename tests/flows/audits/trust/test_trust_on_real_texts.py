@@ -10,14 +10,13 @@ import pytest
 from grounds import with_results
 from repository import ROOT
 
-from assay.data.classes import class_names
+from assay.data.schemas import class_names
 from assay.flows.audits.data import take_in
-from assay.flows.audits.kind import Ground
-from assay.flows.audits.subjects.flow import examine
-from assay.flows.audits.trust.flow import ask_oracle
-from assay.flows.audits.trust.page import trust_parts
+from assay.flows.audits.subjects_flow import examine
+from assay.flows.audits.trust_flow import ask_oracle, trust_parts
 from assay.flows.configuration.loading import load_project
-from assay.infra.partitions import collect
+from assay.flows.kind import Ground
+from assay.infra.stages.partitions import collect
 from assay.tasks.language.words import words_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report

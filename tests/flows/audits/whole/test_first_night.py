@@ -11,11 +11,10 @@ import pytest
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of, perform
 from assay.infra.errors import AssayError
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
-from assay.infra.store import Store
-from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.statistics.run_findings import findings_of
+from assay.infra.stages.runs import Run
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
+from assay.tasks.statistics.findings import FindingIndex, findings_of
 from tests.support.shrunken_night import PIPELINES
 
 

@@ -5,10 +5,10 @@ import pytest
 import trust_case
 
 from assay.data.schemas import Predictions
-from assay.infra.artifacts import Artifact
-from assay.infra.partitions import collect
-from assay.infra.stage import stage, write_table
-from assay.tasks.attacks.noise.task import add_noise, copy_with_noise, measure_noise, show_noise
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.texts.task import add_noise, copy_with_noise, measure_noise, show_noise
 from assay.tasks.statistics.findings import findings_from
 
 NEEDED = "not shown: p ≤ 0.3 needed"

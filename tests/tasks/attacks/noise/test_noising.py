@@ -7,12 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assay.infra.seeds import Seeds
-from assay.tasks.attacks.noise.edits import Edit, applied
-from assay.tasks.attacks.noise.homoglyphs import LOOK_ALIKES
-from assay.tasks.attacks.noise.noising import MAKERS, SHARES, with_noise
-from assay.tasks.attacks.noise.settings import NOISES
-from assay.tasks.attacks.terms.keys import neighbours
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.terms.typos import neighbours
+from assay.tasks.attacks.texts.noise import LOOK_ALIKES, MAKERS, SHARES, Edit, applied, with_noise
+from assay.tasks.attacks.texts.settings import NOISES
 from assay.tasks.language.words import words_of
 
 LEVELS = (1, 2, 3, 4, 5)

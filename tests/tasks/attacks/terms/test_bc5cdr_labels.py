@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from assay.data.catalog import located
-from assay.tasks.attacks.terms.changing import CHANGED, TermMeans
-from assay.tasks.attacks.terms.finders import GoldFinder
+from assay.tasks.attacks.terms.changes import CHANGED, GoldFinder, TermMeans
 from assay.tasks.attacks.terms.perturbing import perturb
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
-from assay.tasks.language.catalogue_lexicon import catalogue_lexicon
+from assay.tasks.language.lexicons import catalogue_lexicon
 from assay.tasks.statistics.entities import entities_of
 
 pytestmark = pytest.mark.mirror

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.tasks.attacks.terms.judging import all_tested
-from assay.tasks.attacks.terms.judging import tested_by as judged_by
+from assay.tasks.attacks.terms.measures import all_tested
+from assay.tasks.attacks.terms.measures import tested_by as judged_by
 from assay.tasks.statistics.correlation import estimated, measured, percentile_interval, resamples_of
-from assay.tasks.statistics.entities import by_group, resampled, scores
-from assay.tasks.statistics.randomisation import randomisation_p
+from assay.tasks.statistics.entities import by_group, randomisation_p, resampled, scores
 
 CLEAN, SWAP = ("clean", ""), ("swap", "share=1")
 DOCUMENTS, EACH, ICC = 75, 4, 0.3

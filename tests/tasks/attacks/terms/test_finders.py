@@ -6,10 +6,9 @@ from importlib.util import find_spec
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.terms.finders import GoldFinder, LexiconFinder, spacy_finder
-from assay.tasks.attacks.terms.resolved import require_attack, resolve_attack
+from assay.tasks.attacks.terms.changes import GoldFinder, LexiconFinder, Span, outermost, spacy_finder
+from assay.tasks.attacks.terms.perturbing import require_attack, resolve_attack
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
-from assay.tasks.attacks.terms.spans import Span, outermost
 from assay.tasks.language.lexicons import Lexicon, Name, shipped_lexicon
 
 

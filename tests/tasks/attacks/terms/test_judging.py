@@ -6,22 +6,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.term_schemas import EntityMatches
+from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged
 from assay.infra.errors import InputError, RunError
-from assay.infra.seeds import Seeds
-from assay.tasks.attacks.terms.gaining import (
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.terms.measures import (
     controlled_scorer_findings,
     controlled_tagger_findings,
+    match_rows,
+    scorer_findings,
+    tagger_findings,
     trained_scorer_findings,
     trained_tagger_findings,
 )
-from assay.tasks.attacks.terms.judging import scorer_findings, tagger_findings
-from assay.tasks.attacks.terms.matching import match_rows
 from assay.tasks.statistics.entities import percentiles
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.proportions import unvaried
+from assay.tasks.statistics.settings import Gate
 
 SEEDS = Seeds(0, "judging")
 CLEAN, SWAP = ("clean", ""), ("swap", "share=1, changes=1")

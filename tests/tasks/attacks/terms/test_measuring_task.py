@@ -7,12 +7,12 @@ import pytest
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import Tallied, collect, map_pieces
-from assay.infra.stage import stage
-from assay.tasks.attacks.terms.measuring_task import match_entities, measure_scorer, measure_tagger
-from assay.tasks.attacks.terms.rows import SentenceColumns
+from assay.infra.stages.partitions import Tallied, collect, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.terms.perturbing import SentenceColumns
+from assay.tasks.attacks.terms.task import match_entities, measure_scorer, measure_tagger
 from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.settings import Statistics
 

@@ -5,12 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.attacks.terms.changing import CHANGED, CROSSES, SHORT, SPARED, STUCK, TermMeans
-from assay.tasks.attacks.terms.finders import GoldFinder, LexiconFinder
+from assay.tasks.attacks.terms.changes import (
+    CHANGED,
+    CROSSES,
+    SHORT,
+    SPARED,
+    STUCK,
+    GoldFinder,
+    LexiconFinder,
+    TermMeans,
+    choose_synonym,
+    entity_spans,
+)
 from assay.tasks.attacks.terms.perturbing import perturb
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
-from assay.tasks.attacks.terms.spans import entity_spans
-from assay.tasks.attacks.terms.synonyms import choose_synonym
 from assay.tasks.language.lexicons import Lexicon, Name
 
 LEXICON = Lexicon(

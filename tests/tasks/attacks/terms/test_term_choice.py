@@ -13,19 +13,17 @@ from pydantic import TypeAdapter
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.attacks.menu import ATTACKS
-from assay.tasks.attacks.terms.changing import CHANGED, SPARED, Change
-from assay.tasks.attacks.terms.choice import TermAttackChoice
-from assay.tasks.attacks.terms.conformance import term_attack_conformance
-from assay.tasks.attacks.terms.perturbing import perturb
-from assay.tasks.attacks.terms.resolved import resolve_attack
+from assay.tasks.attacks.choice import TermAttackChoice
+from assay.tasks.attacks.conformance import term_attack_conformance
+from assay.tasks.attacks.table import ATTACKS, TERM_ATTACKS
+from assay.tasks.attacks.terms.changes import CHANGED, SPARED, Change
+from assay.tasks.attacks.terms.perturbing import perturb, resolve_attack
 from assay.tasks.attacks.terms.settings import TermAttack
-from assay.tasks.attacks.terms.table import TERM_ATTACKS
 
 SHOUT = """
 from typing import Literal
-from assay.tasks.attacks.terms.changing import CHANGED, SPARED, Change
-from assay.tasks.attacks.terms.choice import TermAttackChoice
+from assay.tasks.attacks.terms.changes import CHANGED, SPARED, Change
+from assay.tasks.attacks.choice import TermAttackChoice
 from assay.tasks.attacks.terms.settings import TermAttack
 
 class Shout(TermAttack):

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.attacks.terms.keys import NEIGHBOURS, neighbours
-from assay.tasks.attacks.terms.typos import letters_in, press_neighbours, swap_letters
+from assay.tasks.attacks.terms.typos import NEIGHBOURS, letters_in, neighbours, press_neighbours, swap_letters
 
 words = st.text(alphabet=string.ascii_letters + string.digits + "-éß'αÅ", min_size=1, max_size=14)
 seeds = st.integers(0, 2**32)

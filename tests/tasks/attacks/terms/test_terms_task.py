@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.data.schemas import Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces
-from assay.infra.seeds import Seeds
-from assay.infra.stage import stage
-from assay.tasks.attacks.terms.resolved import resolve_attack
-from assay.tasks.attacks.terms.rows import SentenceColumns, attacked_rows
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect, map_pieces
+from assay.infra.stages.stage import stage
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.terms.perturbing import SentenceColumns, attacked_rows, resolve_attack
 from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
 from assay.tasks.attacks.terms.task import perturb_terms
 

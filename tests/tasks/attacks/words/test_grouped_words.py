@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.tasks.attacks.words.measures import comparison_findings, word_findings
+from assay.tasks.attacks.texts.measures import comparison_findings, word_findings
 
 PATIENTS, EACH, ICC = 75, 4, 0.3
 CLASSES = ["a", "b"]

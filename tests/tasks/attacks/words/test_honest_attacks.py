@@ -10,6 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
+from assay.tasks.attacks.texts.resolved import Sought, resolve_word_attack
+from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
+from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared, similarity
+from assay.tasks.attacks.texts.swaps import Words, neighbour_piece, synonym_cosine
 from assay.tasks.attacks.words import spanned_text
 from assay.tasks.attacks.words.composing import (
     FICKLE,
@@ -21,16 +25,11 @@ from assay.tasks.attacks.words.composing import (
     compose,
 )
 from assay.tasks.attacks.words.parts import MOST_RANKED
-from assay.tasks.attacks.words.resolved import Sought, resolve_word_attack
-from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
-from assay.tasks.attacks.words.similarity import PASSAGE, CharacterEncoder, Compared, similarity
 from assay.tasks.attacks.words.spanned_text import SpannedText
-from assay.tasks.attacks.words.swap_pieces import Words, neighbour_piece
-from assay.tasks.attacks.words.swapping import synonym_cosine
 from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import words_of
-from assay.tasks.trust.explainers.settings import ExplainerName
+from assay.tasks.trust.explainers.table import ExplainerName
 
 LOOSE = WordAttack(part_of_speech=False, similarity=-1.0)
 GERMAN = "der film ist schlecht und langweilig"

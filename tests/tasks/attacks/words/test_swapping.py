@@ -14,7 +14,7 @@ from toy_spaces import at, space
 
 from assay.data.text_schemas import Keywords
 from assay.infra.errors import InputError
-from assay.tasks.attacks.words.swapping import (
+from assay.tasks.attacks.texts.swaps import (
     content_words,
     guided_rows,
     listed_rows,
@@ -24,8 +24,8 @@ from assay.tasks.attacks.words.swapping import (
     read_lists,
     synonym_cosine,
 )
-from assay.tasks.language.embeddings.table import TableProvider
-from assay.tasks.language.neighbours import Vocabulary
+from assay.tasks.language.embeddings.provider import TableProvider
+from assay.tasks.language.spaces import Vocabulary
 
 # Positive words lie at 0°, negative ones at 90°, weekdays at 180°.
 VECTORS = {

@@ -11,17 +11,16 @@ from pydantic import TypeAdapter
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.attacks.menu import ATTACKS
-from assay.tasks.attacks.text_choice import TextAttackChoice
-from assay.tasks.attacks.text_table import TEXT_ATTACKS
-from assay.tasks.attacks.words.resolved import ResolvedWordAttack, Sought, resolve_word_attack
-from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
-from assay.tasks.attacks.words.swap_pieces import Words, neighbour_piece
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.table import ATTACKS, TEXT_ATTACKS
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, resolve_word_attack
+from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
+from assay.tasks.attacks.texts.swaps import Words, neighbour_piece
 
 SLANG = """
 from typing import Literal
-from assay.tasks.attacks.text_choice import TextAttackChoice
-from assay.tasks.attacks.words.settings import WordAttack
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.texts.settings import WordAttack
 
 class Slang(WordAttack):
     attack: Literal["slang"] = "slang"

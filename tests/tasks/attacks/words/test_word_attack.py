@@ -14,34 +14,36 @@ from trust_case import put_classes
 from word_case import put_texts
 
 from assay.data.text_schemas import Keywords, Thresholds
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.infra.stage import stage, write_table
-from assay.tasks.attacks.words.attacking import WRONG, encoders, look_up
+from assay.infra.stages.partitions import collect, read_files
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.texts.attacking import WRONG, encoders, look_up
+from assay.tasks.attacks.texts.measures import BLIND
+from assay.tasks.attacks.texts.page import page
+from assay.tasks.attacks.texts.resolved import resolve_word_attack
+from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
+from assay.tasks.attacks.texts.similarity import CharacterEncoder, parts_of_speech, similarity
+from assay.tasks.attacks.texts.task import (
+    attack_words,
+    compare_words,
+    find_guided_swaps,
+    find_neighbours,
+    measure_words,
+)
 from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose, most_changes
-from assay.tasks.attacks.words.page import page
 from assay.tasks.attacks.words.parts import EvaluatedModel
-from assay.tasks.attacks.words.parts_of_speech import parts_of_speech
-from assay.tasks.attacks.words.resolved import resolve_word_attack
-from assay.tasks.attacks.words.settings import A2T, Guided, WordAttack
-from assay.tasks.attacks.words.similarity import CharacterEncoder, similarity
-from assay.tasks.attacks.words.space_findings import BLIND
-from assay.tasks.attacks.words.swaps_task import find_guided_swaps, find_neighbours
-from assay.tasks.attacks.words.task import attack_words, compare_words, measure_words
 from assay.tasks.language.embeddings.ensemble import resolve_providers
-from assay.tasks.language.embeddings.table import TableProvider
-from assay.tasks.language.neighbours import Vocabulary
-from assay.tasks.language.opposites import reverses
-from assay.tasks.language.stop_words import is_negation, is_stop_word, stop_words
-from assay.tasks.language.synonyms import synonym_pairs
-from assay.tasks.language.words import normalised, words_of
+from assay.tasks.language.embeddings.provider import TableProvider
+from assay.tasks.language.spaces import Vocabulary
+from assay.tasks.language.synonyms import reverses, synonym_pairs
+from assay.tasks.language.words import is_negation, is_stop_word, normalised, stop_words, words_of
 from assay.tasks.statistics.findings import FindingIndex, findings_from
-from assay.tasks.statistics.gate import Gate
 from assay.tasks.statistics.gates import judge
+from assay.tasks.statistics.settings import Gate
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.texts.loading import load_text_model
+from assay.tasks.subjects.texts.rows import load_text_model
 from assay.tasks.subjects.texts.task import train_classifier
 
 WORDS = sorted({word for text in TEXTS for word in text.replace(",", "").split()})

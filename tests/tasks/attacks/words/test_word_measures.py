@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.data.word_schemas import AttackedTexts
+from assay.data.text_schemas import AttackedTexts
 from assay.infra.errors import RunError
-from assay.tasks.attacks.words.measures import comparison_findings, summary, word_findings
+from assay.tasks.attacks.texts.measures import comparison_findings, summary, word_findings
 from assay.tasks.statistics.multiplicity import corrected, is_test
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import wilson

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from assay.data.changed_text_schemas import ChangedTexts
-from assay.tasks.attacks.words.page import page as page_of
-from assay.tasks.attacks.words.page import verdict as verdict_of
-from assay.tasks.attacks.words.page_findings import AttackedTexts
-from assay.tasks.attacks.words.showing import carriers, word_examples
-from assay.tasks.reporting.changed_lines import changed_lines, masked_lines
+from assay.data.text_schemas import ChangedTexts
+from assay.tasks.attacks.texts.measures import carriers, word_examples
+from assay.tasks.attacks.texts.page import page as page_of
+from assay.tasks.attacks.texts.page import verdict as verdict_of
+from assay.tasks.attacks.texts.page_tables import ShownTexts
+from assay.tasks.reporting.gallery import changed_lines, masked_lines
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -108,10 +108,10 @@ def attacked(*rows: dict[str, object]) -> pa.Table:
     return pa.Table.from_pylist([whole | row for row in rows])
 
 
-def shown(masked: bool = False) -> AttackedTexts:
+def shown(masked: bool = False) -> ShownTexts:
     table = attacked({}, {"id": "b", "status": "failed", "attacked": 1})
     examples = word_examples(table, called="guided", limit=4, masked=masked)
-    return AttackedTexts("bert", "guided", CLASSES, examples, table, masked)
+    return ShownTexts("bert", "guided", CLASSES, examples, table, masked)
 
 
 def markup(part) -> str:
@@ -223,7 +223,7 @@ def test_without_true_classes_another_answer_is_no_wrong_one():
     examples = word_examples(table, called="noise", limit=1, masked=False)
     (block,) = [
         one
-        for one in page(FINDINGS, [AttackedTexts("bert", "noise", CLASSES, examples)]).blocks
+        for one in page(FINDINGS, [ShownTexts("bert", "noise", CLASSES, examples)]).blocks
         if isinstance(one, MarkedTexts)
     ]
     assert "the gentlest that changes the answer" in block.note

@@ -11,14 +11,12 @@ import pytest
 
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect
-from assay.infra.runs import Run
-from assay.tasks.ingest.people.files import find_answers
-from assay.tasks.ingest.people.settings import PeoplesGold
-from assay.tasks.ingest.people.task import Settled, settle_gold
-from assay.tasks.ingest.settings import Source
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
+from assay.tasks.ingest.label_studio import find_answers
+from assay.tasks.ingest.settings import PeoplesGold, Source
 from assay.tasks.ingest.sources import resolve
-from assay.tasks.ingest.task import ingest
+from assay.tasks.ingest.task import Settled, ingest, settle_gold
 from assay.tasks.statistics.findings import findings_from
 
 GOLD = ["ham", "spam", "", "ham", "spam", "", "ham", "spam", "", ""]

@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.language.embeddings.ensemble import NAMES, build_providers, default_providers, resolve_providers
-from assay.tasks.language.embeddings.stored import word_vectors
-from assay.tasks.language.embeddings.subject import SubjectProvider
-from assay.tasks.language.embeddings.table import TableProvider
+from assay.tasks.language.embeddings.ensemble import (
+    NAMES,
+    SubjectProvider,
+    build_providers,
+    default_providers,
+    resolve_providers,
+)
+from assay.tasks.language.embeddings.provider import TableProvider, word_vectors
 
 TEXTS = ["a good film", "a good war film", "a bad film", "a bad war"] * 5
 

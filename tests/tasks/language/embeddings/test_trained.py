@@ -10,9 +10,16 @@ import pytest
 from repository import ROOT
 
 from assay.infra.errors import InputError
-from assay.tasks.language.embeddings.corpus import sentences_of, vocabulary_of
-from assay.tasks.language.embeddings.fasttext import fasttext_provider
-from assay.tasks.language.embeddings.ppmi import LEAST, cooccurrences, ppmi, ppmi_provider, reduced
+from assay.tasks.language.embeddings.corpus import (
+    PPMI_LEAST,
+    cooccurrences,
+    fasttext_provider,
+    ppmi,
+    ppmi_provider,
+    reduced,
+    sentences_of,
+    vocabulary_of,
+)
 from assay.tasks.language.relatedness import cosines
 
 
@@ -74,7 +81,7 @@ def test_fasttext_knows_new_words_by_their_letter_groups_and_others_not():
 def test_fasttext_is_the_same_in_another_process_whatever_python_hashes():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from test_trained import corpus; "
-        "from assay.tasks.language.embeddings.fasttext import fasttext_provider as f; "
+        "from assay.tasks.language.embeddings.corpus import fasttext_provider as f; "
         "print(f(corpus(40)).vectors(['soup', 'ship', 'captains']).tobytes().hex())"
     )
     found = [
@@ -98,7 +105,7 @@ def test_fasttext_differs_by_seed():
 
 
 def test_counts_are_exact_and_never_reach_into_another_text(monkeypatch):
-    from assay.tasks.language.embeddings import ppmi as module
+    from assay.tasks.language.embeddings import corpus as module
 
     sentences = [["a", "b", "c", "a"], ["c"], ["a", "x", "b"]]
     expected = np.zeros((3, 3), dtype=int)
@@ -124,7 +131,7 @@ def test_information_is_the_formula():
 
 
 def test_the_sparse_decomposition_equals_the_dense_one(monkeypatch):
-    from assay.tasks.language.embeddings import ppmi as module
+    from assay.tasks.language.embeddings import corpus as module
 
     sentences = sentences_of(corpus(100) + [f"word{i} word{i + 1} word{i + 2}" for i in range(60)])
     weights = ppmi(cooccurrences(sentences, vocabulary_of(sentences)))
@@ -136,7 +143,7 @@ def test_the_sparse_decomposition_equals_the_dense_one(monkeypatch):
 
 def test_a_word_that_occurs_once_has_no_count_vector():
     found = ppmi_provider([*corpus(60), "the albatross soup"])
-    assert LEAST == 2
+    assert PPMI_LEAST == 2
     assert np.isnan(found.vectors(["albatross", "soup"])).any(axis=1).tolist() == [True, False]
 
 

@@ -13,13 +13,13 @@ import pytest
 from model_server import ModelServer
 
 from assay.infra.errors import InputError
-from assay.infra.store import Store
-from assay.tasks.subjects.addresses.asking import Asking
-from assay.tasks.subjects.addresses.posting import Client
+from assay.infra.storage.store import Store
+from assay.tasks.subjects.addresses.endpoint import Client
+from assay.tasks.subjects.addresses.given import Asking
+from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tables.own import predict_with_own
-from assay.tasks.subjects.texts.own import OwnTextModel
+from assay.tasks.subjects.texts.model import OwnTextModel
 
 ROWS = 70
 
@@ -252,7 +252,7 @@ def test_a_service_that_changed_since_a_run_broke_off_is_noticed(server: ModelSe
 
 
 def test_a_clean_up_takes_the_answers_that_no_run_stands_on(server: ModelServer, make_run: Any, tmp_path: Path) -> None:
-    from assay.infra.sweep import clean
+    from assay.infra.storage.sweep import clean
 
     with make_run() as run:
         run.ingredients.count_from(tmp_path)

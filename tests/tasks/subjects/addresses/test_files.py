@@ -13,10 +13,10 @@ import pytest
 from model_files import onnx_of_columns, onnx_of_images, skops_of
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.addresses.address import Address
+from assay.tasks.subjects.addresses.table import Address
+from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tables.own import predict_with_own
 
 ROWS = 1030
 LINKS = np.arange(ROWS) / (2 * ROWS)

@@ -8,10 +8,9 @@ import pytest
 
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
-from assay.tasks.statistics.order_trend import trend_of
-from assay.tasks.subjects.along import circumstances as under
-from assay.tasks.subjects.along.gains import gain_findings
-from assay.tasks.subjects.along.measuring import along_findings
+from assay.tasks.statistics.order_test import trend_of
+from assay.tasks.subjects.along import findings as under
+from assay.tasks.subjects.along.findings import along_findings, gain_findings
 from assay.tasks.subjects.along.page import along, page, verdict
 
 N = 120

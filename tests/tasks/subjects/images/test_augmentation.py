@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from assay.tasks.subjects.images.augmentation import CROP, augment
+from assay.tasks.subjects.images.training import CROP, augment
 
 EVERY = ("flip-horizontal", "flip-vertical", "shift", "rotate", "crop")
 

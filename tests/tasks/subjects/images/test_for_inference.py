@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, fx, nn
 
-from assay.tasks.subjects.images.for_inference import for_inference, in_place
+from assay.tasks.subjects.images.inference import for_inference, in_place
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.building import build_network
 

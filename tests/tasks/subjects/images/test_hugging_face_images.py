@@ -12,9 +12,14 @@ from hugging_face_images import makes, saved
 from PIL import Image
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.images.hugging_face import ABOUT, network_as_it_came, network_of_card
-from assay.tasks.subjects.images.preprocessing import preprocessing_of
-from assay.tasks.subjects.images.resampling import FILTERS, resampling_matrix
+from assay.tasks.subjects.images.given_networks import (
+    ABOUT,
+    FILTERS,
+    network_as_it_came,
+    network_of_card,
+    preprocessing_of,
+    resampling_matrix,
+)
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 

@@ -8,7 +8,7 @@ import pytest
 
 from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
-from assay.tasks.subjects.images.lessons import channel_statistics, images_of, lessons_of, stored_images, targets_of
+from assay.tasks.subjects.images.dataset import channel_statistics, images_of, lessons_of, stored_images, targets_of
 
 NAMES = ["benign", "malignant", "unclear"]
 

@@ -12,23 +12,23 @@ from safetensors.torch import save_file
 from subject_workload import Rows, digits_all_called, digits_rows, findings_rows
 
 from assay.data.schemas import Classes, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces, read_files
-from assay.infra.progress import SilentProgress
-from assay.infra.runs import Run
 from assay.infra.settings import Compute
-from assay.infra.stage import stage, write_table
-from assay.infra.store import Store
+from assay.infra.stages.partitions import collect, map_pieces, read_files
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.subjects.holding_out_task import HeldOut, hold_out
+from assay.tasks.subjects.checkpoints import weights_of
 from assay.tasks.subjects.images.model import load_image_model
 from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
-from assay.tasks.subjects.learning_state import weights_of
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
+from assay.tasks.subjects.task import HeldOut, hold_out
 from assay.tasks.subjects.trained import TrainedSubject
 
 DIGITS = [str(digit) for digit in range(10)]
@@ -311,7 +311,7 @@ def test_images_of_another_shape_than_the_network_learned_from_are_refused_by_na
 
 DYING = """
 import os, pathlib, signal, torch
-from assay.tasks.subjects.networks.small_cnn import SmallCNN
+from assay.tasks.subjects.networks.convolutional import SmallCNN
 
 class Dying(SmallCNN):
     '''Kills its process in the middle of the third epoch, once.'''
@@ -351,8 +351,8 @@ def test_a_worker_killed_after_two_epochs_changes_no_bit_of_the_weights(tmp_path
 
 
 def test_throughput_counts_images():
+    from assay.tasks.subjects.images.inference import throughput
     from assay.tasks.subjects.images.model import ImageModel
-    from assay.tasks.subjects.images.throughput import throughput
 
     network = build_network("small-cnn", classes=10, channels=1, size=32).eval()
     found = throughput(ImageModel(network, 10, False, (0.0,), (1.0,)), 1, 32, 32, batch=16, passes=3)

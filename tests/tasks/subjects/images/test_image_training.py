@@ -6,12 +6,11 @@ import torch
 from torch import nn
 
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.tasks.subjects.images.lessons import Lessons
-from assay.tasks.subjects.images.losses import loss_for
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.checkpoints import learning_files, restore, weights_of
+from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import ImageModel
-from assay.tasks.subjects.images.training import Batch, Descent, plainly, train
-from assay.tasks.subjects.learning_state import learning_files, restore, weights_of
+from assay.tasks.subjects.images.training import Batch, Descent, loss_for, plainly, train
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.settings import Training
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from assay.tasks.subjects.sequences.alignment import NONE, align, read_word_by_word, targets
-from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
+from assay.tasks.subjects.sequences.tagger import NONE, align, read_word_by_word, targets
+from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary
 
 TEXTS = ["a patient with hypotension took warfarin", "hypertension after warfarin in a patient", "L - dopa , 5 mg !"]
 PAD = 0

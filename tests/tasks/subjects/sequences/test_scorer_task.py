@@ -11,10 +11,9 @@ import pytest
 from small_sentences import given_rows, pair_table, save_tiny_tagger
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
+from assay.infra.stages.partitions import collect, read_files
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.sequences.score_table import load_scorer, score_table
-from assay.tasks.subjects.sequences.scorer_task import predict_scores, train_scorer
+from assay.tasks.subjects.sequences.task import load_scorer, predict_scores, score_table, train_scorer
 from assay.tasks.subjects.settings import Subject
 
 WHOLE = [(0, 36)]

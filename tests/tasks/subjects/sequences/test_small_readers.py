@@ -11,14 +11,13 @@ import pytest
 
 from assay.data.samples.abstract_pairs import abstract_pairs
 from assay.data.samples.abstracts import abstracts
-from assay.infra.seeds import Seeds
-from assay.infra.trainings import Checkpoints
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.statistics.entities import entities_of
 from assay.tasks.subjects.resolved import resolve_subject
-from assay.tasks.subjects.sequences.score_learning import learn_scores
-from assay.tasks.subjects.sequences.score_table import load_scorer
-from assay.tasks.subjects.sequences.tag_learning import learn_tags
-from assay.tasks.subjects.sequences.tag_table import load_tagger
+from assay.tasks.subjects.sequences.scorer import learn_scores
+from assay.tasks.subjects.sequences.tagger import learn_tags
+from assay.tasks.subjects.sequences.task import load_scorer, load_tagger
 from assay.tasks.subjects.settings import Subject
 
 pytestmark = pytest.mark.slow

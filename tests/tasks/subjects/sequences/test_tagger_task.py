@@ -11,13 +11,12 @@ import pytest
 from small_sentences import given_rows, save_tiny_tagger, sentence_table
 
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, read_files
-from assay.infra.seeds import Seeds
-from assay.infra.trainings import Checkpoints
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import collect, read_files
+from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
-from assay.tasks.subjects.sequences.tag_learning import learn_tags
-from assay.tasks.subjects.sequences.tag_table import load_tagger, tag_table
-from assay.tasks.subjects.sequences.tagger_task import predict_tags, train_tagger
+from assay.tasks.subjects.sequences.tagger import learn_tags
+from assay.tasks.subjects.sequences.task import load_tagger, predict_tags, tag_table, train_tagger
 from assay.tasks.subjects.settings import Subject
 
 WHOLE = [(0, 144)]
@@ -98,8 +97,8 @@ def test_no_order_of_sentences_shows_in_what_is_learnt(tmp_path) -> None:
 def test_a_sentence_alone_is_tagged_as_among_others(tmp_path) -> None:
     folder = save_tiny_tagger(tmp_path / "bert", NAMES)
     subject = resolved(tmp_path, folder.name)
-    from assay.tasks.subjects.sequences.cards import card_file
-    from assay.tasks.subjects.sequences.tag_taking import given_tagger
+    from assay.tasks.subjects.sequences.rows import card_file
+    from assay.tasks.subjects.sequences.tagger import given_tagger
 
     files, about = given_tagger(subject.source, NAMES)
     tagger = load_tagger(subject, files | card_file(subject, files, about), "cpu")

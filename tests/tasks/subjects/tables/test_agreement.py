@@ -6,7 +6,7 @@ import pytest
 
 from assay.infra.errors import RunError
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.tables.agreement import (
+from assay.tasks.subjects.tables.along_order import (
     agreement_findings,
     count_agreement,
     count_beside,

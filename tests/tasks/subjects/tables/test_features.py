@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.tables.features import choose_features, feature_matrix
+from assay.tasks.subjects.predictions import choose_features, feature_matrix
 
 TABLE = pa.table(
     {

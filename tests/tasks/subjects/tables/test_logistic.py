@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.folds import fold_of
+from assay.tasks.subjects.holding_out import fold_of
 from assay.tasks.subjects.tables.logistic import BLOCK, CrossFitted, cross_fit, fit
 
 Data = tuple[npt.NDArray[np.float64], npt.NDArray[np.int16]]

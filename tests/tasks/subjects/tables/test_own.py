@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.own_models import BLOCK, predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.tables.own import BLOCK, predict_with_own
 
 CLASSES = ["well", "ill"]
 SAMPLES = pa.table(

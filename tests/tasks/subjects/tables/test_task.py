@@ -24,11 +24,11 @@ from assay.data.schemas import (
     Samples,
     WeakLabels,
 )
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError, RunError
-from assay.infra.partitions import collect, map_pieces, read_files
-from assay.infra.runs import Run
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces, read_files
+from assay.infra.stages.runs import Run
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.settings import Statistics

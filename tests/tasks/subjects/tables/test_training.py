@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError, RunError
-from assay.tasks.subjects.tables.learning import learn, require_teachable, survey, training_rows
+from assay.tasks.subjects.tables.logistic import learn, require_teachable, survey, training_rows
 
 N = 300
 RNG = np.random.default_rng(0)

@@ -14,14 +14,14 @@ import pytest
 from small_texts import TEXTS, save_tiny_bert
 
 from assay.data.schemas import Classes, Predictions, Samples
-from assay.infra.artifacts import Artifact
 from assay.infra.errors import InputError
-from assay.infra.partitions import collect, map_pieces, read_files
-from assay.infra.stage import stage, write_table
+from assay.infra.stages.partitions import collect, map_pieces, read_files
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.texts.measures import predict_table
+from assay.tasks.subjects.texts.rows import predict_table
 from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
 FUNCTION = """
@@ -242,7 +242,7 @@ def test_a_linear_layer_on_frozen_features_learns_the_same_in_any_cut(run, small
 def test_the_head_s_logits_are_those_of_the_regression_on_standardised_features() -> None:
     from sklearn.linear_model import LogisticRegression
 
-    from assay.tasks.subjects.texts.linear import PENALTY, fit_head
+    from assay.tasks.subjects.texts.network import PENALTY, fit_head
 
     generator = np.random.default_rng(0)
     for present in ([0, 1], [0, 2], [0, 1, 2]):

@@ -13,16 +13,15 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError
-from assay.infra.seeds import Seeds
-from assay.infra.trainings import Checkpoints
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
-from assay.tasks.subjects.texts.exercise import TextExercise
-from assay.tasks.subjects.texts.learning import learn_texts
-from assay.tasks.subjects.texts.loading import load_text_model
-from assay.tasks.subjects.texts.rows import texts_of
+from assay.tasks.subjects.texts.network import TextExercise
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+from assay.tasks.subjects.texts.task import learn_texts
 from assay.tasks.subjects.token_networks.epochs import learn as train
-from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary
+from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary
 
 GOOD, BAD = ["good film", "a fine cast", "lovely plot", "fine sound"], ["bad film", "a dull cast", "poor plot", "dull!"]
 
@@ -118,7 +117,7 @@ def test_the_files_open_in_transformers_with_the_same_answers(tmp_path) -> None:
 
 def test_a_vocabulary_is_the_same_in_every_process() -> None:
     code = (
-        "import hashlib; from assay.tasks.subjects.token_networks.small_bert import learn_vocabulary;"
+        "import hashlib; from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary;"
         "words = ['w%02d x%d yz' % (i, i * i) for i in range(300)];"
         "print(hashlib.sha256(learn_vocabulary(words).encode()).hexdigest())"
     )

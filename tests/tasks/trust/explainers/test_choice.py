@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.keys import ingredient
+from assay.infra.storage.keys import key_part
 from assay.tasks.trust.explainers.choice import ExplainerChoice
+from assay.tasks.trust.explainers.documents import most_important
 from assay.tasks.trust.explainers.explaining import explain
-from assay.tasks.trust.explainers.explanation import most_important
-from assay.tasks.trust.explainers.settings import Explaining
-from assay.tasks.trust.explainers.table import EXPLAINERS
+from assay.tasks.trust.explainers.table import EXPLAINERS, Explaining
 from assay.tasks.trust.settings import Trust
 
 LONGEST = """
 import numpy as np
 from assay.tasks.trust.explainers.choice import ExplainerChoice
-from assay.tasks.trust.explainers.explanation import most_important
+from assay.tasks.trust.explainers.documents import most_important
 
 def longest(model, document, target, settings, generator):
     return most_important(document, np.array([len(word.text) for word in document.words]), settings.top_words)
@@ -38,9 +37,9 @@ def test_an_explainer_of_ones_own_is_listed_beside_ours_and_knows_its_file(tmp_p
     travelled = pickle.loads(pickle.dumps(settings))
     found = explain(black_box({}), "a good film", 1, travelled, np.random.default_rng(0))
     assert [word.text for word in found.words] == ["good", "film"]
-    assert "longest" in ingredient(settings)["settings"]["plugins"]
+    assert "longest" in key_part(settings)["settings"]["plugins"]
     ours = trust.explaining("omission")
-    assert ingredient(ours) == ingredient(Explaining(explainer="omission", top_words=2))
+    assert key_part(ours) == key_part(Explaining(explainer="omission", top_words=2))
 
 
 def test_one_that_looks_inside_is_refused_for_a_function(tmp_path: Path, black_box) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.tasks.trust.explainers.explaining import explain
-from assay.tasks.trust.explainers.settings import Explaining
+from assay.tasks.trust.explainers.table import Explaining
 
 WEIGHTS = {"bad": -0.25, "good": 0.2, "fine": 0.1}
 EVERY = ("lime", "lime-package", "omission", "gradient", "gradient-l1")

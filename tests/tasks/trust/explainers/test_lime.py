@@ -7,13 +7,11 @@ import pytest
 from lime.lime_text import LimeTextExplainer
 
 from assay.tasks.language.words import words_of
-from assay.tasks.trust.explainers import perturbing
-from assay.tasks.trust.explainers.documents import read_document
+from assay.tasks.trust.explainers import documents
+from assay.tasks.trust.explainers.documents import perturbed, read_document
 from assay.tasks.trust.explainers.explaining import explain
-from assay.tasks.trust.explainers.lime import neighbourhood
-from assay.tasks.trust.explainers.lime_fit import explain_class
-from assay.tasks.trust.explainers.perturbing import perturbed
-from assay.tasks.trust.explainers.settings import Explaining
+from assay.tasks.trust.explainers.lime import explain_class, neighbourhood
+from assay.tasks.trust.explainers.table import Explaining
 
 TEXT = "A dull plot, a dull cast and no wit; but the music was good, the music was really good and it can't be faulted."
 WEIGHTS = {"dull": -0.3, "good": 0.25, "wit": 0.12, "music": 0.06, "can": -0.03, "no": -0.02}
@@ -114,7 +112,7 @@ def test_the_subject_is_never_handed_all_texts_at_once(black_box, token_bag, mon
     explain(model, text, 1, Explaining(samples=5000), np.random.default_rng(0))
     assert sum(model.asked) > 4900
     assert max(model.asked) <= 1024
-    monkeypatch.setattr(perturbing, "_CHARACTERS", 20_000)
+    monkeypatch.setattr(documents, "_CHARACTERS", 20_000)
     model = black_box(WEIGHTS, 0.4)
     explain(model, text, 1, Explaining(samples=500), np.random.default_rng(0))
     assert max(model.asked) * 9 * 300 / 20 < 20_000

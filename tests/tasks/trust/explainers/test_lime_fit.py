@@ -10,8 +10,8 @@ from lime.lime_base import LimeBase
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import pairwise_distances
 
-from assay.tasks.trust.explainers.lime_fit import Moments, explain_class, forward_selection, moments, proximity
-from assay.tasks.trust.explainers.lime_masks import distinct_masks, draw_masks
+from assay.tasks.trust.explainers.documents import distinct_masks, draw_masks
+from assay.tasks.trust.explainers.lime import Moments, explain_class, forward_selection, moments, proximity
 
 
 def kernel(distances):

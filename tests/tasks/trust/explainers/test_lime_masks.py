@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from assay.tasks.trust.explainers import lime_masks
-from assay.tasks.trust.explainers.lime_masks import distinct_masks, draw_masks
+from assay.tasks.trust.explainers import documents
+from assay.tasks.trust.explainers.documents import distinct_masks, draw_masks
 
 
 def drawn(words, samples, seed=0):
@@ -35,7 +35,7 @@ def test_a_text_of_one_word_has_itself_and_the_empty_text():
 
 
 def test_blocks_bound_the_memory_and_only_the_first_holds_the_whole_text(monkeypatch):
-    monkeypatch.setattr(lime_masks, "_CELLS", 50)
+    monkeypatch.setattr(documents, "_CELLS", 50)
     blocks = list(draw_masks(10, 23, np.random.default_rng(0)))
     assert [len(block) for block in blocks] == [5, 5, 5, 5, 3]
     assert [bool(block.all(axis=1).any()) for block in blocks] == [True, False, False, False, False]

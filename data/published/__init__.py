@@ -1,1 +1,0 @@
-"""Numbers that papers published, as data, to stand beside ours."""

@@ -1,1 +1,0 @@
-"""Subjects of images and texts along the adversarial order."""

@@ -1,1 +1,0 @@
-"""Curation: naturally adversarial data sets, found without true labels."""

@@ -1,0 +1,290 @@
+"""Label → prune → weak labels → order: naturally adversarial data sets D1 … DN, and whether they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from assay.data.schemas import (
+    Clusters,
+    ContractResults,
+    CuratedSets,
+    Findings,
+    Intervals,
+    LabelingTable,
+    LabelModel,
+    OrderingCurve,
+    Panel,
+    Votes,
+    WeakLabels,
+)
+from assay.flows.audits.data import Data
+from assay.flows.kind import Ground
+from assay.flows.pipeline import Pipeline
+from assay.flows.validation import validate
+from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown
+from assay.infra.errors import InputError, blamed_on
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.references import content_of
+from assay.tasks.labeling.rulebook_source import WrittenRulebook, refer_to_rulebook
+from assay.tasks.labeling.settings import Labeling, WrittenRules
+from assay.tasks.labeling.task import (
+    AnyRulebook,
+    LabelingSummary,
+    apply_labeling_functions,
+    summarize_labeling,
+    take_votes,
+)
+from assay.tasks.ordering.settings import APPROACHES, OURS, Approach, Ordering
+from assay.tasks.ordering.task import Measured as MeasuredOrder
+from assay.tasks.ordering.task import (
+    bound_confidence,
+    check_order,
+    find_clusters,
+    judge_order,
+    measure_ordering,
+    order_adversarially,
+    sketch_order,
+)
+from assay.tasks.pruning.settings import Pruning
+from assay.tasks.pruning.task import Pruned, prune_labeling_functions
+from assay.tasks.weak_labels.table import WeakLabelling
+from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
+
+MOST_BYTES = 1 << 20
+"""A larger file is no rulebook that anybody wrote."""
+
+
+def read_rules(file: Path) -> WrittenRules:
+    """The rules of a file; raises `ConfigurationError` with every mistake in it."""
+    document = read_yaml(_text_of(file), file.name)
+    mistakes = [mistake for _, mistake in document.mistakes]
+    if mistakes:
+        raise ConfigurationError(mistakes)
+    if not isinstance(document.value, dict) or not document.value.get("rules"):
+        raise ConfigurationError([_no_rules(document)])
+    written, wrong = validate(WrittenRules, document)
+    if written is None:
+        raise ConfigurationError([mistake for _, mistake in wrong])
+    return written
+
+
+def _no_rules(document: Document) -> Mistake:
+    expected = "expected rules:, a list such as [{keywords: [win], vote: spam}, {keywords: [song], vote: ham}]"
+    value = document.value
+    instead = "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
+    return Mistake(document.file, document.line(()), "", "", expected + instead)
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return content_of(file, file.name, MOST_BYTES).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file.name} with rules; it was looked for at {file}.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file.name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"{file.name} cannot be read: {error.strerror or error}.") from None
+
+
+def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling]:
+    """The rulebook, and the settings with its written rules in them: one key, wherever they stand."""
+    if labeling.file is not None:
+        with blamed_on("functions", labeling.file):
+            written = read_rules(folder / labeling.file)
+        named = {"functions": None, "rules": written.rules, "classes": written.classes}
+        labeling = labeling.model_copy(update=named)
+    if labeling.functions is None:
+        return WrittenRulebook(labeling), labeling
+    return refer_to_rulebook(labeling.functions, folder, labeling), labeling
+
+
+Functions = Literal["panel", "all"]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What one labeler makes of the votes, with the panel or with all functions."""
+
+    model: Artifact[LabelModel]
+    labels: Artifact[WeakLabels]
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """D1 … DN of one labeler, what they were ordered by, a sketch of them, and what their contract says."""
+
+    intervals: Artifact[Intervals]
+    curated: Artifact[CuratedSets]
+    contract: Artifact[ContractResults]
+    sketch: Artifact[CuratedSets]
+
+
+@dataclass(frozen=True)
+class LabelerBranch:
+    """What came of one labeler: its labels with our panel, its order, and how valid each approach's order is."""
+
+    labelled: Labelled
+    ordered: Ordered | None
+    measured: tuple[MeasuredOrder, ...]
+    judged: tuple[Artifact[Findings], ...]
+
+
+@dataclass(frozen=True)
+class Curation:
+    """Everything that curation made, as handles; what the pipeline did not ask for is not there."""
+
+    summary: LabelingSummary | None = None
+    pruned: Pruned | None = None
+    labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
+    clusters: Artifact[Clusters] | None = None
+    """Which samples are alike, where their order is tested."""
+
+    @property
+    def labels(self) -> dict[str, Artifact[WeakLabels]]:
+        """The weak labels by labeler."""
+        return {name: one.labelled.labels for name, one in self.labelers.items()}
+
+    @property
+    def models(self) -> dict[str, Artifact[LabelModel]]:
+        """What every labeler learned."""
+        return {name: one.labelled.model for name, one in self.labelers.items()}
+
+    @property
+    def orders(self) -> dict[str, Ordered]:
+        """The order of every labeler."""
+        return {name: one.ordered for name, one in self.labelers.items() if one.ordered is not None}
+
+    @property
+    def headline(self) -> Ordered | None:
+        """The order that subjects are measured on and the report begins with: that of the first labeler."""
+        return next(iter(self.orders.values()), None)
+
+    @property
+    def curves(self) -> list[Artifact[OrderingCurve]]:
+        """How right the labels are along every order that was measured."""
+        return [one.curve for branch in self.labelers.values() for one in branch.measured]
+
+    @property
+    def contracts(self) -> list[Artifact[ContractResults]]:
+        """What the contracts say of the curated sets."""
+        return [one.contract for one in self.orders.values()]
+
+    @property
+    def panel(self) -> Artifact[Panel] | None:
+        """The functions that were kept."""
+        return None if self.pruned is None else self.pruned.panel
+
+    @property
+    def table(self) -> Artifact[LabelingTable] | None:
+        """What every function voted."""
+        return None if self.summary is None else self.summary.table
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured of votes, panel and orders."""
+        parts = [one.findings for one in (self.summary, self.pruned) if one is not None]
+        for branch in self.labelers.values():
+            parts += [*(one.findings for one in branch.measured), *branch.judged]
+        return parts
+
+
+@subflow("curation")
+def curate(ground: Ground) -> Curation:
+    """The curated sets of a pipeline, and everything on the way to them."""
+    pipeline, data = ground.pipeline, ground.of(Data)
+    votes = cast_votes(ground, data)
+    if votes is None:
+        return Curation()
+    summary = summarize_labeling(votes, data.samples, data.classes)
+    pruning, labelling = pipeline.asked(Pruning), pipeline.asked(WeakLabelling)
+    pruned = None if pruning is None else prune_labeling_functions(votes, data.classes, pruning)
+    if labelling is None:
+        return Curation(summary, pruned)
+    ordering, panel = pipeline.asked(Ordering), None if pruned is None else pruned.panel
+    clusters = None if ordering is None else find_clusters(votes, data.samples, panel)
+    voted = Voted(data, votes, panel, labelling, ordering, clusters)
+    branches = {name: start_branch(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
+    return Curation(summary, pruned, branch_outcomes(branches), clusters)
+
+
+def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
+    """The rulebook's votes on the samples, or those that came with them."""
+    labeling = ground.pipeline.asked(Labeling)
+    if labeling is not None:
+        rulebook, asked = rulebook_of(labeling, ground.folder)
+        return apply_labeling_functions(data.samples, rulebook, data.classes, asked)
+    return take_votes(data.samples) if carries_votes(ground.pipeline) else None
+
+
+@dataclass(frozen=True)
+class Voted:
+    """What every labeler starts from."""
+
+    data: Data
+    votes: Artifact[Votes]
+    panel: Artifact[Panel] | None
+    labelling: WeakLabelling
+    ordering: Ordering | None
+    clusters: Artifact[Clusters] | None
+
+
+def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
+    """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse."""
+    choices: tuple[Functions, ...] = ("panel", "all")
+    ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[Findings]]()
+    for functions in choices:
+        approaches = [one for one in wanted_approaches(voted.ordering) if one.functions == functions]
+        if not approaches:
+            continue
+        labelled = weak_labels(voted, labeler, functions)
+        is_ours = functions == OURS.functions
+        ours = labelled if is_ours else ours
+        if voted.ordering is None or voted.clusters is None:
+            continue
+        intervals = bound_confidence(labelled.labels, voted.ordering)
+        if is_ours:
+            ordered = order_samples(voted, intervals, voted.ordering, labeler)
+        measured += [
+            measure_ordering(intervals, voted.data.samples, voted.ordering, approach.name, labeler)
+            for approach in approaches
+        ]
+        assert ordered is not None, "the panel comes first"
+        judged += [
+            judge_order(
+                intervals, ordered.intervals, voted.data.samples, voted.clusters, voted.ordering, approach.name, labeler
+            )
+            for approach in approaches
+        ]
+    assert ours is not None, "ours is among the approaches always"
+    return LabelerBranch(ours, ordered, tuple(measured), tuple(judged))
+
+
+def order_samples(voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str) -> Ordered:
+    """D1 … DN by the lower ends of the confidence intervals."""
+    curated = order_adversarially(intervals, voted.data.samples, settings, labeler)
+    return Ordered(intervals, curated, check_order(curated, voted.data.classes, settings), sketch_order(curated))
+
+
+def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:
+    """The labels that one labeler gives with the panel, or with all functions."""
+    chosen: Functions = functions if voted.panel is not None else "all"
+    model = train_labeler(voted.votes, voted.panel, voted.data.classes, voted.labelling, labeler, chosen)
+    return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, voted.labelling))
+
+
+def wanted_approaches(ordering: Ordering | None) -> list[Approach]:
+    """Ours, and with `compare` the paper's three others; without pruning, the panel is all functions."""
+    return list(APPROACHES) if ordering is not None and ordering.compare else [OURS]
+
+
+def carries_votes(pipeline: Pipeline) -> bool:
+    """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
+    from assay.data.catalog import is_votes
+
+    name = pipeline.source.dataset
+    in_catalog = name is not None and not name.startswith("sample/") and is_votes(name)
+    return pipeline.source.votes is not None or in_catalog

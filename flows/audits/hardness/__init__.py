@@ -1,1 +1,0 @@
-"""Hardness as a kind of audit: what the others found hard, held against each other."""

@@ -1,0 +1,115 @@
+"""How hard every audit found each sample, held against each other, and the samples that are hard by all measures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.images import COLUMNS, pixels_of, png
+from assay.data.schemas import Findings, HardestSamples, HardnessPairs, class_names
+from assay.flows.audits.curation_flow import Curation
+from assay.flows.audits.data import Data
+from assay.flows.audits.subjects_flow import predictions_of
+from assay.flows.kind import Ground
+from assay.infra.stages.branches import subflow
+from assay.infra.stages.partitions import collect, collect_rows
+from assay.infra.stages.runs import current_run
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.hardness.association import Hardness
+from assay.tasks.hardness.page import HardSample
+from assay.tasks.hardness.task import relate_hardness
+from assay.tasks.statistics.groups import GROUP
+
+
+@dataclass(frozen=True)
+class HardnessAudit:
+    """Which measures agree, and the samples that are hard by all of them; nothing where none was measured."""
+
+    findings: tuple[Artifact[Findings], ...] = ()
+    pairs: Artifact[HardnessPairs] | None = None
+    hardest: Artifact[HardestSamples] | None = None
+
+
+@subflow("hardness")
+def relate(ground: Ground) -> HardnessAudit:
+    """Gather what every audit has to say, and hold it against each other."""
+    pipeline, settings = ground.pipeline, ground.pipeline.asked(Hardness) or Hardness()
+    measured = [
+        one
+        for kind in pipeline.kinds
+        if kind.name in ground.results
+        for one in kind.hardness(ground, ground.results[kind.name])
+    ]
+    if not measured:
+        current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
+        return HardnessAudit()
+    curation = ground.maybe(Curation)
+    related = relate_hardness(
+        measured,
+        ground.of(Data).samples,
+        predictions_of(ground),
+        None if curation is None else curation.clusters,
+        settings,
+        pipeline.statistics.significance,
+    )
+    return HardnessAudit((related.findings,), related.pairs, related.hardest)
+
+
+def hardest_samples(ground: Ground, hardest: pa.Table, limit: int) -> Iterator[HardSample]:
+    """The first `limit` samples of every subject."""
+    chosen = hardest.filter(pc.less_equal(hardest["place"], limit)) if limit else hardest.slice(0, 0)
+    classes = class_names(collect(ground.of(Data).classes, None))
+    samples = collect_rows(ground.of(Data).samples, set(chosen["id"].to_pylist()))
+    texts = {subject.name: subject.text for subject in ground.pipeline.subjects if subject.classifier is not None}
+    yield from hard_samples(chosen, samples, dict(enumerate(classes)), texts, ground.pipeline.masked)
+
+
+def hard_samples(
+    hardest: pa.Table, samples: pa.Table, classes: Mapping[int, str], texts: Mapping[str, str], masked: bool
+) -> Iterator[HardSample]:
+    """The samples of a table of the hardest, in its order; where texts are masked, none of them is in it."""
+    places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
+    for (subject, sample), rows in _by_sample(hardest).items():
+        row = samples.slice(places[sample], 1)
+        first, column = rows[0], texts.get(subject)
+        pictured = set(COLUMNS) <= set(row.column_names)
+        yield HardSample(
+            subject,
+            first["place"],
+            sample,
+            _name(first["gold"], classes),
+            _name(first["predicted"], classes),
+            {one["measure"]: (one["value"], one["harder_than"]) for one in rows},
+            png=png(pixels_of(row)[0]) if pictured else None,
+            text=None if column is None or pictured else "" if masked else str(row[column][0].as_py() or ""),
+            row={} if pictured or column is not None else plain_row(row, masked),
+        )
+
+
+def plain_row(row: pa.Table, masked: bool, but: Collection[str] = ("id", "gold", GROUP)) -> dict[str, Any]:
+    """The numbers of a row, and its texts unless they are masked."""
+    kept = [
+        field.name
+        for field in row.schema
+        if field.name not in but and (_is_number(field.type) or (pa.types.is_string(field.type) and not masked))
+    ]
+    return {name: row[name][0].as_py() for name in kept}
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
+
+
+def _by_sample(hardest: pa.Table) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in hardest.to_pylist():
+        rows.setdefault((row["subject"], row["id"]), []).append(row)
+    return rows
+
+
+def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
+    return None if code is None else classes.get(code, str(code))

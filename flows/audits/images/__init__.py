@@ -1,1 +1,0 @@
-"""Audits of image subjects: attacks, corruptions, defences, diagnostics, smoothing."""

@@ -1,0 +1,408 @@
+"""Image subjects under attack, defended, and under corruptions: how little it takes to make each wrong, and what a
+defence gains.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.image_schemas import Attacked, GeneratorFiles
+from assay.data.schemas import Findings, Samples
+from assay.flows.audits.challenge import Challenged, Shares, challenge
+from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_outcomes, clean_samples
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
+from assay.flows.pipeline import Pipeline
+from assay.infra.errors import InputError, RunError
+from assay.infra.stages.branches import subflow
+from assay.infra.stages.runs import current_run
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.measures import COLUMNS, WORST, trials
+from assay.tasks.attacks.page import without_gradient
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
+from assay.tasks.attacks.task import (
+    Attacks,
+    attack_subject,
+    measure_attacks,
+    probe_subject,
+    train_generator,
+    transfer_attacks,
+    worst_case,
+)
+from assay.tasks.corruptions.table import Corruptions
+from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
+from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
+from assay.tasks.defenses.comparison import NONE
+from assay.tasks.defenses.settings import AnyImageDefence, each_of
+from assay.tasks.defenses.task import defend_subject, measure_defences
+from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.subjects.images.task import measure_images, predict_images
+
+Generators = Mapping[str, Artifact[GeneratorFiles]]
+
+
+@dataclass(frozen=True)
+class ImageAttack:
+    """One attack on one model: what it did to the audited images and, where generators learned it, to theirs."""
+
+    audited: Attacks
+    on_training: Attacks | None = None
+    generators: Generators | None = None
+    """One per ε."""
+
+
+@dataclass(frozen=True)
+class ImageMeasures:
+    """What the attacks on one model come to, and their worst case where there are several."""
+
+    findings: tuple[Artifact[Findings], ...]
+    worst: Artifact[Attacked] | None = None
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What was done to image subjects and to their defended copies."""
+
+    challenged: Challenged[ImageAttack, ImageMeasures] = field(
+        default_factory=lambda: Challenged({}, {}, {}, {}, {}, {})
+    )
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return self.challenged.findings
+
+    @property
+    def models(self) -> list[Examined]:
+        """The subjects and their defended copies."""
+        return list(self.challenged.models.values())
+
+    def left_out(self, attacks: Sequence[AnyImageAttack]) -> dict[str, list[str]]:
+        """By model the attacks that follow gradients, where it has none."""
+        return {one.name: missing for one in self.models if (missing := left_out(attacks, one))}
+
+    @property
+    def attacked(self) -> dict[str, dict[str, Attacks]]:
+        """By model and attack."""
+        return {
+            model: {name: one.audited for name, one in by_attack.items()}
+            for model, by_attack in self.challenged.attacked.items()
+            if by_attack
+        }
+
+
+@subflow("attacks and defences of images")
+def challenge_images(ground: Ground) -> Robustness:
+    """Attack every image subject, defend it, attack the defended copies, and compare."""
+    examination = ground.of(Examination)
+    return Robustness(challenge(Images(ground.pipeline, examination), examination.of("network")))
+
+
+@dataclass(frozen=True)
+class Images:
+    """How image subjects are attacked and defended."""
+
+    pipeline: Pipeline
+    examination: Examination
+
+    @property
+    def attacks(self) -> Sequence[AnyImageAttack]:
+        """The attacks on images."""
+        return self.pipeline.image_attacks
+
+    def attacks_on(self, subject: Examined) -> Sequence[AnyImageAttack]:
+        """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
+        missing = left_out(self.attacks, subject)
+        if missing:
+            current_run().notice(without_gradient({subject.name: missing}))
+        return [one for one in self.attacks if one.called not in missing]
+
+    def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
+        """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
+        if not subject.resolved.has_gradient and variants(self.pipeline):
+            current_run().notice(f"{subject.name} comes as it is and learns nothing: it is not defended.")
+            return []
+        return variants(self.pipeline)
+
+    def attack(self, model: Examined, _original: Examined, attack: AnyImageAttack) -> ImageAttack:
+        """One attack; a generator also on the images that it learned from."""
+        generators = self.learn(model, attack)
+        audited = self._against(self.examination.evaluation, model, attack, generators)
+        if generators is None:
+            return ImageAttack(audited)
+        return ImageAttack(audited, self._against(model.learned_from, model, attack, generators), generators)
+
+    def learn(self, model: Examined, attack: AnyImageAttack) -> Generators | None:
+        """The generators of an attack that has them, one per ε."""
+        if IMAGE_ATTACKS.of(attack).generator is None:
+            return None
+        return {
+            eps_name(eps): train_generator(model.learned_from, *model.model, attack.for_training(eps), eps)
+            for eps in attack.eps
+            if eps > 0
+        }
+
+    def _against(
+        self, samples: Artifact[Samples], model: Examined, attack: AnyImageAttack, generators: Generators | None
+    ) -> Attacks:
+        learned = None if generators is None else dict(generators)
+        return attack_subject(samples, *model.model, attack.for_attacking(), model.name, learned)
+
+    @property
+    def transferred(self) -> Sequence[AnyImageAttack]:
+        """The attacks that ask for it."""
+        return [attack for attack in self.attacks if attack.transfer]
+
+    def across(
+        self, attack: AnyImageAttack, attacked: Mapping[str, ImageAttack], models: Mapping[str, Examined]
+    ) -> Artifact[Findings] | None:
+        """Show the images that were made against each model to all of them."""
+        if len(attacked) < 2:
+            return None
+        generators = {name: dict(one.generators) for name, one in attacked.items() if one.generators is not None}
+        return transfer_attacks(
+            self.examination.evaluation,
+            self.examination.classes,
+            attack.for_transfer(),
+            {name: models[name].files for name in attacked},
+            {name: models[name].resolved for name in attacked},
+            generators or None,
+        )
+
+    def measure(
+        self, model: Examined, attacked: Mapping[str, ImageAttack], across: Mapping[str, Artifact[Findings]]
+    ) -> ImageMeasures:
+        """Whether the model can be attacked honestly, and what the attacks come to, their worst case included."""
+        if not self.attacks:
+            return ImageMeasures(())
+        probed = probe_subject(self.examination.evaluation, *model.model, model.name)
+        tables, worst = [one.audited.attacked for one in attacked.values()], None
+        if not tables:
+            return ImageMeasures((probed,))
+        if len(tables) > 1:
+            worst = worst_case(tables)
+            tables.append(worst)
+        classes, listed = self.examination.classes, list(self.attacks)
+        measured = measure_attacks(
+            tables, classes, listed, model.name, list(across.values()), evaluation=self.examination.evaluation
+        )
+        findings = [probed, measured]
+        learned_from = [one.on_training.attacked for one in attacked.values() if one.on_training is not None]
+        if learned_from:
+            findings.append(
+                measure_attacks(
+                    learned_from,
+                    classes,
+                    listed,
+                    model.name,
+                    [],
+                    split="training",
+                    evaluation=self.examination.training,
+                )
+            )
+        return ImageMeasures(tuple(findings), worst)
+
+    def defend(self, subject: Examined, defence: AnyImageDefence) -> Examined:
+        """Train one defended model, let it predict, and measure it on clean samples."""
+        name, examination = f"{subject.name}+{defence.called}", self.examination
+        settings = subject.resolved.settings.model_copy(update={"name": name})
+        resolved = replace(subject.resolved, settings=settings)
+        files, curve = defend_subject(subject.learned_from, *subject.model, defence, name)
+        predictions = predict_images(examination.evaluation, examination.classes, files, resolved)
+        clean = measure_images(predictions, examination.evaluation, examination.classes, name)
+        model = Model(examination.classes, files, resolved)
+        return Examined(model, curve, predictions, subject.learned_from, clean)
+
+    def compare(
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[ImageAttack, ImageMeasures]
+    ) -> Shares:
+        """Hold every defended model against its original, sample by sample."""
+        compared = {NONE: subject, **models}
+        gained = measure_defences(
+            {defence: one.predictions for defence, one in compared.items()},
+            {defence: _tables(challenged, one.name) for defence, one in compared.items()},
+            self.examination.evaluation,
+            self.examination.classes,
+            subject.name,
+            eps_name(compared_eps(self.pipeline)),
+            self.pipeline.statistics.significance,
+        )
+        return Shares((gained,))
+
+
+def left_out(attacks: Sequence[AnyImageAttack], subject: Examined) -> list[str]:
+    """The attacks that a subject without a gradient cannot be under."""
+    return [one.called for one in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(one).black_box)]
+
+
+def _tables(challenged: Challenged[ImageAttack, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
+    tables = [one.audited.attacked for one in challenged.attacked.get(model, {}).values()]
+    measures = challenged.measures.get(model)
+    return tables if measures is None or measures.worst is None else [*tables, measures.worst]
+
+
+def variants(pipeline: Pipeline) -> list[AnyImageDefence]:
+    """Every model that the pipeline's defences make of a subject."""
+    given = all(defense.eps is not None for defense in pipeline.image_defenses)
+    return list(each_of(pipeline.image_defenses, 0.0 if given else audited_eps(pipeline.image_attacks)))
+
+
+def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
+    """The ε that a defence defends against where it names none: the largest that all attacks try, else the first's."""
+    grids = [{eps for eps in attack.eps if eps > 0} for attack in attacks]
+    shared = set.intersection(*grids) if grids else set()
+    for grid in (shared, *grids):
+        if grid:
+            return max(grid)
+    raise InputError(
+        "A defence needs an ε to defend against: give it one (`maadvt: {eps: 0.1}`), or add attacks whose ε it takes."
+    )
+
+
+def compared_eps(pipeline: Pipeline) -> float:
+    """The ε at which defences are compared: the one that most of them were made for, of those that are attacked."""
+    tried = {eps for attack in pipeline.image_attacks for eps in attack.eps if eps > 0}
+    made_for = Counter(variant.budget for variant in variants(pipeline))
+    attacked = [eps for eps, _ in made_for.most_common() if eps in tried]
+    if attacked:
+        return attacked[0]
+    return audited_eps(pipeline.image_attacks) if tried else made_for.most_common(1)[0][0]
+
+
+@dataclass(frozen=True)
+class Flips:
+    """The flips along every sequence, and how often they happen."""
+
+    corrupted: Corrupted | None
+    findings: tuple[Artifact[Findings], ...]
+
+
+@subflow("corruptions")
+def corrupt(ground: Ground) -> Flips:
+    """Perturb the audited images step by step, each frame once for all subjects, and count the flips."""
+    examination, settings = ground.of(Examination), ground.pipeline.asked(Corruptions) or Corruptions()
+    subjects = {one.name: one for one in ground.of(Robustness).models}
+    if not subjects:
+        return Flips(None, ())
+    corrupted = corrupt_subjects(
+        examination.evaluation,
+        examination.classes,
+        {name: one.files for name, one in subjects.items()},
+        {name: one.resolved for name, one in subjects.items()},
+        settings,
+    )
+    reference = settings.reference or next(iter(subjects))
+    if reference not in subjects:
+        raise RunError(f"The subject {reference}, which flips are compared with, could not be measured itself.")
+    measured = measure_corruptions(
+        corrupted.flips,
+        settings,
+        reference,
+        examination.evaluation,
+        examination.classes,
+        {name: one.predictions for name, one in subjects.items()},
+    )
+    return Flips(corrupted, (measured,))
+
+
+ATTACKED = "attacked"
+
+
+def outcomes_under_attack(ground: Ground, result: Robustness) -> Iterator[Outcomes]:
+    """The accuracy of every model under every attack and their worst case, and what each defence leaves of it."""
+    examination, challenged = ground.of(Examination), result.challenged
+    for name in challenged.copies:
+        yield clean_outcomes(challenged.models[name], examination)
+    attacked: dict[str, dict[str, Outcomes]] = {}
+    for model, by_attack in challenged.attacked.items():
+        tables = {attack: one.audited.attacked for attack, one in by_attack.items()}
+        measures = challenged.measures.get(model)
+        if measures is not None and measures.worst is not None:
+            tables[WORST] = measures.worst
+        attacked[model] = {
+            attack: Outcomes(
+                "attack.accuracy", model, ATTACKED, {ATTACKED: one, SAMPLES: examination.evaluation}, attack
+            )
+            for attack, one in tables.items()
+        }
+        yield from attacked[model].values()
+    for subject, by_defence in challenged.defended.items():
+        for defence, model in {NONE: subject, **by_defence}.items():
+            decides = attacked.get(model, {})
+            after = decides.get(WORST) or next(iter(decides.values()), None)
+            for outcomes in (clean_outcomes(challenged.models[model], examination), after):
+                if outcomes is not None:
+                    yield replace(
+                        outcomes, metric="defense.accuracy", subject=subject, of=defence, key=outcomes.reading
+                    )
+
+
+def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
+    """Which images a model is right on, clean or at one ε."""
+    if outcomes.reading == CLEAN:
+        wanted = CLEAN if outcomes.metric == "defense.accuracy" else ""
+        per_sample = clean_samples(tables) if group == wanted else None
+    else:
+        per_sample = _attacked(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
+
+
+def _attacked(tables: Tables, group: str) -> Sampled | None:
+    rows = tables.read(ATTACKED, ["id", "eps", "gold", "clean", "attacked"])
+    eps = next((one for one in rows["eps"].unique().to_pylist() if eps_name(one) == group), None)
+    if eps is None:
+        return None
+    there = pc.equal(rows["eps"], eps)
+    if (rows["clean"].to_numpy() < 0).all():  # of several labels
+        (trial,) = trials([tables.read(ATTACKED, COLUMNS).filter(there)])
+        return right_or_wrong(trial.ids.tolist(), trial.robust == trial.truth, trial.truth >= 0)
+    here = rows.filter(there)
+    truth = codes(here["gold"])
+    right = (here["clean"].to_numpy() == truth) & (here["attacked"].to_numpy() == truth)
+    return right_or_wrong(here["id"].to_pylist(), right, truth >= 0)
+
+
+def outcomes_of_corruptions(ground: Ground, result: Flips) -> Iterator[Outcomes]:
+    """The accuracy and the flips of every model, per perturbation and severity."""
+    if result.corrupted is not None:
+        tables: Handles = {"flips": result.corrupted.flips, SAMPLES: ground.of(Examination).evaluation}
+        for model in ground.of(Robustness).models:
+            for metric in ("corruption.accuracy", "corruption.flip_probability"):
+                yield Outcomes(metric, model.name, "corrupted", tables)
+
+
+def sampled_corruptions(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single images add to one perturbation at one severity, or to the mean of all."""
+    hits, trials_ = ("correct", "judged") if outcomes.metric == "corruption.accuracy" else ("flips", "comparisons")
+    rows = tables.read("flips", ["id", "subject", "perturbation", "severity", hits, trials_])
+    rows = rows.filter(pc.equal(rows["subject"], outcomes.subject))
+    weights = _frames_alike(rows) if hits == "correct" else {}
+    if of != MEAN:
+        rows = rows.filter(pc.equal(rows["perturbation"], of))
+    if group != ALL:
+        rows = rows.filter(pc.equal(pc.cast(rows["severity"], pa.string()), group.rpartition("=")[2]))
+        if group != severity_group(int(rows["severity"][0].as_py()) if rows.num_rows else 0):
+            return None
+    if not rows.num_rows:
+        return None
+    each = np.array([weights.get(one, 1.0) for one in rows["perturbation"].to_pylist()])
+    ids, at = np.unique(np.array(rows["id"].to_pylist(), dtype=np.str_), return_inverse=True)
+    above, below = (
+        np.bincount(at, rows[one].to_numpy() * each, len(ids)).astype(np.float64) for one in (hits, trials_)
+    )
+    there = below > 0
+    return in_groups(Sampled(ids[there], above[there], below[there]), tables) if there.any() else None
+
+
+def _frames_alike(rows: pa.Table) -> dict[str, float]:
+    """What a frame of each perturbation counts, so that all perturbations count the same in their mean: they have 1, 2
+    or all but one of the frames at full strength."""
+    most = rows.group_by("perturbation").aggregate([("judged", "max")])
+    judged = dict(zip(most["perturbation"].to_pylist(), most["judged_max"].to_pylist(), strict=True))
+    return {name: max(judged.values()) / count for name, count in judged.items() if count}

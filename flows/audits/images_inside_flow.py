@@ -1,0 +1,200 @@
+"""Image subjects from inside: where they look, whether their layers tell classes apart under attack, and what
+smoothing certifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assay.data.image_schemas import Certified, CoOccurrence, DiagnosticImages, LayerPoints
+from assay.data.schemas import Findings, Samples
+from assay.flows.audits.images_flow import ImageAttack, Robustness
+from assay.flows.audits.subjects_flow import Examination, Examined
+from assay.flows.kind import Ground
+from assay.flows.pipeline import Pipeline
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.table import IMAGE_ATTACKS
+from assay.tasks.attacks.task import Attacks, attack_subject
+from assay.tasks.defenses.settings import Smoothing
+from assay.tasks.defenses.smoothing_task import (
+    AS_IT_IS,
+    UNDER_NOISE,
+    certify_subject,
+    measure_certified,
+    train_under_noise,
+)
+from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What was seen inside one subject."""
+
+    pictures: Artifact[DiagnosticImages]
+    points: Artifact[LayerPoints]
+    counts: tuple[Artifact[CoOccurrence], ...]
+    findings: tuple[Artifact[Findings], ...]
+
+
+@dataclass(frozen=True)
+class Insides:
+    """What was seen inside the subjects, by their names."""
+
+    subjects: Mapping[str, Inside]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured inside."""
+        return [findings for one in self.subjects.values() for findings in one.findings]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The samples that are looked at: audited ones, and training ones to compare them with."""
+
+    audited: Artifact[Samples]
+    training: Artifact[Samples]
+
+
+@subflow("diagnostics")
+def look(ground: Ground) -> Insides:
+    """Look inside every image subject, clean and under the attacks that were named."""
+    pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
+    settings = pipeline.asked(Diagnostics) or Diagnostics()
+    wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
+    subjects = [one for one in robustness.models if one.name in wanted and one.resolved.has_gradient]
+    if not subjects:
+        return Insides({})
+    chosen = Chosen(
+        choose_samples(examination.evaluation, settings.tsne_samples),
+        choose_samples(examination.training, settings.tsne_samples),
+    )
+    watching = watched(pipeline, settings)
+    return Insides(
+        branch_outcomes(
+            {
+                subject.name: start_branch(
+                    f"inside of {subject.name}",
+                    look_into,
+                    subject,
+                    chosen,
+                    settings,
+                    {
+                        one: made
+                        for one in watching
+                        if (made := robustness.challenged.attacked.get(subject.name, {}).get(one.called)) is not None
+                    },
+                )
+                for subject in subjects
+            }
+        )
+    )
+
+
+def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
+    """The attacks under which subjects are looked into: those named, or the first one and the first generator."""
+    if settings.attacks is not None:
+        return [one for one in pipeline.image_attacks if one.called in settings.attacks]
+    generators = [one for one in pipeline.image_attacks if IMAGE_ATTACKS.of(one).generator]
+    return list(dict.fromkeys([*pipeline.image_attacks[:1], *generators[:1]]))
+
+
+def look_into(
+    subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[AnyImageAttack, ImageAttack]
+) -> Inside:
+    """Make one subject's pictures, embed its layers, and count the classes it names together."""
+    eps = {one.called: settings.eps or max(one.eps) for one in attacks}
+    again = {one.called: on_chosen(subject, chosen, one, made, eps[one.called]) for one, made in attacks.items()}
+    images = {name: one.images for name, one in again.items()}
+    pictures = look_inside(
+        chosen.audited,
+        subject.files,
+        subject.resolved,
+        settings,
+        {name: one.attacked for name, one in again.items()},
+        images,
+        eps,
+    )
+    embedded = embed_layers(chosen.training, chosen.audited, subject.files, subject.resolved, settings, images, eps)
+    counted = [
+        count_labels(made.audited.attacked, subject.model.classes, subject.name, one.called, eps[one.called])
+        for one, made in attacks.items()
+    ]
+    findings = (embedded.findings, *(one.findings for one in counted))
+    return Inside(pictures, embedded.points, tuple(one.counts for one in counted), findings)
+
+
+def on_chosen(subject: Examined, chosen: Chosen, attack: AnyImageAttack, audited: ImageAttack, eps: float) -> Attacks:
+    """The attack once more on the chosen samples alone, every image kept: the same images that the audit made."""
+    alone = attack.model_copy(
+        update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
+    )
+    trained = audited.generators
+    generators = None if trained is None else {at: one for at, one in trained.items() if at == eps_name(eps)}
+    return attack_subject(chosen.audited, *subject.model, alone, subject.name, generators)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The certified samples of one model, and what they come to."""
+
+    certified: Artifact[Certified]
+    measured: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """By subject, and by whether it was trained under noise."""
+
+    subjects: Mapping[str, Mapping[str, Certificate]]
+
+    @property
+    def certified(self) -> dict[tuple[str, str], Artifact[Certified]]:
+        """The certified samples by subject, and by whether it was trained under noise."""
+        return {(name, how): one.certified for name, by_how in self.subjects.items() for how, one in by_how.items()}
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How far the subjects are certified."""
+        return [one.measured for by_how in self.subjects.values() for one in by_how.values()]
+
+
+@subflow("smoothing")
+def certify(ground: Ground) -> Certificates:
+    """Certify the pipeline's own image subjects by randomised smoothing, and the defended ones where that is asked."""
+    examination, settings = ground.of(Examination), ground.pipeline.asked(Smoothing) or Smoothing()
+    own = {subject.name for subject in ground.pipeline.subjects}
+    as_they_come = settings.model_copy(update={"train": False})
+    return Certificates(
+        branch_outcomes(
+            {
+                subject.name: start_branch(
+                    f"smoothing of {subject.name}",
+                    certify_one,
+                    examination,
+                    subject,
+                    settings if subject.name in own else as_they_come,
+                )
+                for subject in ground.of(Robustness).models
+                if subject.name in own or settings.defended
+            }
+        )
+    )
+
+
+def certify_one(examination: Examination, subject: Examined, settings: Smoothing) -> dict[str, Certificate]:
+    """The subject's certificates as it is and, where it is ours to train, after a training under noise."""
+    weights = {AS_IT_IS: subject.files}
+    if settings.train and subject.resolved.settings.train is not None:
+        learned = train_under_noise(subject.learned_from, examination.classes, subject.resolved, settings.sigma)
+        weights[UNDER_NOISE] = learned.files
+    certificates: dict[str, Certificate] = {}
+    for how, files in weights.items():
+        certified = certify_subject(examination.evaluation, files, subject.resolved, settings.for_certifying())
+        measured = measure_certified(certified, subject.name, how, settings.for_certifying(), examination.evaluation)
+        certificates[how] = Certificate(certified, measured)
+    return certificates

@@ -1,0 +1,167 @@
+"""Overfitting as a kind of audit: can a test score be believed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict, each_subject, name_of
+from assay.flows.yaml_document import Value, Where
+from assay.tasks.ingest.settings import ORIGINS
+from assay.tasks.overfitting.settings import METRICS, Overfitting
+from assay.tasks.subjects.settings import Evaluation
+
+if TYPE_CHECKING:
+    from assay.flows.audits.overfitting_flow import OverfittingAudit
+    from assay.flows.kind import NamedColumn
+    from assay.flows.pipeline import Pipeline
+    from assay.infra.stages.runs import Run
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.reporting.report import Headline
+    from assay.tasks.statistics.findings import Finding, FindingIndex
+
+
+ANSWERING = ("network", "classifier", "predictions", "model")
+"""The subjects that answer with a class."""
+
+
+def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Windows are shifted before subjects that see a window; orbits need a subject that answers, and one answer."""
+    asked = as_dict(pipeline.get("overfitting"))
+    subjects = list(each_subject(pipeline))
+    several = as_dict(pipeline.get("source")).get("labels") is not None
+    if asked and as_dict(pipeline.get("source")).get("group") is not None:
+        yield Clash(
+            ("overfitting",),
+            "counts samples as independent, which its bounds need, and source.group says "
+            "that they are not: leave source.group out of this pipeline, or audit one sample per group",
+        )
+    for test in ("translations", "orbit"):
+        if several and asked.get(test) is not None:
+            yield Clash(("overfitting", test), "tests one class per sample, and source.labels gives several")
+    if asked.get("translations") is not None:
+        if not any("network" in subject for _, subject in subjects):
+            yield Clash(
+                ("overfitting", "translations"),
+                "needs a subject for images: add one with network and crop, as in subject: {network: …, crop: 20}",
+            )
+        for where, subject in subjects:
+            if "network" in subject and subject.get("crop") is None:
+                yield Clash(
+                    (*where, "network"),
+                    f"{name_of(subject)} sees whole images, which overfitting.translations could "
+                    "shift only by padding them: add crop, smaller than the images by 6 × eps",
+                )
+        yield from _translation_clashes(pipeline, as_dict(asked["translations"]), subjects)
+    if asked.get("orbit") is not None and not any(way in subject for _, subject in subjects for way in ANSWERING):
+        yield Clash(
+            ("overfitting", "orbit"),
+            "needs a subject that answers with a class: add one, as in subject: {predictions: COLUMN}",
+        )
+
+
+def _translation_clashes(
+    pipeline: dict[str, Value], asked: dict[str, Value], subjects: list[tuple[Where, dict[str, Value]]]
+) -> Iterator[Clash]:
+    """Fresh samples are neither audited nor learned from; other seeds need a training."""
+    fresh, evaluation = asked.get("fresh"), as_dict(pipeline.get("evaluation"))
+    for option in ("split", "train"):
+        if fresh is not None and fresh == evaluation.get(option, Evaluation.model_fields[option].default):
+            yield Clash(
+                ("overfitting", "translations", "fresh"),
+                f"is what evaluation.{option} names: fresh samples are neither audited nor learned from, so name a "
+                "third value of the split column",
+            )
+    retrain = asked.get("retrain", 1)
+    for where, subject in subjects:
+        if isinstance(retrain, int) and retrain > 1 and "network" in subject and subject.get("weights") is not None:
+            yield Clash(
+                (*where, "weights"),
+                f"leaves {name_of(subject)} no training that overfitting.translations.retrain "
+                "could repeat with other seeds: leave retrain out, or let Assay train it",
+            )
+
+
+def doubt(ground: Ground) -> OverfittingAudit:
+    """Test whether the score is that of fresh samples."""
+    from assay.flows.audits.overfitting_flow import doubt_score
+
+    return doubt_score(ground)
+
+
+def judge(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[OverfittingAudit, Sequence[Finding]]:
+    """The tests, judged as the look at the test set that this run is."""
+    from dataclasses import replace
+
+    from assay.tasks.overfitting.verdicts import judge_tests
+
+    settings = ground.pipeline.asked(Overfitting) or Overfitting()
+    judged, findings = judge_tests(audit.tests, settings, stream_of(ground.pipeline), run)
+    return replace(audit, judged=judged), findings
+
+
+def stream_of(pipeline: Pipeline) -> str:
+    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
+
+    >>> from assay.flows.pipeline import Pipeline
+    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
+    'csv a.csv b.csv, split test'
+    """
+    source = pipeline.source
+    origin, places = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
+    return f"{origin} {places if isinstance(places, str) else ' '.join(places)}, split {pipeline.evaluation.split}"
+
+
+def page(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:
+    """Judged tests and synthetic experiments."""
+    from assay.infra.stages.partitions import collect
+    from assay.tasks.overfitting.page import page as overfitting_page
+    from assay.tasks.overfitting.synthetic import WITHOUT_VALUES, Runs
+
+    simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
+    yield overfitting_page(findings, audit.judged, simulated, audit.alpha)
+
+
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
+    """Whether the score can be believed."""
+    from assay.tasks.overfitting.page import verdict as of_the_score
+
+    yield from of_the_score(findings)
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """The gap between the score and what it would be on fresh samples."""
+    from assay.tasks.overfitting.page import followed as of_overfitting
+
+    yield from of_overfitting(findings)
+
+
+def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+    """The columns that say which samples are of one orbit."""
+    asked = pipeline.asked(Overfitting)
+    if asked is not None and asked.orbit is not None:
+        yield ("overfitting", "orbit", "orbit"), asked.orbit.orbit, "the overfitting test reads"
+        yield ("overfitting", "orbit", "original"), asked.orbit.original, "the overfitting test reads"
+
+
+OVERFITTING = AuditKind(
+    "overfitting",
+    lambda pipeline: pipeline.asked(Overfitting) is not None,
+    doubt,
+    keys=(
+        Key(
+            "overfitting",
+            Overfitting,
+            "Whether the test score can be believed, or the subject has been fitted to the samples it is measured on.",
+            "{translations: {eps: 2}}",
+        ),
+    ),
+    stands_on=("data", "tables", "subjects"),
+    measures=(Measured("overfitting", METRICS, ("overfitting",)),),
+    clashes=overfitting_clashes,
+    columns=columns,
+    afterwards=judge,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+)

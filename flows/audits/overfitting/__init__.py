@@ -1,1 +1,0 @@
-"""Whether a test score can be believed."""

@@ -1,0 +1,180 @@
+"""Tests of independence of every subject (shifted windows, closed symmetries), and the synthetic experiments that
+show what to expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assay.data.schemas import (
+    Findings,
+    IndependenceTests,
+    Predictions,
+    Samples,
+    ShiftedWindows,
+    SubjectFiles,
+    SyntheticRuns,
+    SyntheticTests,
+)
+from assay.flows.audits.data import Data
+from assay.flows.audits.subjects_flow import Examination, Examined, TableSubjects
+from assay.flows.kind import Ground
+from assay.infra.errors import InputError
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.overfitting.settings import Bound, Overfitting, Synthetic, Translations
+from assay.tasks.overfitting.synthetic import EXPERIMENTS, Experiment
+from assay.tasks.overfitting.task import (
+    average_models,
+    compare_orbits,
+    learned_samples,
+    measure_synthetic,
+    measure_windows,
+    run_synthetic,
+    shift_windows,
+    train_again,
+    train_dishonestly,
+)
+from assay.tasks.overfitting.verdicts import Judged
+
+
+@dataclass(frozen=True)
+class ShiftedSubject:
+    """The tests of one subject by shifted windows, and what was measured along the windows."""
+
+    tests: Artifact[IndependenceTests]
+    measured: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class WindowTest:
+    """What is the same for all subjects."""
+
+    settings: Translations
+    bound: Bound
+    alpha: float
+    examination: Examination
+
+
+def shift_all(ground: Ground, examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
+    """The tests of every image subject of the pipeline, yet to be judged."""
+    if asked.translations is None:
+        return {}
+    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination)
+    own = {subject.name for subject in ground.pipeline.subjects}
+    return {
+        subject.name: start_branch(f"overfitting of {subject.name}", shift_one, test, subject)
+        for subject in examination.of("network")
+        if subject.name in own
+    }
+
+
+def shift_one(test: WindowTest, subject: Examined) -> ShiftedSubject:
+    """One subject on the test set, with each of its seeds, and on the controls."""
+    settings, examination = test.settings, test.examination
+    _require_seeds(settings, subject)
+    again = [
+        train_again(subject.learned_from, examination.classes, subject.resolved, number)
+        for number in range(1, settings.retrain)
+    ]
+    seeds = [subject.files, *(trained.files for trained in again)]
+    shifted = {"test": [_shift(test, examination.evaluation, subject, files) for files in seeds]}
+    if settings.training and subject.resolved.settings.train is not None:
+        learned = learned_samples(subject.learned_from, subject.resolved)
+        shifted["training"] = [_shift(test, learned, subject, subject.files)]
+    if examination.fresh is not None:
+        shifted["fresh"] = [_shift(test, examination.fresh, subject, files) for files in seeds]
+    if settings.dishonest is not None:
+        copy = train_dishonestly(
+            examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
+        )
+        shifted["dishonest"] = [_shift(test, examination.evaluation, subject, copy.files)]
+    measured = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
+    return ShiftedSubject(measured.tests, measured.findings)
+
+
+def _shift(
+    test: WindowTest, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
+) -> Artifact[ShiftedWindows]:
+    settings = test.settings
+    return shift_windows(samples, test.examination.classes, files, subject.resolved, settings.eps, settings.generators)
+
+
+def _require_seeds(settings: Translations, subject: Examined) -> None:
+    if settings.retrain > 1 and subject.resolved.settings.train is None:
+        raise InputError(
+            f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: "
+            "leave `retrain` out, or let Assay train it (`train`)."
+        )
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """One synthetic experiment: all runs, the N-model tests over them, and what they come to."""
+
+    runs: Artifact[SyntheticRuns]
+    tests: Artifact[SyntheticTests]
+    measured: Artifact[Findings]
+
+
+@dataclass(frozen=True)
+class OverfittingAudit:
+    """The tests of independence that were made, and, once the run knows which look at the test set it is, judged."""
+
+    shifted: Mapping[str, ShiftedSubject]
+    orbits: Mapping[str, Artifact[IndependenceTests]]
+    simulated: Mapping[Experiment, Simulated]
+    alpha: float
+    judged: Sequence[Judged] = ()
+
+    @property
+    def tests(self) -> list[Artifact[IndependenceTests]]:
+        """Every test of independence."""
+        return [*(one.tests for one in self.shifted.values()), *self.orbits.values()]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured along the windows, and in the experiments; the tests are judged later."""
+        return [*(one.measured for one in self.shifted.values()), *(one.measured for one in self.simulated.values())]
+
+
+@subflow("overfitting")
+def doubt_score(ground: Ground) -> OverfittingAudit:
+    """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
+    asked, examination = ground.pipeline.asked(Overfitting) or Overfitting(), ground.maybe(Examination)
+    shifting = shift_all(ground, examination, asked) if examination is not None else {}
+    comparing = compare_all(ground, examination, asked)
+    simulating = {
+        experiment: start_branch(f"{experiment} experiment", simulate, experiment, asked.synthetic, asked.alpha)
+        for experiment in (EXPERIMENTS if asked.synthetic is not None else ())
+    }
+    return OverfittingAudit(
+        branch_outcomes(shifting), branch_outcomes(comparing), branch_outcomes(simulating), asked.alpha
+    )
+
+
+def compare_all(
+    ground: Ground, examination: Examination | None, asked: Overfitting
+) -> dict[str, Branch[Artifact[IndependenceTests]]]:
+    """The exact test of every subject that answers with a class; a defended copy is not asked, since every model that
+    is asked costs a look at the test set."""
+    if asked.orbit is None:
+        return {}
+    tables, answered = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
+    if tables is not None:
+        answered = {name: (ground.of(Data).samples, one.predictions) for name, one in tables.subjects.items()}
+    if examination is not None:
+        subjects = (*examination.of("network"), *examination.of("classifier"))
+        answered |= {one.name: (examination.evaluation, one.predictions) for one in subjects}
+    return {
+        name: start_branch(f"orbits of {name}", compare_orbits, *table, asked.orbit, asked.bound, asked.alpha, name)
+        for name, table in answered.items()
+    }
+
+
+def simulate(experiment: Experiment, settings: Synthetic, alpha: float) -> Simulated:
+    """One synthetic experiment: its runs, the test of one model and of several, and what they come to."""
+    runs = run_synthetic(experiment, settings.eps, settings.runs, settings.steps, settings.fixed_test_set)
+    tests = average_models(runs, settings.eps, settings.models)
+    return Simulated(runs, tests, measure_synthetic(runs, tests, alpha))

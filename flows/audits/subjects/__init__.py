@@ -1,1 +1,0 @@
-"""The models under audit: trained, asked, and measured on clean samples."""

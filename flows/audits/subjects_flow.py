@@ -1,0 +1,316 @@
+"""Subjects learn, predict and are measured: those of tables along D1 … DN, those of images and texts on clean
+samples that were set apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from assay.data.biomedical_schemas import Scored, Tagged
+from assay.data.image_schemas import TrainingCurve
+from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, WeakLabels
+from assay.flows.audits.curation_flow import Curation
+from assay.flows.audits.data import Data
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
+from assay.flows.pipeline import Pipeline
+from assay.infra.errors import RunError
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.overfitting.settings import Overfitting
+from assay.tasks.overfitting.task import fresh_samples
+from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.subjects.kinds import kind_of, stages_of
+from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.spot_check import as_it_answers_now
+from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
+from assay.tasks.subjects.task import HeldOut, hold_out, measure_weak_lessons, take_weak_lessons
+from assay.tasks.weak_labels.table import WeakLabelling
+
+Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
+
+
+class Model(NamedTuple):
+    """What every stage needs that asks a subject: the classes, the files of its weights, its settings and code."""
+
+    classes: Artifact[Classes]
+    files: Artifact[SubjectFiles]
+    resolved: ResolvedSubject
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A subject that is ready to be challenged: the model, how it learned, and what it says of the audited samples."""
+
+    model: Model
+    curve: Artifact[TrainingCurve]
+    answers: Answers
+    learned_from: Artifact[Samples]
+    clean: Artifact[Findings] | None = None
+    """How good it is on clean samples. Taggers and scorers are measured where the attacks on them are, since the same
+    measures are compared there."""
+    lessons: Artifact[Findings] | None = None
+    """How many samples taught it, and how rightly, where it learns from weak labels."""
+
+    @property
+    def resolved(self) -> ResolvedSubject:
+        """Its settings, and its code."""
+        return self.model.resolved
+
+    @property
+    def files(self) -> Artifact[SubjectFiles]:
+        """Its weights."""
+        return self.model.files
+
+    @property
+    def predictions(self) -> Artifact[Predictions]:
+        """The class that a subject of images or texts gives each sample."""
+        return cast("Artifact[Predictions]", self.answers)
+
+    @property
+    def name(self) -> str:
+        """What findings call it."""
+        return self.resolved.settings.name
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The samples that are audited, those that may train, and every subject that came through."""
+
+    classes: Artifact[Classes]
+    held_out: HeldOut
+    subjects: Mapping[str, Examined] = field(default_factory=dict)
+    fresh: Artifact[Samples] | None = None
+    """The samples that nobody has measured a subject on, where the overfitting test asks for some."""
+
+    @property
+    def evaluation(self) -> Artifact[Samples]:
+        """The samples that are audited."""
+        return self.held_out.evaluation
+
+    @property
+    def training(self) -> Artifact[Samples]:
+        """The samples that subjects and generators learn from."""
+        return self.held_out.training
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How good the subjects are on clean samples, and what weak labels taught them."""
+        parts = [part for one in self.subjects.values() for part in (one.clean, one.lessons)]
+        return [part for part in parts if part is not None]
+
+    @property
+    def predictions(self) -> dict[str, Artifact[Predictions]]:
+        """The class that each subject of images or texts gives each audited sample."""
+        return {one.name: one.predictions for kind in ("network", "classifier") for one in self.of(kind)}
+
+    def of(self, kind: str) -> list[Examined]:
+        """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
+        return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]
+
+
+def learners(pipeline: Pipeline) -> list[Subject]:
+    """The subjects that look at images or texts, rather than at columns of numbers."""
+    return [one for one in pipeline.subjects if kind_of(one).stages is not None]
+
+
+@subflow("subjects")
+def examine(ground: Ground) -> Examination:
+    """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
+    pipeline, data = ground.pipeline, ground.of(Data)
+    apart = pipeline.evaluation.model_copy(update={"column": pipeline.evaluation.column or pipeline.source.split})
+    texts = sorted({column for subject in learners(pipeline) for column in kind_of(subject).columns(subject)})
+    held_out, fresh = hold_out(data.samples, apart, texts), None
+    asked = pipeline.asked(Overfitting)
+    test = None if asked is None else asked.translations
+    if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
+        fresh = fresh_samples(data.samples, (held_out.training, held_out.evaluation), apart, test.fresh)
+    waiting = Examination(data.classes, held_out, fresh=fresh)
+    branches = {
+        subject.name: start_branch(f"subject {subject.name}", examine_one, waiting, subject, ground)
+        for subject in learners(pipeline)
+    }
+    return replace(waiting, subjects=branch_outcomes(branches))
+
+
+def examine_one(examination: Examination, subject: Subject, ground: Ground) -> Examined:
+    """Train the subject if it is ours to train, let it answer, and measure it on clean samples."""
+    resolved = replace(resolve_subject(subject, ground.folder), masked=ground.pipeline.masked)
+    training = examination.training
+    if subject.train_on != "weak":
+        return learn(resolved, examination, training)
+    labels = teacher_of(ground, subject)
+    taught = learn(resolved, examination, take_weak_lessons(training, labels, examination.classes))
+    return replace(taught, lessons=measure_weak_lessons(training, labels, subject.name))
+
+
+def teacher_of(ground: Ground, subject: Subject) -> Artifact[WeakLabels]:
+    """The weak labels that a subject learns from: those of the first labeler; no other stands in for it."""
+    asked, curation = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
+    labeler = "" if asked is None else asked.labelers[0]
+    if curation is None or labeler not in curation.labels:
+        raise RunError(
+            f"{subject.name} learns from the labels of {labeler or 'the rules'}, and there are none: see why they are "
+            "missing, or set `train_on: gold`."
+        )
+    return curation.labels[labeler]
+
+
+def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:
+    """The subject as these samples teach it; one that comes as it is learns nothing from them."""
+    stages, classes = stages_of(resolved.settings), examination.classes
+    train = partial(stages.train, training, classes)
+    resolved, (files, curve) = as_it_answers_now(examination.evaluation, classes, resolved, train)
+    answers, clean = stages.answer(examination.evaluation, classes, files, resolved)
+    return Examined(Model(classes, files, resolved), curve, answers, training, next(iter(clean), None))
+
+
+@dataclass(frozen=True)
+class MeasuredSubject:
+    """What one subject says of all samples, and how good that is along D1 … DN, where there is an order."""
+
+    predictions: Artifact[Predictions]
+    findings: tuple[Artifact[Findings], ...] = ()
+
+
+@dataclass(frozen=True)
+class TableSubjects:
+    """The subjects that came through, by name."""
+
+    subjects: Mapping[str, MeasuredSubject]
+
+    @property
+    def predictions(self) -> dict[str, Artifact[Predictions]]:
+        """What each subject says of all samples."""
+        return {name: one.predictions for name, one in self.subjects.items()}
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How good they are along the order."""
+        return [findings for one in self.subjects.values() for findings in one.findings]
+
+
+def of_tables(pipeline: Pipeline) -> list[Subject]:
+    """The subjects that look at columns of numbers."""
+    return [one for one in pipeline.subjects if one not in learners(pipeline)]
+
+
+@subflow("subjects on tables")
+def measure_all(ground: Ground) -> TableSubjects:
+    """Every subject on the curated sets."""
+    branches = {
+        subject.name: start_branch(f"subject {subject.name}", measure_one, ground, subject)
+        for subject in of_tables(ground.pipeline)
+    }
+    return TableSubjects(branch_outcomes(branches))
+
+
+def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
+    """Train the subject if it is ours to train, let it predict, and hold it against D1 … DN."""
+    data, curation = ground.of(Data), ground.maybe(Curation) or Curation()
+    resolved = resolve_subject(subject, ground.folder)
+    labels = teacher_of(ground, subject) if subject.train_on == "weak" else None
+    learn = partial(train_subject, data.samples, labels, data.classes)
+    resolved, files = as_it_answers_now(data.samples, data.classes, resolved, learn)
+    predictions = predict_samples(data.samples, data.classes, files, resolved)
+    ordering, order = ground.pipeline.asked(Ordering), curation.headline
+    if order is None or ordering is None or curation.clusters is None:
+        return MeasuredSubject(predictions)
+    significance = ground.pipeline.statistics.significance
+    measured = measure_subject(
+        predictions,
+        order.curated,
+        data.classes,
+        name=subject.name,
+        datasets=ordering.datasets,
+        permutations=ordering.permutations,
+    )
+    judged = judge_subject(
+        predictions, order.intervals, data.samples, curation.clusters, subject.name, ordering.undecided, significance
+    )
+    return MeasuredSubject(predictions, (measured, judged))
+
+
+def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
+    """What the pipeline's subjects say of the samples, in the order of the pipeline."""
+    below = (ground.maybe(TableSubjects), ground.maybe(Examination))
+    predictions = {name: one for result in below if result is not None for name, one in result.predictions.items()}
+    return {
+        subject.name: predictions[subject.name] for subject in ground.pipeline.subjects if subject.name in predictions
+    }
+
+
+CLEAN, ALONG = "clean", "along"
+TRUTH = {"weak": "label", "gold": "gold"}
+"""By which column of the curated sets a subject is right."""
+
+
+def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcomes]:
+    """The accuracy on D1 … DN, by weak labels and by gold."""
+    curation = ground.maybe(Curation)
+    order = None if curation is None else curation.headline
+    if order is not None:
+        for name, subject in result.subjects.items():
+            tables: Handles = {
+                "predictions": subject.predictions,
+                "curated": order.curated,
+                SAMPLES: ground.of(Data).samples,
+            }
+            yield from (Outcomes("subject.accuracy", name, ALONG, tables, of) for of in TRUTH)
+
+
+def outcomes_of_clean(_ground: Ground, result: Examination) -> Iterator[Outcomes]:
+    """The accuracy on clean images and texts."""
+    yield from (clean_outcomes(one, result) for one in result.subjects.values() if one.clean is not None)
+
+
+def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
+    """The accuracy of one model on clean images or texts."""
+    tables: Handles = {"predictions": model.predictions, SAMPLES: examination.evaluation}
+    return Outcomes("subject.accuracy", model.name, CLEAN, tables, "clean")
+
+
+def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
+    """What single samples add to the accuracy: on D_i, on a stratum, or on all clean samples."""
+    per_sample = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
+
+
+def _along(tables: Tables, of: str, group: str) -> Sampled | None:
+    import pyarrow.compute as pc
+
+    curated = tables.read("curated", ["id", "dataset", TRUTH[of]])
+    dataset, (kind, _, number) = curated["dataset"].to_numpy(), group.rpartition(" ")
+    if kind == "stratum" and number.isdecimal():
+        chosen = dataset == int(number)
+    elif not kind and group[:1] == "D" and group[1:].isdecimal():
+        chosen = dataset <= int(group[1:])
+    else:
+        return None
+    predictions = tables.read("predictions", ["id", "predicted"])
+    at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
+    predicted, truth = predictions["predicted"].take(at).to_numpy(), codes(curated[TRUTH[of]])
+    return right_or_wrong(curated["id"].to_pylist(), predicted == truth, chosen & (truth >= 0))
+
+
+def clean_samples(tables: Tables, group: str = "") -> Sampled | None:
+    """Which clean samples a model is right on; of images that bear several labels, on how many of them."""
+    from assay.tasks.attacks.measures import matrix
+    from assay.tasks.subjects.images.dataset import LABELS
+    from assay.tasks.subjects.images.model import said
+
+    if group:
+        return None
+    samples = tables.read(SAMPLES, ["id", "gold", LABELS])
+    if LABELS not in samples.column_names:
+        answers, truth = codes(tables.read("predictions", ["predicted"])["predicted"]), codes(samples["gold"])
+        return right_or_wrong(samples["id"].to_pylist(), answers == truth, truth >= 0)
+    truth = matrix(samples[LABELS], np.int64)
+    labels = said(matrix(tables.read("predictions", ["probabilities"])["probabilities"], np.float64), multilabel=True)
+    return right_or_wrong(samples["id"].to_pylist(), labels == truth, truth >= 0)

@@ -1,0 +1,179 @@
+"""Attacks on the terms of tagged sentences and of pairs, and training on attacked copies, as a kind of audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.challenge_clashes import attack_kind, attack_name
+from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict, as_list, each_subject, name_of
+from assay.flows.yaml_document import Value
+from assay.tasks.attacks.table import TERM_METRICS
+from assay.tasks.defenses.settings import MIXED
+from assay.tasks.subjects.settings import SCORING, TAGGING
+
+if TYPE_CHECKING:
+    from assay.flows.audits.terms_flow import TermAudit
+    from assay.flows.kind import MissingThing, Outcomes, Tables
+    from assay.flows.pipeline import Pipeline
+    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.reporting.report import Headline
+    from assay.tasks.statistics.between_runs import Sampled
+    from assay.tasks.statistics.findings import FindingIndex
+
+
+TAKEN = ("clean", MIXED)
+"""What findings call the original samples, and defences a copy by all attacks."""
+IMAGES_ONLY = ("loss", "augment")
+"""Options of a training that taggers and scorers have no use for."""
+
+
+def term_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Names that findings need for themselves, copies that nobody can learn from, options without effect."""
+    yield from _names(pipeline)
+    yield from _copies(pipeline)
+    for where, subject in each_subject(pipeline):
+        if _known(subject) is None:
+            continue
+        for option in IMAGES_ONLY:
+            if option in as_dict(subject.get("train")):
+                yield Clash(
+                    (*where, "train", option), "is for images, and changes nothing about taggers and scorers: remove it"
+                )
+
+
+def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Findings tell test sets apart as `attack|severity`, and defended models as `subject+defence`."""
+    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
+        name = as_dict(attack).get("name")
+        if (
+            attack_kind(pipeline, attack) != "terms"
+            or not isinstance(name, str)
+            or (name not in TAKEN and "|" not in name)
+        ):
+            continue
+        why = "has a |, which parts an attack from its severity" if "|" in name else "is taken for something else"
+        yield Clash(("attacks", position, "name"), f"{name} {why} where findings are told apart: choose another name")
+    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
+    for where, subject in each_subject(pipeline) if pipeline.get("defenses") else ():
+        other = next((one for one in subjects if name_of(subject).startswith(f"{one}+")), None)
+        if other is not None:
+            yield Clash((*where, "name"), f"is how {other} is called with a defence: choose a name without its +")
+
+
+def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
+    """Copies with attacked terms need a tagger or a scorer that learns from them, and one sentence of a pair."""
+    attacks = [as_dict(attack) for attack in as_list(pipeline.get("attacks"))]
+    terms = {attack_name(attack): attack for attack in attacks if attack_kind(pipeline, attack) == "terms"}
+    readers = [subject for _, subject in each_subject(pipeline) if _known(subject) is not None]
+    for position, written in enumerate(as_list(pipeline.get("defenses"))):
+        defense = as_dict(written)
+        meant = str(defense.get("attack"))
+        if not terms or meant not in (*terms, MIXED):
+            continue
+        for subject in readers:
+            named = str(subject.get("tagger") or subject.get("scorer"))
+            if named not in (_known(subject) or ()) and (":" in named or subject.get("train") is None):
+                yield Clash(
+                    ("defenses", position),
+                    f"{name_of(subject)} comes as it is and learns from no attacked copies: "
+                    + ("leave the defence out" if ":" in named else "give it train, or leave the defence out"),
+                )
+        sentences = {str(options.get("sentence", "first")) for options in terms.values()}
+        if meant == MIXED and len(sentences) > 1 and any(one.get("scorer") is not None for one in readers):
+            yield Clash(
+                ("defenses", position),
+                "mixed would mix attacks on both sentences of a pair: give the attacks one "
+                "sentence, or name one attack",
+            )
+
+
+def _known(subject: dict[str, Value]) -> tuple[str, ...] | None:
+    """The taggers, or scorers, that Assay trains in any case; None for a subject that is neither."""
+    if subject.get("tagger") is not None:
+        return tuple(TAGGING)
+    return tuple(SCORING) if subject.get("scorer") is not None else None
+
+
+_KEYS = ("attacks", "subject", "subjects")
+
+
+def attack(ground: Ground) -> TermAudit:
+    """Attack terms, teach taggers and scorers attacked copies, attack again."""
+    from assay.flows.audits.terms_flow import audit_terms
+
+    return audit_terms(ground)
+
+
+def asked(pipeline: Pipeline) -> bool:
+    """Whether a subject tags words or scores pairs."""
+    return any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects)
+
+
+def page(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
+    """What attacks on terms did, shown, and what attacked copies taught."""
+    from assay.flows.audits.terms_flow import term_parts
+
+    yield from term_parts(ground, audit, findings)
+
+
+def verdict(findings: FindingIndex) -> Iterator[Verdict]:
+    """How much a tagger or a scorer loses."""
+    from assay.tasks.attacks.terms.page import verdict as of_the_terms
+
+    yield from of_the_terms(findings)
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """How good taggers and scorers are, clean and attacked."""
+    from assay.tasks.attacks.terms.page import followed as of_terms
+
+    yield from of_terms(findings)
+
+
+def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+    """Lexicons of terms and of synonyms."""
+    from assay.flows.kind import missing_if_fails
+    from assay.tasks.attacks.terms.perturbing import require_attack
+    from assay.tasks.attacks.terms.settings import TermAttack
+    from assay.tasks.language.lexicons import CATALOGUE
+
+    known = {"terms": ("gold", "lexicon", CATALOGUE), "synonyms": (CATALOGUE,)}
+    for position, settings in enumerate(pipeline.attacks):
+        if isinstance(settings, TermAttack):
+            yield from missing_if_fails(("attacks", position), known, partial(require_attack, settings, folder))
+
+
+def outcomes(ground: Ground, result: TermAudit) -> Iterator[Outcomes]:
+    """Where what single samples add to its findings lies."""
+    from assay.flows.audits.terms_flow import outcomes_of_terms as declared
+
+    yield from declared(ground, result)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
+    """What single samples add to one of its findings."""
+    from assay.flows.audits.terms_flow import sampled as read
+
+    return read(outcomes, tables, of, group)
+
+
+TERMS = AuditKind(
+    "terms",
+    asked,
+    attack,
+    stands_on=("subjects",),
+    measures=tuple(
+        Measured(stage, tuple(metric for metric in TERM_METRICS if metric.name.startswith(stage)), _KEYS)
+        for stage in ("ner", "sts")
+    ),
+    clashes=term_clashes,
+    missing=missing,
+    page=page,
+    verdict=verdict,
+    followed=followed,
+    outcomes=outcomes,
+    sampled=sampled,
+)

@@ -1,1 +1,0 @@
-"""Audits of taggers and scorers: attacks on terms, and training on attacked copies."""

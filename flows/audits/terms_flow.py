@@ -1,0 +1,412 @@
+"""Taggers, and scorers of sentence pairs: their terms are attacked, and they are trained on attacked copies.
+
+The attacked sentences are made once and shown to every subject (Araujo et al., Section 4.1), and so are the attacked
+copies of the training sentences that defended subjects learn from (Tables 4-6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged
+from assay.data.schemas import Findings, Samples
+from assay.flows.audits.challenge import (
+    Challenged,
+    CopiesOf,
+    Shares,
+    asked_of,
+    challenge,
+    learn_from_copies,
+    meant_by,
+    trainings,
+)
+from assay.flows.audits.subjects_flow import Answers, Examination, Examined
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, in_groups
+from assay.infra.errors import InputError
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect, collect_rows
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.terms.estimates import CLEAN, Stage
+from assay.tasks.attacks.terms.measures import counts_of
+from assay.tasks.attacks.terms.page import (
+    PairExample,
+    TaggedExample,
+    most_moved,
+    most_telling,
+    page,
+    pairs_block,
+    tagged_blocks,
+)
+from assay.tasks.attacks.terms.perturbing import SentenceColumns, resolve_attack
+from assay.tasks.attacks.terms.settings import AnyTermAttack
+from assay.tasks.attacks.terms.task import (
+    Perturbed,
+    column_of_units,
+    compare_scorers,
+    compare_taggers,
+    match_entities,
+    measure_scorer,
+    measure_tagger,
+    perturb_terms,
+)
+from assay.tasks.reporting.estimates import counted_by
+from assay.tasks.reporting.parts import Block, Part
+from assay.tasks.statistics.between_runs import Sampled
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.groups import count_groups
+from assay.tasks.subjects.holding_out import DOCUMENT
+from assay.tasks.subjects.page import learning
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.sequences.task import predict_scores, predict_tags
+from assay.tasks.subjects.settings import options_of
+
+ORIGINAL = f"{CLEAN}|"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one model says of one set of samples and, for a tagger, which entities it found."""
+
+    answers: Answers
+    matches: Artifact[EntityMatches] | None
+    perturbed: Perturbed | None = None
+    """The attacked samples; none where they are the original ones."""
+
+
+SetsAsked = Mapping[str, Asked]
+"""By `attack|severity`."""
+
+
+@dataclass(frozen=True)
+class TermMeasures:
+    """One model on every set of samples, and what that comes to."""
+
+    sets: SetsAsked
+    findings: tuple[Artifact[Findings], ...]
+
+
+@dataclass(frozen=True)
+class TermAudit:
+    """What was done to the terms that taggers and scorers read, and what attacked copies taught."""
+
+    challenged: Challenged[SetsAsked, TermMeasures]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return self.challenged.findings
+
+
+@subflow("terms")
+def audit_terms(ground: Ground) -> TermAudit:
+    """Attack the terms of what taggers and scorers read, measure them, and train them on attacked copies."""
+    examination = ground.of(Examination)
+    subjects = [*examination.of("tagger"), *examination.of("scorer")]
+    return TermAudit(challenge(Terms(ground, examination), subjects))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How taggers and scorers are attacked and defended."""
+
+    ground: Ground
+    examination: Examination
+
+    @property
+    def attacks(self) -> Sequence[AnyTermAttack]:
+        """The attacks on terms."""
+        return self.ground.pipeline.term_attacks
+
+    def attacks_on(self, _subject: Examined) -> Sequence[AnyTermAttack]:
+        """All of them: none needs more than answers."""
+        return self.attacks
+
+    def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
+        """The trainings on attacked copies, and their controls."""
+        return trainings(asked_of(self.ground.pipeline.text_defenses, self.attacks))
+
+    def attack(self, model: Examined, original: Examined, attack: AnyTermAttack) -> SetsAsked:
+        """What a model says of the attacked samples at every severity; a defended one at the first."""
+        columns = attacked_columns(model.resolved, attack)
+        asked: dict[str, Asked] = {}
+        for variant in attack.each()[: None if model.name == original.name else 1]:
+            perturbed = perturb_terms(
+                self.examination.evaluation, [resolve_attack(variant, self.ground.folder)], columns
+            )
+            answers = answers_of(model, perturbed.samples)
+            asked[f"{attack.called}|{variant.group}"] = Asked(answers, self.matches(model, answers), perturbed)
+        return asked
+
+    def matches(self, model: Examined, answers: Answers) -> Artifact[EntityMatches] | None:
+        """Which entities a tagger found, and which of them it had seen in what it learned from."""
+        settings = model.resolved.settings
+        if settings.tagger is None:
+            return None
+        columns = SentenceColumns(words=settings.tokens, tags=settings.tags)
+        learned_from = model.learned_from if learns(model.resolved) else None
+        return match_entities(cast("Artifact[Tagged]", answers), self.examination.evaluation, learned_from, columns)
+
+    @property
+    def transferred(self) -> tuple[()]:
+        """None: what was made against one model is shown to no other."""
+        return ()
+
+    def across(
+        self, _attack: AnyTermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]
+    ) -> None:
+        """Nothing: the attacked samples are the same for all models as it is."""
+
+    def measure(
+        self, model: Examined, attacked: Mapping[str, SetsAsked], _across: Mapping[str, Artifact[Findings]]
+    ) -> TermMeasures:
+        """What a model says of the original samples and of the attacked ones, and what that comes to."""
+        sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
+        sets |= {name: one for by_severity in attacked.values() for name, one in by_severity.items()}
+        if model.resolved.settings.tagger is not None:
+            measured = measure_tagger(
+                matches_in(sets, sets), model.name, self.ground.pipeline.statistics, self.examination.evaluation
+            )
+        else:
+            measured = measure_scorer(scores_in(sets, sets), model.name, self.examination.evaluation)
+        return TermMeasures(sets, (measured,))
+
+    def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
+        """The subject trained anew on the training samples and one attacked copy of them."""
+        asked = defence.defence
+        if not learns(subject.resolved):
+            raise InputError(
+                f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, "
+                f"or take {asked.called} out of `defenses`."
+            )
+        attacks = meant_by(asked, self.attacks)
+        columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
+        if others:
+            raise InputError(
+                f"The copies of {asked.called} mix attacks on both sentences of a pair; give the attacks one "
+                "`sentence`."
+            )
+        meant = [resolve_attack(attack.each()[0], self.ground.folder) for attack in attacks]
+        copies = perturb_terms(subject.learned_from, meant, columns, asked.share)
+        return learn_from_copies(subject, defence, copies.samples, self.examination)
+
+    def compare(
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[SetsAsked, TermMeasures]
+    ) -> Shares:
+        """What a subject gained by training on attacked copies, and how much of that over its control."""
+        sets = {name: one.sets for name, one in challenged.measures.items()}
+        if subject.name not in sets:
+            return Shares(())
+        gains = {
+            defence.called: start_branch(
+                f"gain of {models[defence.called].name}", self.gain, sets, subject, models, defence
+            )
+            for defence in self.defences(subject)
+            if defence.called in models and models[defence.called].name in sets
+        }
+        return Shares(tuple(branch_outcomes(gains).values()))
+
+    def gain(
+        self, sets: Mapping[str, SetsAsked], subject: Examined, models: Mapping[str, Examined], defence: CopiesOf
+    ) -> Artifact[Findings]:
+        """What one defended model gained."""
+        model = models[defence.called]
+        before, after, samples = sets[subject.name], sets[model.name], self.examination.evaluation
+        shared = [name for name in after if name in before]
+        control = None if defence.control else models.get(defence.defence.control_called)
+        beside = None if control is None else sets.get(control.name)
+        trained_on = () if defence.control else [attack.called for attack in meant_by(defence.defence, self.attacks)]
+        if subject.resolved.settings.tagger is not None:
+            other = None if beside is None else matches_in(beside, shared)
+            return compare_taggers(
+                matches_in(before, shared), matches_in(after, shared), model.name, trained_on, samples, other
+            )
+        same = None if beside is None else scores_in(beside, shared)
+        return compare_scorers(
+            scores_in(before, shared), scores_in(after, shared), model.name, trained_on, samples, same
+        )
+
+
+def learns(subject: ResolvedSubject) -> bool:
+    """Whether Assay trains this tagger or scorer; if not, nobody knows what it has learned from."""
+    return subject.way != "own" and options_of(subject.settings) is not None
+
+
+def attacked_columns(subject: ResolvedSubject, attack: AnyTermAttack) -> SentenceColumns:
+    """Where the sentences stand that an attack changes before this subject reads them."""
+    settings = subject.settings
+    if settings.tagger is not None:
+        return SentenceColumns(words=settings.tokens, tags=settings.tags)
+    return SentenceColumns(words=settings.pair[0 if attack.sentence == "first" else 1])
+
+
+def answers_of(model: Examined, samples: Artifact[Samples]) -> Answers:
+    """What a model says of the samples."""
+    if model.resolved.settings.tagger is not None:
+        return predict_tags(samples, model.files, model.resolved)
+    return predict_scores(samples, model.files, model.resolved)
+
+
+def matches_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[EntityMatches]]:
+    """Which entities a tagger found, in the sets of these names."""
+    return {name: sets[name].matches for name in names if sets[name].matches is not None}  # type: ignore[misc]
+
+
+def scores_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[Scored]]:
+    """What a scorer said, of the sets of these names."""
+    return {name: cast("Artifact[Scored]", sets[name].answers) for name in names}
+
+
+TAGGED = ("ner.f1", "ner.precision", "ner.recall")
+
+
+def outcomes_of_terms(ground: Ground, result: TermAudit) -> Iterator[Outcomes]:
+    """The measures of every model, on the original samples and on the attacked ones; a correlation belongs to no single
+    pair, so of scorers there is the mean absolute error."""
+    samples = ground.of(Examination).evaluation
+    for model, measured in result.challenged.measures.items():
+        for name, asked in measured.sets.items():
+            of, _, group = name.partition("|")
+            if asked.matches is not None:
+                tables: Handles = {"matches": asked.matches, SAMPLES: samples}
+                yield from (Outcomes(metric, model, "matches", tables, of, key=group) for metric in TAGGED)
+            else:
+                yield Outcomes("sts.mae", model, "scores", {"scores": asked.answers, SAMPLES: samples}, of, key=group)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
+    """What single sentences or pairs add at one severity."""
+    if group != outcomes.key:
+        return None
+    per_sample = _scored(tables) if outcomes.reading == "scores" else _tagged(tables, outcomes.metric)
+    return in_groups(per_sample, tables)
+
+
+def _tagged(tables: Tables, metric: str) -> Sampled:
+    rows = tables.read("matches", ["id", "gold_hits", "said_hits"])
+    hits, named, there = counts_of(rows).astype(np.float64).T
+    above, below = {
+        "ner.f1": (2 * hits, named + there),
+        "ner.precision": (hits, named),
+        "ner.recall": (hits, there),
+    }[metric]
+    return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), above, below)
+
+
+def _scored(tables: Tables) -> Sampled:
+    rows = tables.read("scores", ["id", "gold", "predicted"])
+    rows = rows.filter(rows["gold"].is_valid())
+    apart = np.abs(rows["gold"].to_numpy() - rows["predicted"].to_numpy())
+    return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), apart, np.ones(len(apart)))
+
+
+Examples = Callable[[Sequence[AnyTermAttack], Examination, Examined, SetsAsked], list[Block]]
+
+
+def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
+    """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
+    examination, measures = ground.of(Examination), audit.challenged.measures
+    stages: tuple[tuple[Stage, str, Examples], ...] = (
+        ("ner", "tagger", _hidden_entities),
+        ("sts", "scorer", _moved_pairs),
+    )
+    for stage, way, examples in stages:
+        subjects = [one for one in examination.of(way) if one.name in measures]
+        blocks = [
+            block
+            for subject in (subjects if not ground.pipeline.masked else ())
+            for block in examples(ground.pipeline.term_attacks, examination, subject, measures[subject.name].sets)
+        ]
+        if subjects:
+            counted = _counted(examination.evaluation, tagged=stage == "ner")
+            yield page(findings, stage, [*blocks, *_learning(subjects)], counted)
+
+
+def _counted(samples: Artifact[Samples], *, tagged: bool) -> str:
+    """What intervals count, in a sentence; empty where it is samples."""
+    column = column_of_units(samples, tagged=tagged)
+    units = None if column is None else count_groups(samples, column)
+    return "" if units is None else counted_by(units, "document" if column == DOCUMENT else "group")
+
+
+def _learning(subjects: Sequence[Examined]) -> list[Block]:
+    """How those learned that were trained here."""
+    curves = {subject.name: collect(subject.curve, None) for subject in subjects}
+    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
+    return [learning(learned)] if learned else []
+
+
+def _hidden_entities(
+    attacks: Sequence[AnyTermAttack], examination: Examination, subject: Examined, sets: SetsAsked
+) -> list[Block]:
+    """Sentences in which an attack hides entities that the tagger had found."""
+    blocks: list[Block] = []
+    for attack in attacks:
+        key = f"{attack.called}|{attack.each()[0].group}"
+        if key in sets and attack.examples:
+            blocks += tagged_blocks(subject.name, _tagged_examples(examination, subject, sets, attack, key))
+    return blocks
+
+
+def _tagged_examples(
+    examination: Examination, subject: Examined, sets: SetsAsked, attack: AnyTermAttack, key: str
+) -> list[TaggedExample]:
+    matches = [collect(one.matches, ["id", "gold_hits"]) for one in (sets[ORIGINAL], sets[key]) if one.matches]
+    lost = most_telling(matches[0], matches[1], attack.examples)
+    before, after = (_by_id(collect_rows(sets[one].answers, lost).to_pylist()) for one in (ORIGINAL, key))
+    samples, perturbed = _by_id(collect_rows(examination.evaluation, lost).to_pylist()), sets[key].perturbed
+    changes: list[dict[str, Any]] = [] if perturbed is None else collect_rows(perturbed.changes, lost).to_pylist()
+    words = attacked_columns(subject.resolved, attack).words
+    return [
+        TaggedExample(
+            attack.called,
+            sample,
+            samples[sample][words],
+            after[sample]["tokens"],
+            after[sample]["gold"],
+            before[sample]["predicted"],
+            after[sample]["predicted"],
+            [one for one in changes if one["id"] == sample],
+        )
+        for sample in lost
+    ]
+
+
+def _moved_pairs(
+    attacks: Sequence[AnyTermAttack], examination: Examination, subject: Examined, sets: SetsAsked
+) -> list[Block]:
+    """Pairs whose score an attack moved most."""
+    examples, pair = list[PairExample](), subject.resolved.settings.pair
+    for attack in attacks:
+        key, words = f"{attack.called}|{attack.each()[0].group}", attacked_columns(subject.resolved, attack).words
+        perturbed = sets[key].perturbed if key in sets else None
+        if perturbed is None or attack.examples == 0:
+            continue
+        scores = [collect(sets[one].answers, ["id", "gold", "predicted"]) for one in (ORIGINAL, key)]
+        moved = most_moved(scores[0], scores[1], attack.examples)
+        before, after = (_by_id(one.to_pylist()) for one in scores)
+        samples = _by_id(collect_rows(examination.evaluation, moved).to_pylist())
+        attacked = _by_id(collect_rows(perturbed.samples, moved).to_pylist())
+        other = pair[1 if attack.sentence == "first" else 0]
+        examples += [
+            PairExample(
+                attack.called,
+                sample,
+                samples[sample][words],
+                attacked[sample][words],
+                samples[sample][other],
+                before[sample]["gold"],
+                before[sample]["predicted"],
+                after[sample]["predicted"],
+            )
+            for sample in moved
+        ]
+    return pairs_block(subject.name, examples)
+
+
+def _by_id(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in rows}

@@ -1,0 +1,392 @@
+"""Texts under attack: every classifier against word attacks and noise, then taught by attacked copies, and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assay.data.schemas import Findings, Predictions, Samples
+from assay.data.text_schemas import AttackedTexts, ChangedTexts
+from assay.flows.audits.challenge import (
+    Challenged,
+    CopiesOf,
+    Shares,
+    asked_of,
+    challenge,
+    learn_from_copies,
+    meant_by,
+    trainings,
+)
+from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_outcomes, clean_samples
+from assay.flows.audits.trust_flow import TrustAudit
+from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables, codes, in_groups
+from assay.infra.errors import RunError
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import current_run
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
+from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
+from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
+from assay.tasks.attacks.texts.page import page
+from assay.tasks.attacks.texts.page_tables import ShownTexts as AttackedTextsPage
+from assay.tasks.attacks.texts.resolved import resolve_word_attack
+from assay.tasks.attacks.texts.settings import Noise, WordAttack
+from assay.tasks.attacks.texts.task import (
+    Swaps,
+    add_noise,
+    attack_words,
+    compare_words,
+    copy_with_noise,
+    find_guided_swaps,
+    find_neighbours,
+    flag_texts,
+    limit_texts,
+    measure_noise,
+    measure_words,
+    show_noise,
+    show_words,
+)
+from assay.tasks.defenses.comparison import NONE
+from assay.tasks.defenses.settings import AttackedCopies
+from assay.tasks.defenses.text_page import page as copies_page
+from assay.tasks.defenses.text_task import draw_samples, measure_text_defences, put_texts
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.subjects.kinds import kind_of
+from assay.tasks.subjects.texts.task import predict_texts
+from assay.tasks.trust.resolved import resolve_trust
+from assay.tasks.trust.settings import Trust
+
+
+@dataclass(frozen=True)
+class TextAttack:
+    """One attack on one classifier: the texts it made, and for noise what the classifier says of them."""
+
+    attacked: Artifact[AttackedTexts] | None
+    noisy: Artifact[Samples] | None
+    answers: Artifact[Predictions] | None
+    measured: Artifact[Findings]
+    shown: Artifact[ChangedTexts] | None
+    """Examples, of the originals only."""
+
+
+@dataclass(frozen=True)
+class WordAudit:
+    """What was done to the texts of classifiers, and what attacked copies taught."""
+
+    challenged: Challenged[TextAttack, Shares]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured."""
+        return self.challenged.findings
+
+
+@subflow("texts")
+def attack_texts(ground: Ground) -> WordAudit:
+    """Attack the texts of every classifier; defend each against that, and attack the defended ones alike."""
+    examination = ground.of(Examination)
+    texts = Texts(ground, examination, ground.maybe(TrustAudit))
+    return WordAudit(challenge(texts, examination.of("classifier")))
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How classifiers of texts are attacked and defended."""
+
+    ground: Ground
+    examination: Examination
+    trust: TrustAudit | None
+
+    @property
+    def attacks(self) -> Sequence[AnyTextAttack]:
+        """The attacks on whole texts."""
+        return self.ground.pipeline.text_attacks
+
+    def attacks_on(self, _subject: Examined) -> Sequence[AnyTextAttack]:
+        """All of them: none needs more than answers."""
+        return self.attacks
+
+    def defences(self, subject: Examined) -> Sequence[CopiesOf]:
+        """The trainings on attacked copies, and their controls; where a subject learns nothing, that is told."""
+        asked, settings = self.copies(), subject.resolved.settings
+        if asked and not kind_of(settings).learns(str(settings.classifier), settings.train):
+            current_run().notice(
+                f"{settings.name} comes as it is and learns from no attacked copies: it is not defended."
+            )
+            return []
+        return trainings(asked)
+
+    def copies(self) -> list[AttackedCopies]:
+        """The defences by attacks on whole texts."""
+        return asked_of(self.ground.pipeline.text_defenses, self.attacks)
+
+    def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
+        """One attack on the audited texts."""
+        if not isinstance(attack, WordAttack):
+            return self.noise(model, original, attack)
+        samples = self.examination.evaluation
+        if attack.texts is not None:
+            samples = limit_texts(samples, attack.texts)
+        swaps, examined = self.swaps(samples, original, attack), self.examination
+        attacked = self.swap_words(samples, model, attack, swaps)
+        measured = measure_words(
+            attacked, attack.called, model.name, swaps.limits, examined.evaluation, examined.classes
+        )
+        shown = None
+        if attack.examples and model.name == original.name:
+            shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
+        return TextAttack(attacked, None, None, measured, shown)
+
+    def swap_words(
+        self, samples: Artifact[Samples], model: Examined, attack: WordAttack, swaps: Swaps
+    ) -> Artifact[AttackedTexts]:
+        """The texts with words swapped; what may replace what is found once, for the original and all its copies."""
+        resolved = resolve_word_attack(attack, self.ground.folder)
+        return attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
+
+    def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
+        """What may take the place of the words: near words, or those that the oracle's pools offer."""
+        training, resolved = subject.learned_from, resolve_word_attack(attack, self.ground.folder)
+        if not TEXT_ATTACKS.of(attack).guided:
+            return find_neighbours(samples, training, *subject.model, resolved)
+        oracle = self.ground.pipeline.asked(Trust)
+        opinions = self.trust.opinions.get(subject.name, {}) if self.trust is not None else {}
+        explainer = attack.guided_by or (oracle.explainers[0] if oracle is not None else None)
+        if oracle is None or explainer is None or explainer not in opinions:
+            raise RunError(
+                f"{attack.called} is guided by the trust oracle, which has no opinion of {subject.name} by "
+                f"{explainer or 'any explainer'}: see why it broke, or leave the attack out."
+            )
+        first = opinions[explainer].first
+        providers = resolve_trust(oracle, subject.resolved, self.ground.folder).providers
+        return find_guided_swaps(
+            samples,
+            training,
+            first.keywords,
+            first.embedded.thresholds,
+            *subject.model,
+            resolved,
+            providers,
+            oracle.lemmatise,
+        )
+
+    def noise(self, model: Examined, original: Examined, attack: Noise) -> TextAttack:
+        """What one model says of noisy texts; these are made once for all subjects that read the same column."""
+        evaluation, classes = self.examination.evaluation, self.examination.classes
+        text, significance = model.resolved.settings.text, self.ground.pipeline.statistics.significance
+        noisy = add_noise(evaluation, text, attack.kinds, attack.severities)
+        answers = self.answers(noisy, model)
+        measured = measure_noise(
+            noisy, answers, model.predictions, evaluation, classes, attack.called, model.name, significance
+        )
+        shown = None
+        if attack.examples and model.name == original.name:
+            shown = show_noise(
+                noisy,
+                answers,
+                model.predictions,
+                evaluation,
+                classes,
+                text,
+                attack.called,
+                attack.examples,
+                self.ground.pipeline.masked,
+            )
+        return TextAttack(None, noisy, answers, measured, shown)
+
+    @staticmethod
+    def answers(samples: Artifact[Samples], model: Examined) -> Artifact[Predictions]:
+        """What a model says of these texts."""
+
+        return predict_texts(samples, *model.model)
+
+    @property
+    def transferred(self) -> tuple[()]:
+        """None: what was made against one model is shown to no other."""
+        return ()
+
+    def across(self, *_: object) -> None:
+        """Nothing: attacked texts are shown to no other model."""
+
+    def measure(
+        self, model: Examined, attacked: Mapping[str, TextAttack], _across: Mapping[str, Artifact[Findings]]
+    ) -> Shares:
+        """Whether a model always answers alike, so that attacks say nothing; attacks alone and beside each other."""
+        if not self.attacks:
+            return Shares(())
+        examined, significance = self.examination, self.ground.pipeline.statistics.significance
+        flags = start_branch(
+            f"red flags of {model.name}",
+            flag_texts,
+            model.predictions,
+            examined.evaluation,
+            examined.classes,
+            model.name,
+        )
+        pairs = {
+            (first, second): start_branch(
+                f"{first} beside {second} on {model.name}",
+                compare_words,
+                attacked[first].attacked,
+                attacked[second].attacked,
+                first,
+                second,
+                model.name,
+                significance,
+                examined.evaluation,
+            )
+            for first, second in pairs_of(self.attacks)
+            if first in attacked and second in attacked
+        }
+        alone = [one.measured for one in attacked.values()]
+        return Shares((*branch_outcomes({"": flags}).values(), *alone, *branch_outcomes(pairs).values()))
+
+    def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
+        """Train a classifier on the training texts and copies of them, let it predict, measure it clean."""
+        return learn_from_copies(subject, defence, self.attacked_copies(subject, defence.defence), self.examination)
+
+    def attacked_copies(self, subject: Examined, defence: AttackedCopies) -> Artifact[Samples]:
+        """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
+        training, text = subject.learned_from, subject.resolved.settings.text
+        chosen = meant_by(defence, self.attacks)
+        attacked: list[Artifact[AttackedTexts]] = []
+        noisy: list[Artifact[Samples]] = []
+        for part, attack in enumerate(chosen):
+            drawn = draw_samples(training, defence.share, part, len(chosen))
+            if not isinstance(attack, WordAttack):
+                noisy.append(copy_with_noise(drawn, text, attack.kinds, attack.severities))
+            else:
+                attacked.append(self.swap_words(drawn, subject, attack, self.swaps(drawn, subject, attack)))
+        return put_texts(training, text, attacked, noisy)
+
+    def compare(
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[TextAttack, Shares]
+    ) -> Shares:
+        """What the defences of one subject gain and cost: what each was trained with, by what all are tested on."""
+        compared = {NONE: subject, **models}
+        attacked = {defence: challenged.attacked.get(one.name, {}) for defence, one in compared.items()}
+        gained = measure_text_defences(
+            {defence: one.predictions for defence, one in compared.items()},
+            {
+                defence: {name: one.attacked for name, one in by_attack.items() if one.attacked is not None}
+                for defence, by_attack in attacked.items()
+            },
+            {name: one.noisy for name, one in attacked[NONE].items() if one.noisy is not None},
+            {
+                defence: {name: one.answers for name, one in by_attack.items() if one.answers is not None}
+                for defence, by_attack in attacked.items()
+            },
+            self.examination.evaluation,
+            self.examination.classes,
+            subject.name,
+            self.ground.pipeline.statistics.significance,
+            {
+                one.called: tuple(attack.called for attack in meant_by(one, self.attacks))
+                for one in self.copies()
+                if one.control
+            },
+        )
+        return Shares((gained,))
+
+
+def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
+    """Which word attacks are compared: all with each other, the guided ones first."""
+    words = [one for one in attacks if TEXT_ATTACKS.of(one).swaps_words]
+    first = sorted(words, key=lambda one: not TEXT_ATTACKS.of(one).guided)
+    return [(one.called, other.called) for one, other in combinations(first, 2)]
+
+
+WORDS, NOISE = "words", "noise"
+DEFENSE = "defense.accuracy"
+
+
+def outcomes_of_texts(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
+    """The accuracy of every model under every attack, and what each defence leaves of it."""
+    examination, challenged = ground.of(Examination), result.challenged
+    for name in challenged.copies:
+        yield clean_outcomes(challenged.models[name], examination)
+    for model, by_attack in challenged.attacked.items():
+        yield from (_of_attack(one, model, attack, examination) for attack, one in by_attack.items())
+    for subject, by_defence in challenged.defended.items():
+        for defence, model in {NONE: subject, **by_defence}.items():
+            attacked = challenged.attacked.get(model, {})
+            given = [clean_outcomes(challenged.models[model], examination)]
+            given += [_of_attack(one, model, attack, examination) for attack, one in attacked.items()]
+            for outcome in given:
+                yield replace(outcome, metric=DEFENSE, subject=subject, of=defence, key=outcome.of)
+
+
+def _of_attack(attack: TextAttack, model: str, called: str, examination: Examination) -> Outcomes:
+    tables: dict[str, Artifact[Any]] = {SAMPLES: examination.evaluation}
+    if attack.attacked is not None:
+        return Outcomes("attack.accuracy", model, WORDS, tables | {"attacked": attack.attacked}, called)
+    if attack.noisy is not None and attack.answers is not None:
+        tables |= {"noisy": attack.noisy, "answers": attack.answers}
+    return Outcomes("attack.accuracy", model, NOISE, tables, called)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
+    """Which texts a model is right on: clean, after a word attack, or with noise."""
+    defends = outcomes.metric == DEFENSE
+    if outcomes.reading == CLEAN:
+        per_sample = clean_samples(tables) if group == (CLEAN if defends else "") else None
+    elif outcomes.reading == WORDS:
+        per_sample = _attacked(tables, defends) if group == (outcomes.key if defends else "") else None
+    else:
+        per_sample = _noisy(tables, group)
+    return None if per_sample is None else in_groups(per_sample, tables)
+
+
+def _attacked(tables: Tables, from_the_start: bool) -> Sampled:
+    """After a word attack; in the matrix of defences what was wrong `from_the_start` stays wrong."""
+    rows = tables.read("attacked", ["id", "gold", "predicted", "attacked"])
+    truth, before, after = (codes(rows[name]) for name in ("gold", "predicted", "attacked"))
+    right = (after == truth) & ((before == truth) | (not from_the_start))
+    return right_or_wrong(rows["id"].to_pylist(), right, truth >= 0)
+
+
+def _noisy(tables: Tables, group: str) -> Sampled | None:
+    samples = tables.read(SAMPLES, ["id", "gold"])
+    noisy = tables.read("noisy", ["id", ORIGINAL, NOISE_KIND, SEVERITY, NEWS])
+    answers = answers_under_noise(noisy, tables.read("answers", ["id", "predicted"]), samples)
+    truth = codes(samples["gold"])
+    wanted = [one.predicted == truth for one in answers if one.condition.group == group]
+    wanted = wanted or [
+        one.predicted == truth for one in answers if group_of(EVERY_KIND, one.condition.severity) == group
+    ]
+    return right_or_wrong(samples["id"].to_pylist(), np.all(wanted, axis=0), truth >= 0) if wanted else None
+
+
+_CARRIERS = ["status", "originals", "replacements"]
+
+
+def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
+    """The part about attacks on texts, where one came through, and the one about attacked copies."""
+    if any(audit.challenged.attacked.values()):
+        yield page(findings, list(_shown(audit, classes, masked)))
+    if audit.challenged.defended:
+        yield copies_page(findings)
+
+
+def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[AttackedTextsPage]:
+    """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
+    attacks = [
+        (subject, name, attack)
+        for subject, by_attack in audit.challenged.attacked.items()
+        if subject not in audit.challenged.copies
+        for name, attack in by_attack.items()
+    ]
+    for subject, name, attack in attacks:
+        if attack.attacked is not None:
+            table = None if attack.shown is None else collect(attack.shown, None)
+            yield AttackedTextsPage(subject, name, classes, table, collect(attack.attacked, _CARRIERS), masked)
+    for subject, name, attack in attacks:
+        if attack.noisy is not None and attack.shown is not None:
+            yield AttackedTextsPage(subject, name, classes, collect(attack.shown, None), None, masked)

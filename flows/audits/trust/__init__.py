@@ -1,1 +1,0 @@
-"""The trust oracle: is a prediction right for the right reasons?"""

@@ -1,0 +1,313 @@
+"""Explain → keywords → trust labels: are the right predictions on texts right for the right reasons?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from assay.data.samples.registry import EMBEDDED
+from assay.data.schemas import Findings, Predictions
+from assay.data.text_schemas import Explanations, Keywords, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.flows.audits.subjects_flow import Examination, Examined
+from assay.flows.kind import Ground
+from assay.infra.errors import InputError
+from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import current_run
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.findings import FindingIndex, findings_of
+from assay.tasks.subjects.texts.task import predict_texts
+from assay.tasks.trust.explainers.table import ExplainerName
+from assay.tasks.trust.findings import Asked, Step
+from assay.tasks.trust.page import page
+from assay.tasks.trust.page_tables import Explained as ExplanationsPage
+from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
+from assay.tasks.trust.settings import Trust
+from assay.tasks.trust.task import (
+    Embedded,
+    average_trust,
+    counterfactual_truth,
+    embed_words,
+    explain_predictions,
+    human_truth,
+    identify_keywords,
+    label_trust,
+    measure_trust,
+    rationale_truth,
+    show_trust,
+    try_thresholds,
+)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One explainer's explanations: of the training texts that make the word pools, and of the audited ones."""
+
+    pooled: Artifact[Explanations]
+    tested: Artifact[Explanations]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What one explainer's explanations come to in one repeat: keywords, labels, and the truth where it is known."""
+
+    explained: Explained
+    embedded: Embedded
+    keywords: Artifact[Keywords]
+    labels: Artifact[TrustLabels]
+    truth: Artifact[TrustTruth] | None
+    findings: Artifact[Findings]
+
+    @property
+    def to_keywords(self) -> list[Step]:
+        """What was made on the way to keywords."""
+        return [
+            ("explain_predictions", self.explained.pooled),
+            ("embed_words", self.embedded.vectors),
+            ("identify_keywords", self.keywords),
+        ]
+
+    @property
+    def to_labels(self) -> list[Step]:
+        """What was made on the way to labels."""
+        return [("explain_predictions", self.explained.tested), ("label_trust", self.labels)]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What the trust oracle says by one explainer: every repeat, other thresholds, and examples of the first repeat."""
+
+    repeats: tuple[Oracle, ...]
+    thresholds: Artifact[TrustSettings]
+    examples: Artifact[TrustExamples]
+    findings: Artifact[Findings]
+
+    @property
+    def first(self) -> Oracle:
+        """The repeat that the report shows."""
+        return self.repeats[0]
+
+
+@dataclass(frozen=True)
+class TrustAudit:
+    """The oracle's opinions by subject and explainer, of those subjects that came through."""
+
+    opinions: Mapping[str, Mapping[ExplainerName, Opinion]]
+
+    @property
+    def asked(self) -> list[Asked]:
+        """What was made on the way to every opinion."""
+        return [
+            Asked(
+                subject,
+                explainer,
+                [one.to_keywords for one in opinion.repeats],
+                [one.to_labels for one in opinion.repeats],
+            )
+            for subject, opinions in self.opinions.items()
+            for explainer, opinion in opinions.items()
+        ]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """How many right predictions are trusted, and how good the oracle is where the truth is known."""
+        return [one.findings for opinions in self.opinions.values() for one in opinions.values()]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One subject before the oracle: what it says of the training texts, and everything the options name."""
+
+    examination: Examination
+    subject: Examined
+    on_training: Artifact[Predictions]
+    trust: ResolvedTrust
+    masked: bool
+
+
+@subflow("trust")
+def ask_oracle(ground: Ground) -> TrustAudit:
+    """Ask of every text subject why it is right, by every explainer."""
+    examination, settings = ground.of(Examination), ground.pipeline.asked(Trust) or Trust()
+    return TrustAudit(
+        branch_outcomes(
+            {
+                subject.name: start_branch(
+                    f"trust in {subject.name}", ask_about, ground, examination, subject, settings
+                )
+                for subject in examination.of("classifier")
+            }
+        )
+    )
+
+
+def ask_about(
+    ground: Ground, examination: Examination, subject: Examined, settings: Trust
+) -> dict[ExplainerName, Opinion]:
+    """Explain one subject's right predictions in every way, find the keywords of its classes, label and measure."""
+    trust = resolve_trust(settings, subject.resolved, ground.folder)
+    on_training = predict_texts(subject.learned_from, *subject.model)
+    case = Case(examination, subject, on_training, trust, ground.pipeline.masked)
+    truth = known_truth(case)
+    repeats = [repeat_oracle(case, truth, repeat) for repeat in range(trust.settings.repeats)]
+    return {
+        explainer: combine_repeats(case, [repeat[explainer] for repeat in repeats])
+        for explainer in trust.settings.explainers
+    }
+
+
+def known_truth(case: Case) -> Artifact[TrustTruth] | None:
+    """The true labels, where they are known and the same for all explainers."""
+    examination, subject = case.examination, case.subject
+    if case.trust.verdicts is not None:
+        return human_truth(examination.evaluation, subject.predictions, examination.classes, case.trust.verdicts)
+    if case.trust.settings.truth is None:
+        return None
+    return counterfactual_truth(examination.evaluation, subject.predictions, *subject.model)
+
+
+def repeat_oracle(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> dict[ExplainerName, Oracle]:
+    """The oracle once, by every explainer; their words are embedded together."""
+    subject, settings = case.subject, case.trust.settings
+    explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
+    embedded = embed_words(
+        subject.learned_from,
+        [table for one in explained.values() for table in (one.pooled, one.tested)],
+        *subject.model,
+        case.trust.providers,
+        case.trust.synonyms,
+        settings.naming,
+        settings.theta_relate,
+        repeat,
+    )
+    return {name: label_and_measure(case, name, one, embedded, truth) for name, one in explained.items()}
+
+
+def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
+    """The explanations of right predictions, on some training texts and on all audited ones."""
+    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    options = settings.explaining(explainer)
+    pooled = explain_predictions(
+        subject.learned_from,
+        case.on_training,
+        *subject.model,
+        options,
+        limit=settings.training_texts,
+        repeat=repeat,
+    )
+    tested = explain_predictions(
+        examination.evaluation,
+        subject.predictions,
+        *subject.model,
+        options,
+        repeat=repeat,
+    )
+    return Explained(pooled, tested)
+
+
+def label_and_measure(
+    case: Case, explainer: ExplainerName, explained: Explained, embedded: Embedded, truth: Artifact[TrustTruth] | None
+) -> Oracle:
+    """Keywords and labels by one explainer, and how good they are where the truth is known."""
+    examination, subject, settings = case.examination, case.subject, case.trust.settings
+    keywords = identify_keywords(
+        explained.pooled, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
+    )
+    labels = label_trust(
+        explained.tested, keywords, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
+    )
+    if settings.rationales is not None:
+        truth = rationale_truth(
+            explained.tested, examination.evaluation, subject.resolved.settings.text, settings.rationales
+        )
+    findings = measure_trust(
+        labels,
+        embedded.thresholds,
+        examination.evaluation,
+        subject.predictions,
+        truth,
+        examination.classes,
+        explainer,
+        subject.name,
+    )
+    return Oracle(explained, embedded, keywords, labels, truth, findings)
+
+
+def combine_repeats(case: Case, repeats: list[Oracle]) -> Opinion:
+    """All repeats by one explainer, and of the first: other thresholds, and predictions to look at."""
+    first, settings = repeats[0], case.trust.settings
+    thresholds = try_thresholds(
+        first.explained.tested,
+        first.explained.pooled,
+        first.embedded.vectors,
+        first.embedded.thresholds,
+        first.truth,
+        case.examination.classes,
+        settings.asking,
+    )
+    examples = show_trust(
+        first.labels,
+        first.explained.tested,
+        case.examination.evaluation,
+        first.truth,
+        case.subject.resolved.settings.text,
+        settings.lemmatise,
+        case.masked,
+    )
+    findings = first.findings if len(repeats) == 1 else average_trust([one.findings for one in repeats])
+    return Opinion(tuple(repeats), thresholds, examples, findings)
+
+
+def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
+    """The part about trust, where a subject came through."""
+    if audit.opinions:
+        explained = [
+            _explained(subject, explainer, opinion, classes, masked)
+            for subject, opinions in audit.opinions.items()
+            for explainer, opinion in opinions.items()
+        ]
+        yield page(findings, explained, planted_strengths(findings))
+
+
+def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
+    """Where the texts have planted shortcuts: by their strength, these findings and those of the latest run on each
+    other strength, for the plot of one against the other."""
+    run = current_run()
+    here = _strength(run.record)
+    if here is None:
+        return {}
+    others: dict[float, FindingIndex] = {}
+    for record in run.store.runs():
+        strength = _strength(record)
+        if strength is not None and record.findings and record.id != run.id and record.share == run.record.share:
+            with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
+                others[strength] = FindingIndex(findings_of(run.store, record))
+    return dict(sorted((others | {here: findings}).items()))
+
+
+def _strength(record: RunRecord) -> float | None:
+    """How often a shortcut holds in the texts of a run, where it is a setting of an embedded data set."""
+    source = (record.settings or {}).get("source") or {}
+    sample = EMBEDDED.get(str(source.get("dataset")))
+    strength = None if sample is None else sample.arguments.get("strength")
+    return strength if isinstance(strength, float) else None
+
+
+def _explained(
+    subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool
+) -> ExplanationsPage:
+    first = opinion.first
+    return ExplanationsPage(
+        subject,
+        explainer,
+        classes,
+        labels=collect(first.labels, ["id", "oracle", "predicted", "confidence", "label"]),
+        keywords=collect(first.keywords, None),
+        thresholds=collect(first.embedded.thresholds, None),
+        settings=collect(opinion.thresholds, None),
+        examples=collect(opinion.examples, None),
+        truth=None if first.truth is None else collect(first.truth, ["id", "truth"]),
+        masked=masked,
+    )

@@ -1,0 +1,505 @@
+"""A drop between two runs shared out over what changed: which finding is asked about, what the hybrids cost, the
+share of each change with its interval, and the answer as sentence, table and JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from assay.flows.blame.changes import Changes, changes_between
+from assay.flows.blame.hybrids import Hybrids
+from assay.flows.commands.options import columns
+from assay.flows.configuration.loading import load_usable
+from assay.flows.nights.message import Worse, worst_changes
+from assay.flows.pipeline import Project
+from assay.flows.report.comparison import (
+    Change,
+    FindingKey,
+    KeptOutcomes,
+    difference_between,
+    finding_changes,
+    value_in_words,
+)
+from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
+from assay.flows.report.records import find_run, open_store
+from assay.infra.errors import InputError
+from assay.infra.masking import prepare_environment
+from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
+from assay.infra.stages.exact import Seeds
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.terminal import Progress, ShownStage, SilentProgress, duration_text, json_text, open_progress
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.between_runs import Coalition, Floats, coalitions, share_weights, with_intervals
+from assay.tasks.statistics.findings import Finding, findings_of
+from assay.tasks.statistics.gates import GateResult
+from assay.tasks.statistics.resampling import Interval
+
+_RANK = {"failed": 0, "warned": 1, "inconclusive": 2, "passed": 3}
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class Question:
+    """A finding in two runs of a pipeline."""
+
+    earlier: RunRecord
+    later: RunRecord
+    before: Finding
+    after: Finding
+
+    @property
+    def key(self) -> FindingKey:
+        """The finding's name and slice."""
+        return self.after.metric, self.after.of, self.after.group, self.after.subject
+
+
+def question_about(
+    store: Store, config: str, later: RunRecord, against: RunRecord | None, asked: Mapping[str, str | None]
+) -> Question:
+    """The finding that is asked for (`finding`, `of`, `group`, `subject`), else the worst change.
+
+    That is the worst that the gates on change judged, in the run that they hold this one against; where they judged
+    none, the finding that got worse by most since `against` or the run before.
+    """
+    gate = None if asked.get("finding") or later.findings is None else _worst_judged(store, config, later, against)
+    if gate is not None and gate.finding is not None:
+        earlier = store.run(str(gate.looked["against"]))
+        finding = gate.finding
+        asked = {"finding": finding.metric, "of": finding.of, "group": finding.group, "subject": finding.subject}
+    else:
+        earlier = against or _baseline(store, config, later)
+    if earlier.pipeline != later.pipeline or earlier.id == later.id:
+        raise InputError(f"Run {earlier.id} is no other run of {later.pipeline}: name one with --against.")
+    paired = partial(difference_between, KeptOutcomes(store, earlier), KeptOutcomes(store, later))
+    both = [
+        one
+        for one in finding_changes(findings_of(store, earlier), findings_of(store, later), paired)
+        if one.before is not None and one.after is not None and None not in (one.before.value, one.after.value)
+    ]
+    chosen = _chosen(both, asked, store, earlier, later)
+    if chosen.before is None or chosen.after is None:
+        raise LookupError("a change that both runs have")
+    return Question(earlier, later, chosen.before, chosen.after)
+
+
+def _worst_judged(store: Store, config: str, later: RunRecord, against: RunRecord | None) -> GateResult | None:
+    """The gate on change that did worst, of those that failed, warned or could not tell."""
+    gates, level = gates_for(later, config, store)
+    on_change = [gate for gate in gates if gate.is_on_change]
+    judged = [
+        one
+        for one in judge_night(on_change, findings_of(store, later), Past(store, later), level)
+        if one.outcome != "passed"
+        and one.looked.get("against") not in (None, later.id)
+        and (against is None or one.looked["against"] == against.id)
+    ]
+    return min(judged, key=lambda one: _RANK[one.outcome], default=None)
+
+
+def _baseline(store: Store, config: str, later: RunRecord) -> RunRecord:
+    """What the gates hold the run against, else the run before."""
+    past = Past(store, later)
+    gates, _ = gates_for(later, config, store)
+    for gate in gates:
+        held_against = past.baseline(gate) if gate.is_on_change else None
+        if held_against is not None and held_against[0].id != later.id:
+            return held_against[0]
+    if not past.nights:
+        raise InputError(f"Run {later.id} is the first of {later.pipeline}: there is nothing to hold it against.")
+    return past.nights[0]
+
+
+def _chosen(
+    both: Sequence[Change], asked: Mapping[str, str | None], store: Store, earlier: RunRecord, later: RunRecord
+) -> Change:
+    names = ("finding", "of", "group", "subject")
+    fitting = [
+        one for one in both if all(asked.get(name) in (None, part) for name, part in zip(names, one.key, strict=True))
+    ]
+    if asked.get("finding") and len(fitting) == 1:
+        return fitting[0]
+    if asked.get("finding") and fitting:
+        shown = "; ".join(", ".join(part for part in one.key[1:] if part) or "alone" for one in fitting[:_LISTED])
+        more = f" and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
+        raise InputError(
+            f"{len(fitting)} findings are called {asked['finding']} ({shown}{more}): say which with --of, --group and "
+            "--subject."
+        )
+    if asked.get("finding"):
+        raise InputError(
+            f"Runs {earlier.id} and {later.id} have no {asked['finding']} like that in common.  (assay compare "
+            f"{earlier.id} {later.id} --all shows what they have)"
+        )
+    worst: Sequence[Worse] = worst_changes(store, [earlier], later)
+    if not worst:
+        raise InputError(
+            f"Nothing got worse between {earlier.id} and {later.id}: name what you ask about with --finding."
+        )
+    return worst[0].change
+
+
+NOT_SWAPPED = "not swapped"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the hybrids will cost, by how long the two runs took: at least, and at the most."""
+
+    hybrids: int
+    stages: int
+    perhaps: int
+    seconds: float
+    at_most: float
+
+    @property
+    def costs(self) -> bool:
+        """Whether anything is computed."""
+        return self.stages + self.perhaps > 0
+
+    def in_words(self) -> str:
+        """The forecast as a sentence.
+
+        >>> Forecast(2, 3, 9, 4.0, 65.0).in_words()
+        'To be run: 2 hybrids, 3 stages and up to 9 that follow from them; 4.0 s to 65.0 s by earlier nights.'
+        >>> Forecast(0, 0, 0, 0.0, 0.0).in_words()
+        'Nothing has to be computed.'
+        """
+        if not self.costs:
+            return "Nothing has to be computed."
+        following = f" and up to {self.perhaps} that follow from them" if self.perhaps else ""
+        return (
+            f"To be run: {plural(self.hybrids, 'hybrid')}, {plural(self.stages, 'stage')}{following}; "
+            f"{duration_text(self.seconds)} to {duration_text(self.at_most)} by earlier nights."
+        )
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a difference that one thing is to blame for."""
+
+    part: str
+    words: str
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Blame:
+    """A difference and its shares, which add up to it."""
+
+    question: Question
+    changes: Changes
+    total: Interval
+    shares: tuple[Share, ...]
+    computed: int = 0
+    """Stages that were not in the store."""
+    recomputed: int = 0
+    """Of these, stages of the two runs themselves."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What is asked, what changed, and the hybrids that answer it."""
+
+    question: Question
+    changes: Changes
+    hybrids: Hybrids
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that are swapped."""
+        return [one.part for one in self.changes.swappable]
+
+    @property
+    def _coalitions(self) -> list[Coalition]:
+        return coalitions(self.parts) if self.parts else []
+
+    def forecast(self) -> Forecast:
+        """What it will cost; nothing is computed to know that."""
+        hybrids = self.hybrids.planned(self._coalitions).values()
+        seconds = _seconds_of(self.hybrids.store, (self.question.earlier, self.question.later))
+        planned = [stage for stages in hybrids for stage in stages]
+        will = {(one.stage, one.key) for one in planned if one.outlook == WILL_RUN}
+        may = [one.stage for one in planned if one.outlook == MAY_RUN]
+        least = sum(seconds.get(stage, 0.0) for stage, _ in will)
+        at_most = least + sum(seconds.get(stage, 0.0) for stage in may)
+        count = sum(any(one.outlook != CACHED for one in stages) for stages in hybrids)
+        return Forecast(count, len(will), len(may), least, at_most)
+
+    def with_forecast(self) -> tuple[Sharing, Forecast]:
+        """What can be shared out, and what that costs: all in one where the settings of both runs do not mix."""
+        try:
+            return self, self.forecast()
+        except InputError as error:
+            whole = self.as_one(error)
+            return whole, whole.forecast()
+
+    def as_one(self, error: InputError) -> Sharing:
+        """The same with nothing swapped: samples that new rules cannot read, and the like, change only together."""
+        why = f"old and new do not go together ({error})"
+        parts = tuple(replace(one, lost=one.lost or why) for one in self.changes.parts)
+        changes = replace(self.changes, parts=parts)
+        return Sharing(self.question, changes, replace(self.hybrids, changes=changes))
+
+    def share_out(self, progress: Progress) -> Blame:
+        """The shares, each with its interval; one for everything where a mixture of the two runs cannot be run."""
+        try:
+            return self._shared_out(progress)
+        except InputError as error:
+            if not self.parts:
+                raise
+            return self.as_one(error)._shared_out(progress)
+
+    def _shared_out(self, progress: Progress) -> Blame:
+        question, parts, met = self.question, self.parts, self._coalitions
+        valued = self.hybrids.valued(met, progress)
+        ends = [
+            self.hybrids.recorded(self.changes.before, question.before),
+            self.hybrids.recorded(self.changes.after, question.after),
+        ]
+        values = [valued[one] for one in met] + ends
+        weights = _with_ends(share_weights(parts), len(met))
+        intervals = with_intervals(
+            weights, [one.value for one in values], [one.sampled for one in values], _generator(question)
+        )
+        words = {one.part: one.words for one in self.changes.parts}
+        shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
+        rest = intervals[len(parts)]
+        if self.changes.lost or abs(rest.value) > 1e-12:
+            shares.append(Share(NOT_SWAPPED, _not_swapped(self.changes), rest))
+        stages = [stage for one in valued.values() for stage in one.stages if not stage.cached]
+        own = [stage for one in (*met[:1], *met[-1:]) for stage in valued[one].stages if not stage.cached]
+        return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))
+
+
+def sharing(store: Store, project: Project, question: Question) -> Sharing:
+    """What is needed to share out the difference that is asked about."""
+    changes = changes_between(store, question.earlier, question.later)
+    kinds = _kinds_below(project, question)
+    return Sharing(question, changes, Hybrids(store, project, changes, question.key, kinds))
+
+
+def _with_ends(shares: Floats, hybrids: int) -> Floats:
+    """The weights with two more values behind, the finding on record in both runs: rows for what the hybrids leave
+    unexplained, and for the whole."""
+    parts = shares.shape[0]
+    weights = np.zeros((parts + 2, hybrids + 2))
+    if hybrids:
+        weights[:parts, :hybrids] = shares
+    weights[parts + 1, hybrids:] = (-1, 1)
+    weights[parts] = weights[parts + 1] - weights[:parts].sum(axis=0)
+    return weights
+
+
+def _kinds_below(project: Project, question: Question) -> list[str] | None:
+    """The kinds of audit that the finding stands on: whose outcomes it is, and those below it."""
+    pipeline = project.pipeline(question.later.pipeline)
+    stage = question.after.metric.partition(".")[0]
+    behind = [one for one in question.later.outcomes if one["subject"] == question.after.subject]
+    wanted = {
+        str(one["audit"])
+        for one in behind
+        if one["metric"] == question.after.metric and one["of"] in ("", question.after.of)
+    }
+    if not wanted:  # findings without single outcomes stand on what their neighbours stand on
+        wanted = {str(one["audit"]) for one in behind if one["metric"].partition(".")[0] == stage}
+        wanted |= {kind.name for kind in pipeline.kinds if stage in {one.stage for one in kind.measures}}
+    kinds, waiting = {kind.name: kind for kind in pipeline.kinds}, list(wanted)
+    while waiting:
+        kind = kinds.get(waiting.pop())
+        if kind is None:
+            return None
+        below = [name for name in (*kind.below(pipeline), *kind.after) if name not in wanted]
+        wanted |= set(below)
+        waiting += below
+    return sorted(wanted) or None
+
+
+def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
+    """How long each stage took whoever computed it; of several with that name, on average."""
+    took: dict[str, list[float]] = {}
+    for record in records:
+        for stage in record.stages:
+            manifest = store.manifest(stage.stage, stage.key)
+            if manifest is not None:
+                took.setdefault(stage.stage, []).append(manifest.wall_seconds)
+    return {stage: sum(each) / len(each) for stage, each in took.items()}
+
+
+def _not_swapped(changes: Changes) -> str:
+    """What could not be put back as it was, by what it holds.
+
+    >>> from assay.flows.blame.changes import PartChange
+    >>> _not_swapped(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
+    'what could not be put back, the weights (big.pt)'
+    """
+    held = " and ".join(one.words for one in changes.lost)
+    return f"what could not be put back, {held}" if held else "what no record holds"
+
+
+def _generator(question: Question) -> np.random.Generator:
+    seeds = Seeds(0, "blame")
+    return seeds.generator("/".join(question.key))
+
+
+class OnlyComputed:
+    """Passes on how hybrids go, but for what was in the store: that is most of them."""
+
+    def __init__(self, to: Progress) -> None:
+        self._to = to
+        self.stage_started, self.advance, self.stage_failed = to.stage_started, to.advance, to.stage_failed
+        self.notice, self.close = to.notice, to.close
+
+    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
+        """The line of a stage that was computed."""
+        if not cached:
+            self._to.stage_done(stage, summary, seconds)
+
+
+def sharing_between(
+    config: str, store: str | None, run: str, against: str | None, finding: Mapping[str, str | None]
+) -> Sharing:
+    """What is asked about two runs, and what changed between them."""
+    prepare_environment()
+    opened = open_store(config, store)
+    later = require_whole(find_run(opened, run), "blamed on anything")
+    earlier = None if against is None else require_whole(find_run(opened, against), "blamed on anything")
+    project, refused = load_usable(config)
+    if later.pipeline in refused:
+        raise InputError(refused[later.pipeline])
+    project.pipeline(later.pipeline)
+    return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
+
+
+def shared_out(sharing: Sharing, costs: bool) -> Blame:
+    """The shares; where it `costs` something, told on standard error as they are computed."""
+    progress = OnlyComputed(open_progress()) if costs else SilentProgress()
+    try:
+        return sharing.share_out(progress)
+    finally:
+        progress.close()
+
+
+_MINUS = "\N{MINUS SIGN}"
+_SHARE = "share"
+
+
+def changed_in_words(changes: Changes) -> list[str]:
+    """One line per thing that is not the same in the two runs."""
+    lines = []
+    for change in changes.parts:
+        lines.append(f"{change.part:<9} {change.words}")
+        lines += [f"{'':<9} {detail}" for detail in change.details]
+    if changes.libraries:
+        lines.append(f"{'versions':<9} {', '.join(changes.libraries)}")
+    if not lines:
+        return ["Nothing that a run knows of changed: the same samples, rules, models, settings and seed."]
+    return [*lines, *not_swapped_in_words(changes)]
+
+
+def not_swapped_in_words(changes: Changes) -> list[str]:
+    """Why parts are not shared out: one sentence for those that have the same reason."""
+    reasons = dict.fromkeys(one.lost for one in changes.lost)
+    return [
+        f"Not swapped: {' and '.join(one.part for one in changes.lost if one.lost == why)}, since {why}."
+        for why in reasons
+    ]
+
+
+def blame_sentence(blame: Blame) -> str:
+    """The sentence for the message: a share counts as the whole does, so that what pulled the other way is below 0."""
+    unit = _unit(blame)
+    whole = _number(blame.total.value, unit)
+    ends = _bounds_text(blame.total, unit)
+    if not blame.shares:
+        return f"{_named(blame)}: nothing to share out of {whole}."
+    ordered = sorted(blame.shares, key=lambda one: -_signed_share(blame, one).value)
+    parts = [f"{_with_interval(_signed_share(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
+    parts += [f"{_with_interval(_signed_share(blame, one), unit)} from {one.words}" for one in ordered[1:]]
+    points = " points" if unit == _SHARE else ""
+    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(parts)}."
+
+
+def blame_table(blame: Blame) -> str:
+    """The shares as they are, with the sum that they add up to."""
+    rows = [[one.words, _signed(one.interval.value), *_ends(one.interval)] for one in blame.shares]
+    rows.append(["together", _signed(sum(one.interval.value for one in blame.shares)), *_ends(blame.total)])
+    return columns(["from", "change", "low", "high"], rows)
+
+
+def blame_as_json(blame: Blame) -> str:
+    """Everything as one JSON object."""
+    question, metric = blame.question, blame.question.key
+    return json_text(
+        {
+            "run": question.later.id,
+            "against": question.earlier.id,
+            "sentence": blame_sentence(blame),
+            "finding": dict(zip(("metric", "of", "group", "subject"), metric, strict=True)),
+            "before": question.before.value,
+            "after": question.after.value,
+            "change": _finite(blame.total),
+            "changed": [
+                {"part": one.part, "what": one.words, "details": list(one.details), "lost": one.lost}
+                for one in blame.changes.parts
+            ],
+            "samples": vars(blame.changes.samples),
+            "versions": list(blame.changes.libraries),
+            "shares": [{"part": one.part, "what": one.words} | _finite(one.interval) for one in blame.shares],
+            "computed_stages": blame.computed,
+        }
+    )
+
+
+def before_and_after(blame: Blame) -> str:
+    """The finding in both runs."""
+    question = blame.question
+    moved = f"{value_in_words(question.before)} → {value_in_words(question.after)}"
+    return f"{question.earlier.id} → {question.later.id}: {moved}"
+
+
+def _named(blame: Blame) -> str:
+    metric, of, group, subject = blame.question.key
+    about = ", ".join(part for part in (subject, of, group) if part)
+    return f"{metric}{f' ({about})' if about else ''}"
+
+
+def _unit(blame: Blame) -> str:
+    return blame.question.after.unit or blame.question.before.unit
+
+
+def _signed_share(blame: Blame, share: Share) -> Interval:
+    """The share, counted in the direction of the whole."""
+    interval = share.interval
+    return Interval(-interval.value, -interval.high, -interval.low) if blame.total.value < 0 else interval
+
+
+def _with_interval(interval: Interval, unit: str) -> str:
+    return _number(interval.value, unit) + _bounds_text(interval, unit)
+
+
+def _bounds_text(interval: Interval, unit: str) -> str:
+    return "" if math.isnan(interval.low) else f" [{_number(interval.low, unit)}, {_number(interval.high, unit)}]"
+
+
+def _number(number: float, unit: str) -> str:
+    text = f"{number * 100:.1f}" if unit == _SHARE else f"{number:.3g}"
+    text = text.lstrip("-") if float(text) == 0 else text
+    return text.replace("-", _MINUS)
+
+
+def _signed(number: float) -> str:
+    return f"{round(number, 4) + 0.0:+.4f}"
+
+
+def _ends(interval: Interval) -> list[str]:
+    return ["", ""] if math.isnan(interval.low) else [_signed(interval.low), _signed(interval.high)]
+
+
+def _finite(interval: Interval) -> dict[str, float | None]:
+    return {name: number if math.isfinite(number) else None for name, number in interval._asdict().items()}

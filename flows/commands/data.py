@@ -1,0 +1,403 @@
+"""Commands on data, rules and the store: `init`, `rules try`, `data`, `store`, `export`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.flows.commands.options import Answering, columns, command, config_option, echo, store_option
+
+if TYPE_CHECKING:
+    from assay.flows.starting.column_roles import Question
+    from assay.infra.storage.artifacts import RunRecord
+    from assay.infra.storage.store import Store
+
+
+@command(
+    "init",
+    example="assay init --data patients.csv\nassay init audits --data scans --yes\n"
+    "assay init --data 'comments/*.jsonl' --label verdict --text comment --yes",
+)
+@click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option("--data", metavar="PATH", help="Where the data lies: a file, a folder, a pattern or a URL.")
+@click.option("--kind", type=click.Choice(["table", "images", "texts"]), help="What it is, where that is not plain.")
+@click.option("--label", metavar="COLUMN", help="The column with the true class; - for none.")
+@click.option("--classes", metavar="A,B", help="The classes, where there is no label.")
+@click.option("--id", "identity", metavar="COLUMN", help="The column that names a sample; - for none.")
+@click.option("--text", metavar="COLUMN", help="The column with the text.")
+@click.option("--group", metavar="COLUMN", help="The column of what is independent (patient, author); - for none.")
+@click.option("--split", metavar="COLUMN", help="The column that says train or test; - for none.")
+@click.option("--name", metavar="NAME", help="What the pipeline is called; left out, as the data is.")
+@click.option("--keep", is_flag=True, help="Where some of the files are there, keep those and write the others.")
+@click.option("--yes", is_flag=True, help="Ask nothing: take what the data shows, or refuse.")
+def init(
+    directory: Path,
+    data: str | None,
+    kind: str | None,
+    label: str | None,
+    classes: str | None,
+    identity: str | None,
+    text: str | None,
+    group: str | None,
+    split: str | None,
+    name: str | None,
+    keep: bool,
+    yes: bool,
+) -> None:
+    """Look at data, and write a first audit of it.
+
+    Writes pipelines.yaml, rules.yaml, a test of the rules, .gitignore and a CI job into DIR (here); overwrites nothing.
+    """
+    from assay.flows.starting.column_roles import Answers, Question
+    from assay.flows.starting.first_audit import Wanted, proposal_for, require_free, with_answer, write_audit
+
+    ask = partial(_ask, yes)
+    require_free(directory, keep)
+    answers = Answers(kind, label, (), identity, text, group, split)  # type: ignore[arg-type]  # one of the choices
+    if classes is not None:
+        answers = with_answer(answers, Question("classes", ""), classes)
+    place = (
+        data if data is not None else ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
+    )
+    wanted = Wanted(place, directory, name, answers, keep)
+    proposal = proposal_for(wanted, ask)
+    echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {one}" for one in proposal.seen)]))
+    if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
+        echo("Nothing was written.")
+        return
+    echo(f"Written into {directory}: {', '.join(write_audit(proposal, wanted))}")
+    there = "" if directory == Path() else f"cd {directory}; "
+    called = proposal.name
+    echo(f"Next: {there}assay check; assay run {called}; assay rules try rules.yaml --pipeline {called} --watch")
+
+
+def _ask(yes: bool, question: Question) -> str:
+    """What a person answers; the sentence with the option where there is nobody to ask."""
+    from assay.infra.errors import InputError
+
+    if yes:
+        raise InputError(question.refusal())
+    listed = f" ({', '.join(question.choices)}; - for none)" if question.choices else ""
+    try:
+        return str(click.prompt(f"{question.asked}{listed}", err=True))
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InputError(question.refusal()) from None
+
+
+@click.group("rules", cls=Answering)
+def rules() -> None:
+    """Try labelling functions while they are written."""
+
+
+@rules.command(
+    "try",
+    example="assay rules try rules.yaml --data patients.csv --label diagnosis --watch\n"
+    "assay rules try rules.py --pipeline patients --show 3",
+)
+@click.argument("file")
+@click.option("--data", metavar="PATH", help="What to try them on: a file, a folder, a pattern or a URL.")
+@click.option("--label", metavar="COLUMN", help="The column with the true class; left out, the one called like one.")
+@click.option("--id", "identity", metavar="COLUMN", help="The column that names a sample.")
+@click.option("--pipeline", metavar="NAME", help="In place of --data: the source of this pipeline.")
+@click.option("--show", type=click.IntRange(0), default=10, show_default=True, help="So many samples of each sort.")
+@click.option("--watch", is_flag=True, help="Again at every save, until Ctrl-C.")
+@config_option
+def try_(
+    file: str,
+    data: str | None,
+    label: str | None,
+    identity: str | None,
+    pipeline: str | None,
+    show: int,
+    watch: bool,
+    config: str,
+) -> None:
+    """Show what the rules in FILE do on data.
+
+    Coverage, overlaps, conflicts, how many votes are right where there is gold, and samples that each rule votes on,
+    misses, or stands alone on.
+    """
+    if (data is None) == (pipeline is None):
+        raise click.UsageError("Say what to try them on: --data PATH, or --pipeline NAME.")
+    if pipeline is not None and (label is not None or identity is not None):
+        raise click.UsageError("--label and --id go with --data: a pipeline names its own columns.")
+    from assay.flows.rule_trial import Session, require_file, samples_from_data, samples_of_pipeline
+    from assay.infra.errors import AssayError
+
+    watched = require_file(file)
+    samples = (
+        samples_from_data(data, label, identity) if data is not None else samples_of_pipeline(config, str(pipeline))
+    )
+    session = Session(file, samples, show)
+    if not watch or watched is None:
+        echo(session.say())
+        return
+    from assay.flows.rule_trial import saves
+
+    for _ in saves(watched):
+        if sys.stdout.isatty():
+            click.clear()
+        try:
+            echo(session.say())
+        except AssayError as error:
+            echo(str(error), err=True)
+
+
+@click.group("data", cls=Answering)
+def data() -> None:
+    """Public data sets of the catalogue: list them, get them."""
+
+
+@data.command("list", example="assay data list")
+def data_list() -> None:
+    """List the data sets: the embedded ones, and the catalogue."""
+    from assay.flows.operations.check import known_data_sets, where_from
+
+    echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
+    if lines := where_from():
+        echo("\nYours to bring, with where the originals are (assay data get NAME says how to have one here):")
+        echo("\n".join(f"  {line}" for line in lines))
+
+
+@data.command("get", example="assay data get youtube-spam")
+@click.argument("name")
+def data_get(name: str) -> None:
+    """Get the data set NAME and verify its checksums.
+
+    From its source, or from the mirror that the environment variable ASSAY_MIRROR names.
+    """
+    from assay.flows.operations.check import get_data_set
+
+    echo(get_data_set(name))
+
+
+@click.group("store", cls=Answering)
+def store() -> None:
+    """The store of artifacts, runs and reports: look, tidy, rebuild."""
+
+
+@store.command("info", example="assay store info")
+@config_option
+@store_option
+def store_info(config: str, store: str | None) -> None:
+    """Show what the store holds and how large it is."""
+    from assay.flows.report.records import describe_store, open_store
+
+    echo(columns(["store", ""], describe_store(open_store(config, store))))
+
+
+@store.command("clean", example="assay store clean --dry-run\nassay store clean --keep 7")
+@click.option("--keep", type=click.IntRange(0), default=30, show_default=True, help="Runs to keep of each pipeline.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@config_option
+@store_option
+def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
+    """Remove old runs, and what no remaining run used.
+
+    The history of their findings is kept.
+    """
+    from assay.flows.report.records import in_bytes, open_store
+    from assay.infra.storage.sweep import clean
+
+    swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
+    verb = "Would remove" if dry_run else "Removed"
+    echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")
+
+
+@store.command("rebuild", example="assay store rebuild")
+@config_option
+@store_option
+def store_rebuild(config: str, store: str | None) -> None:
+    """Write history and the page of all nights anew from the runs.
+
+    What the history has of runs that were cleaned away stays.
+    """
+    from assay.flows.nights.history import rebuild_history
+    from assay.flows.report.all_nights import write_index
+    from assay.flows.report.records import open_store
+    from assay.infra.errors import InputError
+    from assay.tasks.reporting.numerals import plural
+
+    opened = open_store(config, store)
+    written, kept, troubles = rebuild_history(opened)
+    write_index(opened)
+    echo(f"{opened.url}/history: {plural(written, 'run')} written, {kept} kept of runs that are gone.")
+    if troubles:
+        raise InputError("\n".join(troubles))
+
+
+Asked = Mapping[str, Any]
+"""The options that were given, by name."""
+
+
+def _curated(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.export.curated_sets import export_run
+
+    return export_run(store, record, asked["to"], labeler=asked.get("labeler"), licence=asked.get("licence"))
+
+
+def _model(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.export.models import export_model
+
+    return export_model(store, record, asked["model"], asked["to"])
+
+
+def _hardest(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.export.samples_to_review import export_hardest
+
+    return export_hardest(store, record, asked["hardest"], asked["to"], asked.get("subject"))
+
+
+def _label_studio(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.export.samples_to_review import ReviewRequest, export_for_labelling
+
+    who = {name: asked.get(name) for name in ("by", "subject", "labeler")}
+    ask = ReviewRequest(asked["label_studio"], **who, without_gold="without_gold" in asked)
+    return export_for_labelling(store, record, asked["to"], ask, text=asked.get("text"), files="picture_files" in asked)
+
+
+def _lake(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.export.lake import Lake, export_to_lake
+
+    return export_to_lake(Lake(store, record, asked["lake"], delta="delta" in asked))
+
+
+def _results(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.reproduce.published import export_results
+
+    return export_results(store, record, asked["results"])
+
+
+def _mlflow(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.nights.trackers import to_mlflow
+
+    return to_mlflow(store, record, asked["mlflow"])
+
+
+def _openlineage(store: Store, record: RunRecord, asked: Asked) -> str:
+    from assay.flows.nights.trackers import to_openlineage
+
+    return to_openlineage(store, record, asked["openlineage"])
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form in which a run is handed out: how it is asked for, what writes it, and the options that go with it."""
+
+    asked: str
+    write: Callable[[Store, RunRecord, Asked], str]
+    beside: tuple[str, ...] = ()
+    samples_too: bool = False
+    """Whether a run that looked at a share of the samples is handed out as well: where it is told by its share."""
+
+    def require_fitting(self, asked: Asked) -> None:
+        """Nothing, or what was given that does not go with it, or is missing."""
+        wrong = [name for name in asked if name not in (*self.beside, _name(self.asked))]
+        if self.asked and wrong:
+            beside = ", ".join(_flag(name) for name in self.beside)
+            alone = "stands alone; the other choices go with --to DIR"
+            raise click.UsageError(f"{self.asked} {f'goes with {beside} only' if beside else alone}.")
+        if wrong:
+            raise click.UsageError(f"{_flag(wrong[0])} goes with another form than the curated sets; see --help.")
+        if "to" in self.beside and "to" not in asked:
+            raise click.UsageError("Give a folder with --to DIR, or with --results DIR.")
+
+
+FORMS = (
+    Form("--mlflow URI", _mlflow, samples_too=True),
+    Form("--openlineage WHERE", _openlineage, samples_too=True),
+    Form("--results DIR", _results),
+    Form("--lake WHERE", _lake, ("delta",)),
+    Form(
+        "--label-studio N",
+        _label_studio,
+        ("to", "by", "subject", "labeler", "text", "without_gold", "picture_files"),
+    ),
+    Form("--hardest N", _hardest, ("to", "subject")),
+    Form("--model NAME", _model, ("to",)),
+    Form("", _curated, ("to", "labeler", "licence")),
+)
+
+
+def _name(flag: str) -> str:
+    """The name of the option of a flag with its value.
+
+    >>> _name("--label-studio N"), _flag("picture_files")
+    ('label_studio', '--picture-files')
+    """
+    return flag.partition(" ")[0].removeprefix("--").replace("-", "_")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+_PATH = click.Path(path_type=Path)
+
+
+@command(
+    "export",
+    example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
+    "assay export digits-defended --model plain+maadvt-lambda=1 --to model\n"
+    "assay export digits --hardest 20 --to look-at\n"
+    "assay export latest --label-studio 100 --without-gold --to ask\n"
+    "assay export latest --lake s3://bucket/assay\n"
+    "assay export digits --results docs/results\n"
+    "assay export latest --mlflow sqlite:///mlflow.db\n"
+    "assay export latest --openlineage lineage.jsonl",
+)
+@click.argument("run", default="latest")
+@click.option("--to", type=_PATH, metavar="DIR", help="A new or empty folder.")
+@click.option("--labeler", metavar="NAME", help="Whose labels and order; else the first.")
+@click.option("--licence", help="The licence of the data; left out, the catalogue's.")
+@click.option("--model", metavar="NAME", help="A defended model, instead of the curated sets.")
+@click.option("--hardest", type=click.IntRange(1), metavar="N", help="The N samples hard by every measure, instead.")
+@click.option(
+    "--label-studio",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Instead, the N hardest as tasks for Label Studio; `source: {gold: …}` reads the answers.",
+)
+@click.option("--by", metavar="MEASURE", help="With --label-studio: hard by what; else the labels' order (theta_l).")
+@click.option("--subject", metavar="NAME", help="With --hardest or --by: for which subject; else the first.")
+@click.option("--without-gold", is_flag=True, default=None, help="With --label-studio: only samples without gold.")
+@click.option("--text", metavar="COLUMN", help="With --label-studio: show this column of text.")
+@click.option(
+    "--picture-files", is_flag=True, default=None, help="With --label-studio: pictures as files, not inside the tasks."
+)
+@click.option(
+    "--lake", metavar="WHERE", help="Instead, votes, labels, intervals and hardness as Parquet, to a folder or URL."
+)
+@click.option("--delta", is_flag=True, default=None, help="With --lake: as Delta tables (extra `delta`).")
+@click.option("--results", type=_PATH, metavar="DIR", help="Instead, write findings and lineage to DIR/PIPELINE.")
+@click.option("--mlflow", metavar="URI", help="Instead, write the run to this MLflow.")
+@click.option("--openlineage", metavar="WHERE", help="Instead, send lineage to a file or http(s)://….")
+@config_option
+@store_option
+def export(run: str, config: str, store: str | None, **options: Any) -> None:
+    """Write curated sets, a model, samples or findings of RUN.
+
+    pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
+    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
+    come as a table with why, and a PNG or text file each; or as tasks for Label Studio, the weak label chosen already.
+    A lake gets a table per kind of thing said of samples, parted by pipeline and run. Results are the
+    findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results. `mlflow:` and
+    `openlineage:` in pipelines.yaml send every run to where --mlflow and --openlineage send one.
+    """
+    from assay.flows.report.gates import require_whole
+    from assay.flows.report.records import find_run, open_store
+
+    asked = {name: value for name, value in options.items() if value is not None}
+    form = next(form for form in FORMS if not form.asked or _name(form.asked) in asked)
+    form.require_fitting(asked)
+    opened = open_store(config, store)
+    record = find_run(opened, run)
+    echo(form.write(opened, record if form.samples_too else require_whole(record, "handed on"), asked))

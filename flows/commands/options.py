@@ -1,0 +1,168 @@
+"""How commands are made: examples under `--help`, `--debug` everywhere, and the options that several of them
+share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from assay.infra.terminal import printable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BUG = "Assay has a bug"
+INTERRUPTED = "Interrupted. What was finished is kept: the same command goes on from there."
+
+
+class Answer(click.Command):
+    """A command that shows examples under its help and takes `--debug`."""
+
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+        debug = click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error.")
+        self.params.append(debug)
+
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, one a line."""
+        with formatter.section("Example" if "\n" not in self.example else "Examples"):
+            for line in self.example.splitlines():
+                formatter.write_text(line.strip())
+
+
+class Answering(click.Group):
+    """A group whose error for an unknown command says which one was probably meant."""
+
+    command_class = Answer
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name, in the order it was added."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from assay.flows.yaml_document import suggestion
+
+            ctx.fail(f"There is no command {args[0]!r}; {suggestion(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """The commands in the order a newcomer meets them."""
+        return list(self.commands)
+
+
+Answering.group_class = Answering
+
+
+def command(name: str, example: str, help: str | None = None) -> Callable[[Callable[..., Any]], Answer]:  # noqa: A002
+    """A command of `assay`; its docstring is its help, unless that is given."""
+    return click.command(name, cls=Answer, example=example, help=help)
+
+
+def config_option(function: F) -> F:
+    """`--config FILE`."""
+    return click.option(
+        "--config", "config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
+    )(function)
+
+
+def store_option(function: F) -> F:
+    """`--store DIR`."""
+    return click.option(
+        "--store", "store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL."
+    )(function)
+
+
+def set_option(function: F) -> F:
+    """`--set key=value`, as often as needed."""
+    return click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
+    )(function)
+
+
+def seed_option(function: F) -> F:
+    """`--seed N`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="The seed of every random draw.",
+    )(function)
+
+
+class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest click
+    """A share of the samples: `5%` or `0.05`."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share as a number."""
+        from assay.tasks.ingest.settings import share_of
+
+        try:
+            return value if isinstance(value, float) else share_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def sample_option(function: F) -> F:
+    """`--sample SHARE`."""
+    return click.option(
+        "--sample",
+        "share",
+        type=Share(),
+        default=1.0,
+        metavar="SHARE",
+        help="Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed.",
+    )(function)
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Says it, without what a terminal would obey: every command speaks through here."""
+    click.echo(printable(text), err=err)
+
+
+def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as text, its columns aligned; numbers to the right.
+
+    >>> print(columns(["name", "n"], [["a", 1], ["bcd", 20]]))
+    name   n
+    a      1
+    bcd   20
+    """
+    texts = [["" if cell is None else printable(" ".join(str(cell).split())) for cell in row] for row in rows]
+    right = [bool(rows) and all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
+    widths = [max(len(line[at]) for line in [list(headings), *texts]) for at in range(len(headings))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(*parts, strict=True)
+        ).rstrip()
+        for parts in ((line, widths, right) for line in [list(headings), *texts])
+    ]
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def standard_output_kept_clean() -> Iterator[None]:
+    """Whatever is printed inside, by us, a library or a child process, goes to standard error."""
+    sys.stdout.flush()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        kept = os.dup(1)
+        os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)

@@ -1,0 +1,295 @@
+"""Commands that review configuration and runs: `check`, `list`, `runs`, `report`, `history`, `gate`, `accept`,
+`compare`, `blame`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from assay.flows.commands.options import (
+    columns,
+    command,
+    config_option,
+    echo,
+    set_option,
+    standard_output_kept_clean,
+    store_option,
+)
+
+
+@command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
+@click.option("--plugin", default=None, metavar="NAME", help="Try one plug-in: module:object, or an installed name.")
+@config_option
+@store_option
+@set_option
+@click.pass_context
+def check(ctx: click.Context, plugin: str | None, config: str, store: str | None, overrides: tuple[str, ...]) -> None:
+    """Check the configuration and the environment, or one plug-in.
+
+    Prints what is wrong, or what was understood; the exit code is 2 where something is wrong.
+    """
+    from assay.flows.operations.check import check as check_all
+    from assay.flows.operations.check import check_one_plugin
+
+    result = check_all(config, store, overrides) if plugin is None else check_one_plugin(plugin, config)
+    if result.text:
+        echo(result.text)
+    if result.complaint:
+        echo(result.complaint, err=True)
+    ctx.exit(2 if result.complaint else 0)
+
+
+@command("list", example="assay list")
+@config_option
+def list_pipelines(config: str) -> None:
+    """List the pipelines, their schedules and what they audit."""
+    from assay.flows.configuration.loading import load_usable
+    from assay.flows.operations.check import source_in_words
+
+    project, refused = load_usable(config)
+    rows = [
+        [name, one.schedule or "on request", source_in_words(one.source), one.description]
+        for name, one in project.pipelines.items()
+    ]
+    rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
+    echo(columns(["pipeline", "schedule", "source", "what"], rows))
+
+
+@command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")
+@click.option("--pipeline", default=None, metavar="NAME", help="Only runs of this pipeline.")
+@click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="How many runs to show.")
+@config_option
+@store_option
+def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
+    """List the latest runs, and the nights that were missed."""
+    from assay.flows.report.records import open_store, run_rows
+
+    opened = open_store(config, store)
+    rows = run_rows(opened, pipeline)[:last]
+    if not rows:
+        of = "" if pipeline is None else f" of {pipeline}"
+        echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
+        return
+    echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
+
+
+@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9 --times")
+@click.argument("run", default="latest")
+@click.option("--times", is_flag=True, help="Print where its time went, stage by stage.")
+@click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
+@config_option
+@store_option
+def report(run: str, times: bool, opened: bool, config: str, store: str | None) -> None:
+    """Print where the report of RUN lies.
+
+    RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
+    """
+    from assay.flows.report.records import find_run, open_store, page_of
+
+    kept = open_store(config, store)
+    record = find_run(kept, run)
+    if times:
+        from assay.flows.forecast.plan import forecast_part
+        from assay.flows.report.records import TIME_HEADINGS, time_rows, times_of
+
+        echo(columns(TIME_HEADINGS, time_rows(times_of(kept, record))))
+        for forecast in forecast_part(record):
+            echo(forecast.sentence)
+    page = page_of(kept, record)
+    echo(page)
+    if opened:
+        click.launch(page)
+
+
+@command(
+    "history",
+    example="assay history digits\nassay history digits attack.accuracy --of pgd --last 14\n"
+    "assay history digits --csv > digits.csv",
+)
+@click.argument("pipeline")
+@click.argument("finding", required=False)
+@click.option("--of", "of", default=None, help="Only what the finding says of this: an attack, an approach, …")
+@click.option("--group", default=None, help="Only this slice.")
+@click.option("--subject", default=None, help="Only this subject.")
+@click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many runs to draw.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the rows, of all runs, as CSV.")
+@config_option
+@store_option
+def history(
+    pipeline: str,
+    finding: str | None,
+    of: str | None,
+    group: str | None,
+    subject: str | None,
+    last: int,
+    as_csv: bool,
+    config: str,
+    store: str | None,
+) -> None:
+    """Draw how PIPELINE's numbers went over the nights.
+
+    Those that the report follows, or every slice of one FINDING (`attack.accuracy`), night by night where it is one.
+    """
+    from assay.flows.nights.history import history_as_csv, history_in_words
+    from assay.flows.report.records import open_store
+
+    opened, slices = open_store(config, store), {"of": of, "group": group, "subject": subject}
+    if as_csv:
+        echo(history_as_csv(opened, pipeline, finding, slices).rstrip("\n"))
+    else:
+        echo(history_in_words(opened, pipeline, finding, slices, last))
+
+
+@command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
+@click.argument("run", default="latest")
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write JUnit XML here."
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write Markdown here."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+@config_option
+@store_option
+@click.pass_context
+def gate(
+    ctx: click.Context,
+    run: str,
+    junit: Path | None,
+    markdown: Path | None,
+    as_json: bool,
+    config: str,
+    store: str | None,
+) -> None:
+    """Judge RUN by the gates of its pipeline, for a CI job.
+
+    The exit code is 1 if a gate failed. In a GitHub job the result also stands in the job's summary, and what failed
+    at its line of the pipelines file.
+    """
+    from assay.flows.report.gates import github_annotations, judge_run, write_job_summary
+    from assay.flows.report.records import sample_in_words
+    from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, gates_as_markdown
+
+    record, results = judge_run(run, config, store)
+    if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        junit.write_text(gates_as_junit(results, run=record.id, pipeline=record.pipeline), encoding="utf-8")
+    summary = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)
+    if markdown is not None:
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        markdown.write_text(summary, encoding="utf-8")
+    write_job_summary(summary)
+    for line in github_annotations(results, record.pipeline, config):
+        echo(line, err=as_json)
+    if as_json:
+        echo(gates_as_json(results, run=record.id, pipeline=record.pipeline))
+    else:
+        of_sample = f", {sample_in_words(record)}" if record.is_sample else ""
+        passed = sum(result.outcome == "passed" for result in results)
+        for result in results:
+            echo(f"{'FAILED' if result.outcome == 'failed' else result.outcome}  {result.sentence}")
+        echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id}{of_sample})")
+    ctx.exit(0 if all(result.passed for result in results) else 1)
+
+
+@command(
+    "accept", example="assay accept k3f9 --why 'new scanner, agreed with QA'\nassay accept latest --why 'first night'"
+)
+@click.argument("run")
+@click.option("--why", required=True, metavar="TEXT", help="The reason, for whoever asks later.")
+@config_option
+@store_option
+def accept(run: str, why: str, config: str, store: str | None) -> None:
+    """Make RUN the baseline of its pipeline.
+
+    Gates `against: accepted` hold later runs against it. Your name, the time and the reason stay on record.
+    """
+    from assay.flows.report.all_nights import write_index
+    from assay.flows.report.gates import accept as make_baseline
+    from assay.flows.report.gates import accepted_in_words
+    from assay.flows.report.records import find_run, open_store
+
+    opened = open_store(config, store)
+    record = find_run(opened, run)
+    baseline = make_baseline(opened, record, why)
+    write_index(opened)
+    echo(f"{record.pipeline}: {accepted_in_words(baseline)}.")
+
+
+@command("compare", example="assay compare 2026-11-21-0200-a1b2 2026-11-22-0200-k3f9\nassay compare a1b2 k3f9 --all")
+@click.argument("before")
+@click.argument("after")
+@click.option("--all", "everything", is_flag=True, help="Show the findings that did not change as well.")
+@config_option
+@store_option
+def compare(before: str, after: str, everything: bool, config: str, store: str | None) -> None:
+    """Set the findings of two runs side by side.
+
+    What changed, what is new, what is gone.
+    """
+    from assay.flows.report.comparison import compare_runs
+    from assay.flows.report.records import find_run, open_store
+
+    opened = open_store(config, store)
+    echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))
+
+
+@command(
+    "blame",
+    example="assay blame latest\nassay blame k3f9 --against a1b2 --finding attack.accuracy --of worst-case --yes",
+)
+@click.argument("run", default="latest")
+@click.option("--against", default=None, metavar="RUN", help="The earlier run; else what the gates hold RUN against.")
+@click.option("--finding", default=None, metavar="METRIC", help="Which finding; else the worst change.")
+@click.option("--of", "of", default=None, help="What the finding is of: an attack, an approach, …")
+@click.option("--group", default=None, help="Its slice.")
+@click.option("--subject", default=None, help="Its subject.")
+@click.option("--yes", is_flag=True, help="Go on without asking, whatever it costs.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
+@config_option
+@store_option
+def blame(
+    run: str,
+    against: str | None,
+    finding: str | None,
+    of: str | None,
+    group: str | None,
+    subject: str | None,
+    yes: bool,
+    as_json: bool,
+    config: str,
+    store: str | None,
+) -> None:
+    """Say what a drop of RUN comes from.
+
+    What changed since an earlier run (samples, rules, models, weights, settings, seed, libraries), and how much of the
+    drop each is to blame for: it is swapped for what it was, in every order. What the store has is taken from there;
+    what the rest costs is said before it starts.
+    """
+    from assay.flows.blame import shares
+    from assay.flows.blame.shares import shared_out, sharing_between
+    from assay.infra.errors import InputError
+
+    sharing = sharing_between(
+        config, store, run, against, {"finding": finding, "of": of, "group": group, "subject": subject}
+    )
+    with standard_output_kept_clean() if as_json else contextlib.nullcontext():
+        sharing, forecast = sharing.with_forecast()
+        for line in shares.changed_in_words(sharing.changes):
+            echo(line)
+        echo(forecast.in_words(), err=True)
+        if forecast.costs and not yes:
+            if not sys.stdin.isatty():
+                raise InputError("Nobody is there to be asked whether that is worth it: add --yes to go on.")
+            click.confirm("Go on?", abort=True, err=True)
+        result = shared_out(sharing, forecast.costs)
+    if as_json:
+        echo(shares.blame_as_json(result))
+        return
+    for line in shares.not_swapped_in_words(result.changes) if not sharing.changes.lost else ():
+        echo(line)
+    echo(f"{shares.before_and_after(result)}\n\n{shares.blame_table(result)}\n\n{shares.blame_sentence(result)}")

@@ -1,0 +1,434 @@
+"""The samples of a run that a person should review, hardest first: as files (`--hardest N`), or as tasks for Label
+Studio.
+
+Every task has the sample's id (`sample`), by which `source.gold` finds it again when the answers come back; the
+weak label stands there as a prediction with its confidence. Gold is not shown: who sees it does not look.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from xml.sax.saxutils import quoteattr
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from assay.data.catalog import is_masked
+from assay.data.images import COLUMNS, pixels_of, png
+from assay.data.schemas import SampleHardness, WeakLabels, class_names
+from assay.flows.audits.hardness_flow import hard_samples, plain_row
+from assay.flows.export.curated_sets import appearing_whole, original_paths, require_new, with_pictures
+from assay.flows.report.records import (
+    LabelledBy,
+    ingested,
+    labelled_by,
+    parts_of,
+    read_table,
+    samples_of_run,
+    tables_of,
+)
+from assay.flows.yaml_document import suggestion
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.hardness.measures import THETA, measure_named
+from assay.tasks.hardness.page import HardSample, reason
+from assay.tasks.reporting.numerals import plural
+
+_RANKED = pa.schema([("id", pa.string()), ("value", pa.float64())])
+
+
+@dataclass(frozen=True)
+class ReviewRequest:
+    """Which samples: so many, by which measure of hardness (the labels' order where left open), of which subject, whose
+    labels; and whether only those without gold."""
+
+    count: int
+    by: str | None = None
+    subject: str | None = None
+    labeler: str | None = None
+    without_gold: bool = False
+
+
+@dataclass(frozen=True)
+class SamplesToReview:
+    """The samples by their ids, hardest first, each with how hard it is, and the weak label that somebody gave them."""
+
+    ids: tuple[str, ...]
+    why: tuple[str, ...]
+    by: str
+    labeler: str
+    labels: Mapping[str, Mapping[str, Any]]
+    """The row of `WeakLabels` of each of them."""
+
+
+def samples_to_review(store: Store, record: RunRecord, asked: ReviewRequest) -> SamplesToReview:
+    """What a person should look at of a run."""
+    labelled = labelled_by(store, record)
+    if asked.labeler is not None and asked.labeler not in labelled:
+        raise InputError(f"Run {record.id} has no labeler {asked.labeler!r}; {suggestion(asked.labeler, labelled)}")
+    labeler = asked.labeler or next(iter(labelled), "")
+    ours = labelled.get(labeler)
+    measures = _measured(store, record)
+    by = asked.by or (THETA if ours is not None and ours.curated is not None else next(iter(measures), THETA))
+    unknown = _without_gold(store, record) if asked.without_gold else None
+    ranked = hardest_of(_ranked(store, record, by, asked.subject, ours, measures), asked.count, unknown)
+    if not ranked.num_rows:
+        raise InputError(f"No sample of run {record.id} is left to look at: none has a hardness by {by} and no gold.")
+    ids = ranked["id"].to_pylist()
+    measure = measure_named(by)
+    why = tuple(measure.number_text(value) for value in ranked["value"].to_pylist())
+    labels = {} if ours is None else {row["id"]: row for row in _label_rows(store, ours.labels, ids).to_pylist()}
+    return SamplesToReview(tuple(ids), why, by, labeler, labels)
+
+
+def hardest_of(parts: Iterable[pa.Table], count: int, among: pa.Array | None = None) -> pa.Table:
+    """The `count` rows of largest `value`, the hardest first; of several rows of a sample its hardest. Ties go by id.
+
+    >>> rows = pa.table({"id": ["a", "b", "a"], "value": [0.1, 0.5, 0.7]}, schema=_RANKED)
+    >>> hardest_of([rows.slice(0, 1), rows.slice(1)], 2).to_pylist()
+    [{'id': 'a', 'value': 0.7}, {'id': 'b', 'value': 0.5}]
+    """
+    best = _RANKED.empty_table()
+    for part in parts:
+        rows = part if among is None else part.filter(pc.is_in(part["id"], value_set=among))
+        largest = pa.concat_tables([best, rows.select(_RANKED.names).cast(_RANKED)]).group_by("id", use_threads=False)
+        best = largest.aggregate([("value", "max")]).rename_columns({"value_max": "value"}).select(_RANKED.names)
+        best = best.sort_by([("value", "descending"), ("id", "ascending")]).slice(0, count)
+    return best
+
+
+Measured = dict[str, dict[str, Artifact[SampleHardness]]]
+"""The hardness of samples, by measure and subject."""
+
+
+def _measured(store: Store, record: RunRecord) -> Measured:
+    measured: Measured = {}
+    for stage in record.stages:
+        for handle in stage.outputs.values():
+            if handle["kind"] == "SampleHardness" and handle["rows"]:
+                artifact: Artifact[SampleHardness] = Artifact.from_json(handle)
+                first = next(part for part in parts_of(store, artifact) if part.num_rows).slice(0, 1).to_pylist()[0]
+                measured.setdefault(first["measure"], {})[first["subject"]] = artifact
+    return measured
+
+
+def _ranked(
+    store: Store, record: RunRecord, by: str, subject: str | None, ours: LabelledBy | None, measures: Measured
+) -> Iterator[pa.Table]:
+    """The samples with how hard they are, a partition at a time."""
+    if by == THETA and ours is not None and ours.intervals is not None:
+        # The order's own score: samples whose label is a default are in it as well, and need a person most.
+        for part in parts_of(store, ours.intervals, ["id", "lower"]):
+            yield pa.table([part["id"], pc.negate(part["lower"])], schema=_RANKED)
+        return
+    if by not in measures:
+        there = sorted({*measures, *([THETA] if ours is not None and ours.intervals is not None else [])})
+        way = f"it has {', '.join(there)}" if there else "add `ordering` or `hardness: {}` to its pipeline"
+        raise InputError(f"Run {record.id} does not say how hard samples are by {by}; {way}.")
+    subjects = measures[by]
+    if subject is not None and subject not in subjects and "" not in subjects:
+        raise InputError(f"Run {record.id} has no {by} of the subject {subject!r}; {suggestion(subject, subjects)}")
+    yield from parts_of(store, subjects.get(subject or "") or next(iter(subjects.values())), ["id", "value"])
+
+
+def _without_gold(store: Store, record: RunRecord) -> pa.Array:
+    """The ids of the samples whose true class nobody knows."""
+    parts = [
+        part.filter(pc.is_null(part["gold"]))["id"] for part in parts_of(store, samples_of_run(record), ["id", "gold"])
+    ]
+    return pa.concat_arrays([chunk for part in parts for chunk in part.chunks] or [pa.array([], pa.string())])
+
+
+def _label_rows(store: Store, artifact: Artifact[WeakLabels], ids: list[str]) -> pa.Table:
+    wanted = pa.array(ids, pa.string())
+    return pa.concat_tables(part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, artifact))
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def export_hardest(store: Store, record: RunRecord, count: int, target: Path, subject: str | None = None) -> str:
+    """Writes a table, a card, and a picture or text per sample, whole or not at all; says what lies there."""
+    require_new(target)
+    tables = [table for *_, table in tables_of(store, record, "HardestSamples")]
+    if not tables:
+        raise InputError(
+            f"Run {record.id} says nothing of the hardest samples: add `hardness: {{}}` to its pipeline, and run it "
+            "again."
+        )
+    hardest = pa.concat_tables(tables)
+    subjects = list(dict.fromkeys(hardest["subject"].to_pylist()))
+    if not subjects:
+        raise InputError(f"In run {record.id} no sample is among the hardest by every measure: there is none to write.")
+    if subject is not None and subject not in subjects:
+        raise InputError(
+            f"Run {record.id} has no hard samples of the subject {subject!r}; {suggestion(subject, subjects)}"
+        )
+    chosen = subject or subjects[0]
+    mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
+    every = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
+    samples, masked = _rows_of_samples(every, mine["id"].to_pylist()), masked_in(record.settings)
+    classes = {
+        int(row["code"]): str(row["name"])
+        for *_, table in tables_of(store, record, "Classes")
+        for row in table.to_pylist()
+    }
+    hard = list(hard_samples(mine, samples, classes, _text_columns(record.settings), masked))
+    with appearing_whole(target) as draft:
+        pq.write_table(
+            hardest_table(hard, samples, masked, original_paths(store, record)),
+            draft / "hardest.parquet",
+            compression="zstd",
+        )
+        (draft / "README.md").write_text(_hardest_card(record, chosen, hard, masked), encoding="utf-8")
+        _write_each(draft, hard)
+    return f"{target}: the {plural(len(hard), 'sample')} that are hardest for {chosen}, hardest.parquet, README.md"
+
+
+def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, paths: Mapping[str, str]) -> pa.Table:
+    """One row per sample, the hardest first: the answers, each measure and the share it is harder than, its columns."""
+    places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
+    columns: dict[str, list[Any]] = {
+        "place": [one.place for one in hard],
+        "id": [one.id for one in hard],
+        "subject": [one.subject for one in hard],
+        "gold_name": [one.truth for one in hard],
+        "predicted_name": [one.predicted for one in hard],
+    }
+    for name in dict.fromkeys(name for one in hard for name in one.why):
+        reasons = [one.why.get(name, (None, None)) for one in hard]
+        columns[f"hardness_{name}"] = [value for value, _ in reasons]
+        columns[f"harder_than_{name}"] = [share for _, share in reasons]
+    table = pa.table(columns)
+    own = samples.take([places[one.id] for one in hard])
+    kept = plain_row(own, masked) if len(hard) else {}
+    for name in (*kept, *(COLUMNS if set(COLUMNS) <= set(own.column_names) else ())):
+        if name not in table.column_names:
+            table = table.append_column(name, own[name])
+    return with_pictures(table, paths)
+
+
+def masked_in(settings: Mapping[str, Any]) -> bool:
+    """Whether the run's pipeline shows no text: as its source says, its data set in the catalogue, or an audit."""
+    source = settings.get("source") or {}
+    if source.get("masked") is not None:
+        return bool(source["masked"])
+    parts = (part for part in settings.values() if isinstance(part, dict))
+    return is_masked(source.get("dataset")) or any(part.get("masked") for part in parts)
+
+
+def _rows_of_samples(samples: pa.Table, ids: Sequence[str]) -> pa.Table:
+    """The rows of these samples, each once."""
+    places = pc.index_in(pa.array(dict.fromkeys(ids), pa.string()), samples["id"].combine_chunks())
+    return samples.take(places)
+
+
+def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The column that each classifier of texts reads."""
+    subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
+    return {str(one["name"]): str(one["text"]) for one in subjects if one.get("classifier") is not None}
+
+
+def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
+    """A PNG or a text file per sample, named by its place; of a masked text there is none."""
+    for sample in hard:
+        name = f"{sample.place:04d}-{_UNSAFE.sub('_', sample.id)[:80]}"
+        if sample.png is not None:
+            (folder / f"{name}.png").write_bytes(sample.png)
+        elif sample.text:
+            (folder / f"{name}.txt").write_text(sample.text, encoding="utf-8")
+
+
+def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: bool) -> str:
+    """What lies in the folder, and why each sample does."""
+    measures = dict.fromkeys(name for one in hard for name in one.why)
+    lines = [
+        f"# {record.pipeline}: the samples hardest for {subject}",
+        "",
+        f"From run {record.id}. Every sample is among the hardest by each measure that speaks of it; place 1 is the "
+        "hardest on average. Look whether label, sample or subject is at fault.",
+        "",
+        *(
+            f"- `hardness_{name}`: {measure_named(name).words}; higher is harder, and `harder_than_{name}` is the "
+            "share of samples that are easier"
+            for name in measures
+        ),
+        "",
+        *(["The texts of this pipeline are masked: none is written here.", ""] if masked else []),
+        *(
+            f"{one.place}. `{one.id.replace('`', ' ')}`: {'; '.join(reason(*told) for told in one.why.items())}"
+            for one in hard
+        ),
+    ]
+    return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n"
+
+
+TASKS, CONFIG, PICTURES = "tasks.json", "labeling.xml", "pictures"
+QUESTION, SHOWN, SAMPLE = "label", "shown", "sample"
+ShownAs = Literal["image", "text", "row"]
+"""What a person sees: a picture, a text, or the columns of the row."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """How samples are shown: as what, the column of a text, whether pictures are files of their own, and whether words
+    are masked."""
+
+    look: ShownAs
+    column: str = ""
+    files: bool = False
+    masked: bool = False
+
+
+def export_for_labelling(
+    store: Store, record: RunRecord, target: Path, asked: ReviewRequest, *, text: str | None = None, files: bool = False
+) -> str:
+    """Writes tasks, the labelling interface and a README, whole or not at all; says what lies there."""
+    require_new(target)
+    classes = class_names(read_table(store, ingested(record)["classes"]))
+    chosen = samples_to_review(store, record, asked)
+    samples = _samples_in_order(store, record, chosen.ids)
+    showing = display_of(record, samples, classes, text, files)
+    with appearing_whole(target) as draft:
+        builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
+        tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
+        (draft / TASKS).write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
+        (draft / CONFIG).write_text(labelling_config(classes, showing.look), encoding="utf-8")
+        (draft / "README.md").write_text(_label_studio_readme(record, chosen, showing, target.name), encoding="utf-8")
+    known = sum(bool(task["predictions"]) for task in tasks)
+    about = f"{plural(len(tasks), 'task')}, {known} with a weak label, hardest by {chosen.by}"
+    return f"{target}: {about}; {CONFIG}, README.md"
+
+
+def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], text: str | None, files: bool) -> Display:
+    """As what a sample is shown, found out or as it was asked for; refused where a person could not answer."""
+    if not classes or "labels" in samples.column_names:
+        raise InputError(
+            f"The samples of run {record.id} have no single class each to ask for (several labels, tags or a score); "
+            "use --hardest N, which writes them as files."
+        )
+    masked = masked_in(record.settings)
+    if text is None and set(COLUMNS) <= set(samples.column_names):
+        return Display("image", files=files, masked=masked)
+    column = text or _text_of(record.settings)
+    if column is None:
+        return Display("row", masked=masked)
+    if masked:
+        raise InputError(f"The texts of {record.pipeline} are masked, so nobody could read a task: none is written.")
+    if column not in samples.column_names or not pa.types.is_string(samples.schema.field(column).type):
+        there = ", ".join(one.name for one in samples.schema if pa.types.is_string(one.type))
+        raise InputError(
+            f"The samples have no text in a column {column!r}; columns with text are {there}.  (--text NAME)"
+        )
+    return Display("text", column)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What the tasks of one export have in common; `folder` is where pictures are written."""
+
+    run: str
+    chosen: SamplesToReview
+    classes: Sequence[str]
+    showing: Display
+    paths: Mapping[str, str]
+    name: str
+    folder: Path
+
+    def task(self, place: int, sample: pa.Table) -> dict[str, Any]:
+        """One task: the sample's id, what is shown of it, why it is here, and the weak label as a prediction."""
+        name = str(sample["id"][0].as_py())
+        data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "hardness": self.chosen.why[place], "run": self.run}
+        if name in self.paths:
+            data["path"] = self.paths[name]
+        data[self.showing.look] = self._shown(place, name, sample)
+        return {"data": data, "predictions": predictions(name, self.chosen, self.classes, self.run)}
+
+    def _shown(self, place: int, name: str, sample: pa.Table) -> Any:
+        if self.showing.look == "text":
+            return sample[self.showing.column][0].as_py() or ""
+        if self.showing.look == "row":
+            row = plain_row(sample, self.showing.masked)
+            return {column: value for column, value in row.items() if value is not None}
+        picture = png(pixels_of(sample)[0])
+        if not self.showing.files:
+            return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        file = f"{place + 1:05d}-{_UNSAFE.sub('_', name)[:80]}.png"
+        (self.folder / PICTURES).mkdir(exist_ok=True)
+        (self.folder / PICTURES / file).write_bytes(picture)
+        return f"/data/local-files/?d={self.name}/{PICTURES}/{file}"
+
+
+def predictions(name: str, chosen: SamplesToReview, classes: Sequence[str], run: str) -> list[dict[str, Any]]:
+    """The weak label of a sample as Label Studio pre-annotates; none where no class won, for then it is a default."""
+    weak = chosen.labels.get(name)
+    if weak is None or weak["undecided"]:
+        return []
+    choice = {
+        "from_name": QUESTION,
+        "to_name": SHOWN,
+        "type": "choices",
+        "value": {"choices": [classes[weak["label"]]]},
+    }
+    return [{"model_version": f"{chosen.labeler} {run}", "score": weak["confidence"], "result": [choice]}]
+
+
+def labelling_config(classes: Sequence[str], look: ShownAs) -> str:
+    """The labelling interface: what is shown, and the choice of a class; a pre-annotation is chosen already.
+
+    >>> print(labelling_config(["ham", 'a "spam"'], "text").splitlines()[1].strip())
+    <Text name="shown" value="$text"/>
+    """
+    tag = {"image": "Image", "text": "Text", "row": "Table"}[look]
+    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
+    return f"""<View>
+  <{tag} name="{SHOWN}" value="${look}"/>
+  <Choices name="{QUESTION}" toName="{SHOWN}" choice="single" required="true">
+{choices}
+  </Choices>
+</View>
+"""
+
+
+def _samples_in_order(store: Store, record: RunRecord, ids: Sequence[str]) -> pa.Table:
+    """The rows of these samples, in the order of the ids."""
+    wanted = pa.array(ids, pa.string())
+    samples = pa.concat_tables(
+        part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, samples_of_run(record))
+    )
+    return samples.take(pc.index_in(wanted, samples["id"].combine_chunks()))
+
+
+def _text_of(settings: Mapping[str, Any]) -> str | None:
+    """The column that a classifier of texts reads, where there is one."""
+    subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
+    return next((str(one["text"]) for one in subjects if one.get("classifier") is not None), None)
+
+
+def _label_studio_readme(record: RunRecord, chosen: SamplesToReview, showing: Display, folder: str) -> str:
+    serving = f"""
+The pictures are served by Label Studio from its disk: start it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and
+LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT set to the folder in which `{folder}` lies, and add `{folder}/{PICTURES}` to the
+project as source storage of the kind "Local files" (no need to synchronise it).
+"""
+    masked = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
+    return f"""# {record.pipeline}: {plural(len(chosen.ids), "sample")} to look at
+
+From run {record.id}, hardest first by `{chosen.by}`: {measure_named(chosen.by).words}. A prediction is the weak
+label of the labeler {chosen.labeler or "(none)"} with its confidence, which is a score and no chance; a sample for
+which no class won has none. The true class is not shown, where it is known.
+
+1. Make a project in Label Studio, with the labelling interface of `{CONFIG}` (Code).
+2. Import `{TASKS}`.
+3. Export the answers as JSON (not JSON-MIN), and name them in pipelines.yaml: `source: {{…, gold: answers.json}}`.
+{serving if showing.files else ""}{masked if showing.masked and showing.look == "row" else ""}
+Every task has the sample's id as `{SAMPLE}`: keep that field. Several people may answer one task.
+"""

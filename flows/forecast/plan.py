@@ -1,0 +1,267 @@
+"""Before a run: whether what it names is there, which stages it would compute, what they will cost; and, after it,
+how near the forecast came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from assay.flows.audit import audit
+from assay.flows.forecast.cost_model import (
+    Forecast,
+    Range,
+    StageForecast,
+    executed_stages,
+    forecast_of_plan,
+    overhead,
+    share_that_fits,
+)
+from assay.flows.kind import is_subject, missing_things
+from assay.flows.pipeline import Pipeline, Project
+from assay.flows.report.gates import require_baselines
+from assay.flows.report.records import in_bytes
+from assay.infra.engines.devices import require_gpu_here
+from assay.infra.engines.opening import engine_for_plan
+from assay.infra.errors import InputError, RunError, told
+from assay.infra.stages.branches import Plan, PlannedStage
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.terminal import SilentProgress
+from assay.tasks.reporting.numerals import duration, plural
+from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
+
+
+def check_inputs(project: Project, pipeline: Pipeline) -> None:
+    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
+    require_gpu_here(project.compute)
+    missing = list(missing_things(pipeline, project.folder))
+    lost = [one for one in missing if is_subject(one)]
+    if len({one.where[:2] for one in lost}) < len(
+        pipeline.subjects
+    ):  # of several, one that is wrong is no reason to lose the others
+        missing = [one for one in missing if one not in lost]
+    if any(gate.against is not None for gate in pipeline.gates):
+        require_baselines(project, pipeline.name, Store(project.store))
+    if missing:
+        sentences = "\n".join(one.said(project, pipeline) for one in missing)
+        raise InputError(sentences) if any(one.error.exit_code == 2 for one in missing) else RunError(sentences)
+
+
+def planned_stages(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedStage]:
+    """The stages of a run in order: cached, will run, or runs unless its input is unchanged."""
+    check_inputs(project, pipeline)
+    return walk_plan(project, pipeline, seed)[0]
+
+
+def walk_plan(
+    project: Project, pipeline: Pipeline, seed: int = 0, *, share: float = 1.0, fresh: bool = False
+) -> tuple[list[PlannedStage], int]:
+    """The stages of a run in order, and how many of them may compute at once; inputs have been checked."""
+    progress, planned = SilentProgress(), Plan()
+    run = Run(
+        pipeline.name,
+        Store(project.store).look(),
+        lambda: engine_for_plan(project.compute),
+        progress,
+        seed=seed,
+        compute=project.compute,
+        conductor=planned,
+        share=share,
+        fresh=fresh,
+    )
+    with run.unrecorded():
+        audit(pipeline, project.folder)
+        return planned.stages, run.most_at_once()
+
+
+_DEAREST = 3
+
+
+def forecast_before_run(
+    project: Project, pipeline: Pipeline, seed: int = 0, *, share: float = 1.0, fresh: bool = False
+) -> tuple[Forecast, list[str]]:
+    """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
+    planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh)
+    records = Store(project.store).look().runs()
+    known = [one for one in executed_stages(records) if not (fresh and one.is_partial)]
+    spent = overhead([one for one in records if one.pipeline == pipeline.name])
+    expected = forecast_of_plan(planned, known, slots=slots, overhead=spent)
+    allowed = pipeline.seconds_allowed
+    if allowed is None or expected.seconds.value <= allowed:
+        return expected, []
+    fits = share_that_fits(planned, known, slots=slots, overhead=spent, budget=allowed)
+    return expected, [over_budget(expected, str(pipeline.budget), None if fits is None else fits * share)]
+
+
+def over_budget(expected: Forecast, budget: str, fits: float | None) -> str:
+    """The sentence for a run that is not expected to fit its budget: what is dearest, and which share would fit."""
+    dearest = ", ".join(
+        " of ".join(filter(None, (one.planned.title, one.planned.about))) + f" {duration(one.seconds.value)}"
+        for one in expected.dearest[:_DEAREST]
+    )
+    share = "" if fits is None else f"{fits * 100:.4g}%"
+    way = f"--sample {share} would fit" if share else "not even 1 % of the samples would fit"
+    return (
+        f"The budget of {budget} is likely over before the end: about {seconds_in_words(expected)} are expected, "
+        f"the most for {dearest}. What is not begun by then is left to the next run; {way}."
+    )
+
+
+def seconds_in_words(expected: Forecast) -> str:
+    """The time of a run with its range."""
+    seconds = expected.seconds
+    return f"{duration(seconds.value)} ({duration(seconds.low)} to {duration(seconds.high)})"
+
+
+def head_line(expected: Forecast) -> str:
+    """What stands at the head of a run; nothing where nothing is known, or nothing is left to do."""
+    if not expected.dearest:
+        return ""
+    unknown = f", without {len(expected.unknown)} stages not run yet" if expected.unknown else ""
+    return f"Forecast  {seconds_in_words(expected)}{unknown}"
+
+
+def forecast_for_record(project: Project, pipeline: Pipeline, seed: int, share: float, fresh: bool) -> dict[str, Any]:
+    """What a run is expected to cost, and the sentences for its head (`said`)."""
+    try:
+        expected, of_budget = forecast_before_run(project, pipeline, seed, share=share, fresh=fresh)
+    except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
+        return {"said": [f"There is no forecast: {told(error, masked=True)}"]}
+    return forecast_as_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}
+
+
+def forecast_as_json(expected: Forecast) -> dict[str, Any]:
+    """The seconds of the run and of each of its stages by place: expected, at least, at most."""
+    return {
+        "seconds": _ends(expected.seconds),
+        "stages": {one.planned.place: _ends(one.clock) for one in expected.stages if one.costs},
+        "cpu": {one.planned.place: _ends(one.costs["cpu"]) for one in expected.stages if one.costs},
+        "unknown": expected.unknown,
+    }
+
+
+def _ends(seconds: Range) -> list[float]:
+    return [round(end, 3) for end in (seconds.value, seconds.low, seconds.high)]
+
+
+FORECAST_HEADINGS = ["stage", "of", "will", "where", "takes", "range", "CPU", "GPU", "partitions", "keeps", "from"]
+NEAR = 1.25
+"""A forecast is near that is off by less than this factor, or by less than half a second."""
+_SHORT = 0.5
+
+
+def forecast_rows(expected: Forecast) -> list[list[str]]:
+    """The plan as rows of text, a stage each."""
+    return [_forecast_row(one) for one in expected.stages]
+
+
+def _forecast_row(forecast: StageForecast) -> list[str]:
+    planned = forecast.planned
+    about = [planned.title, planned.about, planned.outlook, planned.where]
+    if not forecast.costs:
+        return [*about, "", "", "", "", "", "", forecast.basis or ""]
+    seconds, gpu = forecast.clock, forecast.costs["gpu"].value
+    return [
+        *about,
+        duration(seconds.value),
+        f"{duration(seconds.low)} to {duration(seconds.high)}",
+        duration(forecast.costs["cpu"].value),
+        duration(gpu) if gpu else "",
+        str(round(forecast.costs["partitions"].value)),
+        in_bytes(round(forecast.costs["bytes"].value)),
+        f"{plural(forecast.earlier, 'result')}, {forecast.basis}",
+    ]
+
+
+def forecast_summary(expected: Forecast) -> str:
+    """What the whole run will take, in one sentence."""
+    if not any(one.basis for one in expected.stages):
+        return "Nothing is left to compute."
+    if not expected.dearest:
+        return "No forecast: none of what will run was run before over this store."
+    gpu = expected.total("gpu")
+    processors = f"{duration(expected.total('cpu'))} of processors" + (f", {duration(gpu)} of GPUs" if gpu else "")
+    unknown = f" Not run yet, and not counted: {', '.join(expected.unknown)}." if expected.unknown else ""
+    kept = in_bytes(round(expected.total("bytes")))
+    slots = plural(expected.slots, "slot")
+    return f"Forecast: {seconds_in_words(expected)} on {slots}; {processors}; {kept} kept.{unknown}"
+
+
+@dataclass(frozen=True)
+class ForecastAndFact:
+    """A computed stage: what was expected (None: nobody knew) and what it took, in seconds."""
+
+    title: str
+    expected: Range | None
+    took: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the forecast was near.
+
+        >>> [ForecastAndFact("a", Range(10.0, 8.0, 12.0), took).is_near for took in (12.4, 12.6)]
+        [True, False]
+        """
+        if self.expected is None:
+            return False
+        off = abs(self.took - self.expected.value)
+        return off <= _SHORT or self.took / NEAR <= self.expected.value <= self.took * NEAR
+
+
+def forecasts_and_facts(record: RunRecord) -> list[ForecastAndFact]:
+    """Every stage that the run computed, beside its forecast."""
+    known = record.forecast.get("stages", {})
+    return [
+        ForecastAndFact(one.title, Range(*known[one.place]) if one.place in known else None, one.worked)
+        for one in record.stages
+        if not one.cached
+    ]
+
+
+def forecast_part(record: RunRecord) -> Iterator[Part]:
+    """What the page says of the forecast; nothing where there was none, or nothing was computed."""
+    came = forecasts_and_facts(record)
+    known = [one for one in came if one.expected is not None]
+    if not known:
+        return
+    value, low, high = record.forecast["seconds"]
+    near = sum(one.is_near for one in known)
+    unknown = (
+        f" {plural(len(came) - len(known), 'stage')} had never run and were not in it."
+        if len(known) < len(came)
+        else ""
+    )
+    sentence = (
+        f"The run was expected to take {duration(value)} ({duration(low)} to {duration(high)}) and took "
+        f"{duration(record.seconds)}; {near} of {len(known)} stages came within a quarter of their forecast, or half a "
+        f"second.{unknown}"
+    )
+    columns = [
+        Column("Stage"),
+        Column("Computed", "integer"),
+        Column("Expected, s", "number"),
+        Column("At least", "number"),
+        Column("At most", "number"),
+        Column("Took, s", "number"),
+        Column("Near", "integer", "How many were off by less than a quarter, or half a second."),
+    ]
+    note = (
+        "Expected from earlier runs over this store, before this one began; sums over the stages of one title, without "
+        "what the first stage that needs them waits for workers and libraries."
+    )
+    yield Part("Forecast", sentence, [DataTable("Forecast and fact", columns, _by_title(known), note, collapsed=True)])
+
+
+def _by_title(came: list[ForecastAndFact]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for title in dict.fromkeys(one.title for one in came):
+        ones = [one for one in came if one.title == title]
+        ranges = [one.expected for one in ones if one.expected is not None]
+        sums = [round(sum(getattr(one, end) for one in ranges), 2) for end in ("value", "low", "high")]
+        rows.append(
+            [title, len(ones), *sums, round(sum(one.took for one in ones), 2), sum(one.is_near for one in ones)]
+        )
+    return sorted(rows, key=lambda row: -float(str(row[5])))

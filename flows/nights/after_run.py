@@ -1,0 +1,181 @@
+"""What a run leaves when it has ended and is on record (history, Prometheus metrics, MLflow, OpenLineage, a
+message): none of it can change how the run ended.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.flows.nights import history, trackers
+from assay.flows.nights.notify import send_news
+from assay.flows.report.all_nights import entries_of
+from assay.infra.errors import AssayError, InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.reporting.report import RunEntry
+
+if TYPE_CHECKING:
+    from assay.flows.pipeline import Project
+
+
+STATUSES = ("done", "gate failed", "refused", "broken", "crashed")
+_HELP = {
+    "assay_run_status": "1 for how the last run of the pipeline ended, 0 for the other ways.",
+    "assay_run_started_timestamp_seconds": "When the last run of the pipeline started.",
+    "assay_run_seconds": "How long the last run took.",
+    "assay_gates": "Gates of the last run that judged any, by result.",
+    "assay_finding": "The pipeline's numbers that are followed over the nights, as last measured.",
+    "assay_finding_low": "Lower end of the interval.",
+    "assay_finding_high": "Upper end of the interval.",
+    "assay_finding_samples": "How many samples it rests on.",
+    "assay_red_flags": "Red flags that the last reported run raised.",
+}
+PrometheusSample = tuple[str, dict[str, str], float]
+
+
+def write_prometheus(store: Store, place: Path) -> None:
+    """The file anew, whole or not at all, for all pipelines of the store."""
+    shown: str | None = None
+    while (
+        text := prometheus_text(prometheus_samples(store.runs(), entries_of(store)))
+    ) != shown:  # another run may have just ended
+        _replace_file(place, text)
+        shown = text
+
+
+def prometheus_samples(records: Iterable[RunRecord], entries: Iterable[RunEntry]) -> Iterator[PrometheusSample]:
+    """What is known of each pipeline's latest runs; those with `--set` or `--sample` are trials and do not count."""
+    ended = [one for one in records if one.status != "running" and not one.is_trial]
+    last = {record.pipeline: record for record in ended}
+    judged = {record.pipeline: record for record in ended if record.judged}
+    nights = {record.id for record in ended}
+    reported = [
+        one for one in sorted(entries, key=lambda one: (one.started, one.run)) if one.run in nights and one.link
+    ]
+    for name, record in sorted(last.items()):
+        about = {"pipeline": name}
+        for status in dict.fromkeys((*STATUSES, record.status)):
+            yield "assay_run_status", {**about, "status": status}, float(record.status == status)
+        yield "assay_run_started_timestamp_seconds", about, datetime.fromisoformat(record.started).timestamp()
+        yield "assay_run_seconds", about, record.seconds
+        for result, count in (judged[name].judged if name in judged else {}).items():
+            yield "assay_gates", {**about, "result": result}, count
+        yield from _finding_samples(about, [one for one in reported if one.pipeline == name])
+
+
+def _finding_samples(about: dict[str, str], reported: list[RunEntry]) -> Iterator[PrometheusSample]:
+    if not reported:
+        return
+    yield "assay_red_flags", about, len(reported[-1].flags)
+    for headline in reported[-1].headlines:
+        if headline.spare:
+            continue
+        labels = {**about, "finding": headline.name}
+        yield "assay_finding", labels, headline.value
+        for name, value in (("low", headline.low), ("high", headline.high), ("samples", headline.n)):
+            if value is not None:
+                yield f"assay_finding_{name}", labels, value
+
+
+def prometheus_text(samples: Iterable[PrometheusSample]) -> str:
+    r"""The samples in Prometheus' text format, those of one metric together.
+
+    >>> print(prometheus_text([("assay_run_seconds", {"pipeline": 'a"b'}, 4.5)]))
+    # HELP assay_run_seconds How long the last run took.
+    # TYPE assay_run_seconds gauge
+    assay_run_seconds{pipeline="a\"b"} 4.5
+    <BLANKLINE>
+    """
+    lines: dict[str, dict[str, float]] = {}
+    for name, labels, value in samples:
+        inside = ",".join(f'{label}="{escaped_label(text)}"' for label, text in labels.items())
+        lines.setdefault(name, {})[f"{name}{{{inside}}}"] = value  # a series stands there once
+    text = [
+        line
+        for name in _HELP
+        if name in lines
+        for line in (
+            f"# HELP {name} {_HELP[name]}",
+            f"# TYPE {name} gauge",
+            *(f"{series} {_prometheus_number(value)}" for series, value in lines[name].items()),
+        )
+    ]
+    return "\n".join([*text, ""])
+
+
+def escaped_label(text: str) -> str:
+    r"""A label's value as the format wants it.
+
+    >>> print(escaped_label('a"b\\c\nd'))
+    a\"b\\c\nd
+    """
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _prometheus_number(value: float) -> str:
+    if math.isfinite(value):
+        return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def _replace_file(place: Path, text: str) -> None:
+    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")  # readable as the umask says: the exporter is another user
+        os.replace(draft, place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{place}: {error.strerror}. Name a file that may be written with prometheus:.") from error
+
+
+SERVED = "ASSAY_SERVED"
+"""Set by `assay serve` for the runs that it starts, processes of their own: parameters of all deployments, as JSON.
+
+Where it is set, runs leave messages to the serving process: one a night for all of them."""
+
+
+def leave_traces(
+    project: Project, store: Store, record: RunRecord, notice: Callable[[str], None], *, stopped: bool = False
+) -> None:
+    """The run's file in the history, the metrics, and a message where one is due.
+
+    A run that a person `stopped` sends none: the next one does, should the state still be another.
+    """
+    _attempt("the history", lambda: history.append_to_history(store, record), notice)
+    if project.prometheus is not None:
+        place = project.prometheus
+        _attempt("the metrics", lambda: write_prometheus(store, place), notice)
+    if project.mlflow is not None:
+        _attempt("its run in MLflow", partial(trackers.send_to_mlflow, store, record, project.mlflow), notice)
+    if project.openlineage is not None:
+        _attempt(
+            "its lineage",
+            partial(trackers.send_to_openlineage, store, record, project.openlineage, project.folder),
+            notice,
+        )
+    if project.notify is not None and not stopped and SERVED not in os.environ:
+        _attempt("the message", lambda: _send_message(project, store, notice), notice)
+
+
+def _send_message(project: Project, store: Store, notice: Callable[[str], None]) -> None:
+    for sentence in send_news(project, store):
+        notice(sentence)
+
+
+def _attempt(what: str, work: Callable[[], object], notice: Callable[[str], None]) -> None:
+    """Do it, or say that it could not be done."""
+    try:
+        work()
+    except AssayError as error:
+        notice(f"The run is kept, {what} could not be written: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever fails here, the night has ended and its result stands
+        words = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        notice(f"The run is kept, {what} could not be written: {words}")

@@ -1,0 +1,242 @@
+"""Who is sent which message, and when: each change once to every notifier; and what `assay serve` watches beside its
+runs.
+
+What was sent lies in the store (`notify/told.json`), and what is to be sent follows from it and the records of
+runs: so nothing is lost with a process, and whatever could not be delivered is tried again later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.flows.nights.delivery import Notifier, notifiers_of
+from assay.flows.nights.message import Night, changed_nights, ended_at, message_of, nights_of
+from assay.flows.report.all_nights import write_index
+from assay.flows.report.records import WATCHED, missed_nights, missed_since_the_last_run, with_missed_nights
+from assay.infra.errors import AssayError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import close_crashed_runs, is_alive
+
+if TYPE_CHECKING:
+    from assay.flows.pipeline import Pipeline, Project
+
+
+TOLD, _LOCK = "notify/told.json", "notify/lock.json"
+_LOCK_SECONDS = 900.0  # longer than all deliveries together may take
+_LONGEST_PAUSE = 60  # minutes between tries of what could not be delivered
+
+
+def send_news(
+    project: Project, store: Store, *, now: datetime | None = None, due_soon: bool = False, at_once: bool = False
+) -> list[str]:
+    """Send what is to be told, unless it waits for other runs; says what was sent and what did not arrive.
+
+    It waits while another run of the project is under way or `due_soon`, but no longer than `notify.at_latest`.
+    """
+    if project.notify is None:
+        return []
+    now = now or datetime.now(UTC)
+    with _locked(store) as mine:
+        if not mine:
+            return []  # somebody else is sending, of the same records
+        records = store.runs()
+        nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
+        sentences: list[str] = []
+        for notifier in notifiers_of(project.notify):
+            known = _sent_to(told, notifier)
+            news = changed_nights(nights, known["told"])
+            waits = not at_once and _waits(news, records, store, now, due_soon, project.notify.at_latest)
+            if not news or waits or (known["again"] > now.isoformat() and not at_once):
+                continue
+            sentences += _delivered(notifier, news, known, store, project.notify.report_url, now)
+            told[notifier.name] = known
+            store.folder.write_json(TOLD, told)
+        return sentences
+
+
+def _delivered(
+    notifier: Notifier,
+    news: Sequence[Night],
+    known: dict[str, Any],
+    store: Store,
+    report_url: str | None,
+    now: datetime,
+) -> list[str]:
+    """Send the news and write into `known` what came of it."""
+    message = message_of(news, store, report_url)
+    trouble = notifier.deliver(message)
+    if trouble is None:
+        known["told"] |= {night.pipeline: night.state for night in news}
+        known |= {"failures": 0, "again": ""}
+        return [f"Told by {notifier.name}: {message.title.removeprefix('Assay: ')}"]
+    known["failures"] += 1
+    pause = min(_LONGEST_PAUSE, 2 ** min(known["failures"], 10))
+    known["again"] = (now + timedelta(minutes=pause)).isoformat()
+    return [f"{trouble} It is tried again with the next run, and by assay serve and assay notify."]
+
+
+def _sent_to(told: Mapping[str, Any], notifier: Notifier) -> dict[str, Any]:
+    """What a notifier was told of each pipeline, and when it may be tried again."""
+    known = told.get(notifier.name)
+    state = known if isinstance(known, dict) else {}
+    states, failures, again = state.get("told"), state.get("failures"), state.get("again")
+    return {
+        "told": dict(states) if isinstance(states, dict) else {},
+        "failures": failures if isinstance(failures, int) else 0,
+        "again": again if isinstance(again, str) else "",
+    }
+
+
+def _waits(
+    news: Sequence[Night], records: Sequence[RunRecord], store: Store, now: datetime, due_soon: bool, at_latest: int
+) -> bool:
+    """Whether the message waits for other runs, so that one night is one message."""
+    if not news or now - min(night.since for night in news) >= timedelta(minutes=at_latest):
+        return False
+    return due_soon or any(one.status == "running" and is_alive(store, one.id) for one in records)
+
+
+@contextmanager
+def _locked(store: Store) -> Iterator[bool]:
+    """Whether this process alone sends now; a lock that somebody left behind runs out."""
+    mine = {"owner": uuid.uuid4().hex, "until": time.time() + _LOCK_SECONDS}
+    held = store.folder.read_json(_LOCK)
+    until = (held or {}).get("until")
+    if store.folder.exists(_LOCK) and (not isinstance(until, int | float) or until < time.time()):
+        store.folder.remove(_LOCK)
+    if not store.folder.create(_LOCK, json.dumps(mine).encode()):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        if (store.folder.read_json(_LOCK) or {}).get("owner") == mine["owner"]:
+            store.folder.remove(_LOCK)
+
+
+TICK = 30.0
+GRACE = 30
+"""Minutes of grace where the project has no `notify`."""
+_SOON = timedelta(minutes=10)
+_AT_ONCE = 1000
+"""So many missed nights are noted in one look; after a long sleep with many of them, the next look goes on."""
+
+
+class Watch:
+    """A thread that looks at the store now and then, as long as the schedules are served."""
+
+    def __init__(self, project: Project, say: Callable[[str], None], tick: float = TICK) -> None:
+        self._project, self._say, self._tick = project, say, tick
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="assay-watch", daemon=True)
+        self._complaint = ""
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(2.0)  # a delivery that is under way is left behind: it is due again next time
+
+    def _keep(self) -> None:
+        while True:
+            try:
+                for sentence in check_nights(reread_project(self._project), self._say):
+                    self._say(sentence)
+                self._complaint = ""
+            except Exception as error:  # noqa: BLE001 - watching must outlive a full disk and a broken file
+                words = str(error) if isinstance(error, AssayError) else type(error).__name__
+                if words != self._complaint:
+                    self._say(f"Nights are not watched just now: {words}")
+                self._complaint = words
+            if self._stop.wait(self._tick):
+                return
+
+
+def reread_project(project: Project) -> Project:
+    """The project as its file says now; the served one while nobody can read that."""
+    import dataclasses
+
+    from assay.flows.configuration.loading import load_usable
+
+    try:
+        now, _ = load_usable(Path(project.file))
+    except AssayError:
+        return project
+    # Prefect runs what was registered: schedules and the store are those that are served.
+    return dataclasses.replace(project, notify=now.notify)
+
+
+def check_nights(project: Project, say: Callable[[str], None], now: datetime | None = None) -> list[str]:
+    """Write down nights that did not happen, and send what is to be told."""
+    now, store = now or datetime.now(UTC), Store(project.store).open()
+    close_crashed_runs(store)
+    grace = timedelta(minutes=project.notify.grace if project.notify else GRACE)
+    scheduled = [one for one in project.pipelines.values() if one.schedule]
+    records, before = store.runs(), missed_nights(store)
+    watched: dict[str, Any] = store.folder.read_json(WATCHED) or {}
+    unwatched = {name: {"nights": one.get("nights", [])} for name, one in watched.items() if isinstance(one, dict)}
+    seen = unwatched | {one.name: _watched(one, watched.get(one.name), records, now, grace) for one in scheduled}
+    for name, state in seen.items():
+        if state.get("missed") and state["missed"] != (watched.get(name) or {}).get("missed"):
+            say(f"No run of {name} came for {state['missed'][:16]}Z, {grace.total_seconds() / 60:.0f} minutes ago.")
+    if seen != watched:
+        store.folder.write_json(WATCHED, seen)
+    if missed_nights(store) != before:
+        write_index(store)
+    soon = any(now < due_after(str(one.schedule), now) <= now + _SOON for one in scheduled)
+    return send_news(project, store, now=now, due_soon=soon)
+
+
+def _watched(
+    pipeline: Pipeline, known: dict[str, Any] | None, records: list[RunRecord], now: datetime, grace: timedelta
+) -> dict[str, Any]:
+    """Since when a pipeline's schedule is watched, the nights that it missed, and the first since its last run.
+
+    A night has come if some run was under way between its time and the end of the grace: one that still runs makes the
+    next one skip.
+    """
+    schedule = str(pipeline.schedule)
+    if known is None or known.get("schedule") != schedule:
+        known = {**(known or {}), "schedule": schedule, "since": now.isoformat(), "checked": ""}
+    spans = [
+        (datetime.fromisoformat(one.started), now if one.status == "running" else ended_at(one))
+        for one in records
+        if one.pipeline == pipeline.name and not one.is_sample
+    ]
+    since = datetime.fromisoformat(known["since"])
+    oldest = min((began for began, _ in spans), default=since)  # of what was before, runs may have been cleaned away
+    after = max(since, oldest, datetime.fromisoformat(known.get("checked") or known["since"]))
+    due = _dates(schedule, after, now - grace, _AT_ONCE)
+    missed = [one for one in due if not any(began <= one + grace and end >= one for began, end in spans)]
+    seen = max([since, *(end for _, end in spans)])
+    return with_missed_nights(known | ({"checked": due[-1].isoformat()} if due else {}), seen, missed)
+
+
+def due_after(schedule: str, when: datetime) -> datetime:
+    """When a cron line is due next, by Prefect's own reckoning (UTC).
+
+    >>> due_after("0 2 * * *", datetime(2026, 11, 22, 2, 0, 7, tzinfo=UTC)).isoformat()
+    '2026-11-23T02:00:00+00:00'
+    """
+    return _dates(schedule, when, None, 1)[0]
+
+
+def _dates(schedule: str, after: datetime, until: datetime | None, count: int) -> list[datetime]:
+    """The first dates of a cron line after one moment and up to another."""
+    from prefect.server.schemas.schedules import CronSchedule
+
+    times = asyncio.run(CronSchedule(cron=schedule).get_dates(count + 1, start=after, end=until))
+    dates = [datetime.fromisoformat(str(date)) for date in times]
+    return [date for date in dates if date > after][:count]

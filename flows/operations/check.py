@@ -1,0 +1,425 @@
+"""What `assay check` says: the configuration that was understood, the data sets and plug-ins that can be used, what
+this machine offers, and what is wrong.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
+from assay.data.samples.registry import EMBEDDED
+from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
+from assay.flows.commands.options import columns
+from assay.flows.configuration.loading import load_project, load_usable, readable_sources
+from assay.flows.configuration.menu import GROUP, Menu, audit_named
+from assay.flows.kind import AuditKind
+from assay.flows.pipeline import Pipeline, Project
+from assay.flows.report.records import in_bytes
+from assay.flows.report.run_page import stages_of
+from assay.flows.validation import expected_of_field, tags, written
+from assay.flows.yaml_document import ConfigurationError, suggestion
+from assay.infra.errors import AssayError, InputError, reason_of
+from assay.infra.settings import Settings
+from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, place_of, referred
+from assay.tasks.ingest.settings import ORIGINS, Source
+
+MOST_COLUMNS = 8
+
+
+def found_rows(project: Project) -> Iterator[list[object]]:
+    """Each pipeline with a source of its own: what its address leads to, and the columns there. What cannot be had is
+    told among the mistakes."""
+    for name, pipeline in project.pipelines.items():
+        if pipeline.source.dataset is not None or pipeline.source.images is not None:
+            continue
+        try:
+            yield [name, *_found_in_source(pipeline, project.folder)]
+        except AssayError:
+            continue
+
+
+def _found_in_source(pipeline: Pipeline, folder: Path) -> tuple[str, str]:
+    from assay.tasks.ingest.layout import layout_of
+    from assay.tasks.ingest.readers import found_by
+    from assay.tasks.ingest.sources import resolve
+
+    source = resolve(pipeline.source, folder)
+    return found_by(source.files, source.settings) or source.label, columns_in_words(layout_of(source).types)
+
+
+def columns_in_words(types: pa.Schema) -> str:
+    """The columns that are read, with their types.
+
+    >>> columns_in_words(pa.schema([("id", pa.string()), ("age", pa.int64())]))
+    'id (string), age (int64)'
+    """
+    shown = [f"{field.name} ({_type_in_words(field.type)})" for field in list(types)[:MOST_COLUMNS]]
+    return ", ".join(shown) + (f" and {len(types) - MOST_COLUMNS} more" if len(types) > MOST_COLUMNS else "")
+
+
+def _type_in_words(type_: pa.DataType) -> str:
+    return "list" if pa.types.is_nested(type_) else str(type_)
+
+
+def known_data_sets() -> list[list[object]]:
+    """Per data set: its name, whether it is at hand, its licence, what it is."""
+    by_sample = {entry.embedded: entry for entry in catalog().values() if entry.embedded}
+    rows: list[list[object]] = []
+    for name in EMBEDDED:
+        entry = by_sample.get(name)
+        rows.append([name, "embedded", "" if entry is None else entry.licence, "" if entry is None else entry.title])
+    for name, entry in catalog().items():
+        rows.append([name, _at_hand(name, entry), entry.licence, entry.title])
+    return rows
+
+
+def get_data_set(name: str) -> str:
+    """Gets a data set and says where it lies now."""
+    if name in EMBEDDED:
+        return f"{name} is embedded: nothing to get."
+    return f"{name} lies in {fetch(name)}, every file as the catalogue knows it."
+
+
+def licence_of(dataset: str) -> str | None:
+    """The licence of a data set by name; nothing where it is not ours to know."""
+    if dataset in catalog():
+        return entry_of(dataset).licence
+    return next((entry.licence for entry in catalog().values() if entry.embedded == dataset), None)
+
+
+def _at_hand(name: str, entry: CatalogEntry) -> str:
+    if entry.embedded and not entry.files:
+        return f"as {entry.embedded}"
+    wanted = [file.name for file in entry.files] or list(entry.expects[:1])
+    mirror = os.environ.get(MIRROR)
+    places = [(Path(mirror), "in the mirror")] if mirror else []
+    for place, word in [*places, (data_folder(), "yes")]:
+        if wanted and all((place / (entry.folder or name) / file).exists() for file in wanted):
+            return word
+    return "no" if entry.files and all(file.url for file in entry.files) else "yours to bring"
+
+
+def where_from() -> list[str]:
+    """Of each data set that is neither here nor to be fetched, a line: where its original is."""
+    return [
+        f"{name}: {entry.page or entry.source}"
+        for name, entry in catalog().items()
+        if _at_hand(name, entry) == "yours to bring"
+    ]
+
+
+def plugin_rows(menu: Menu) -> Iterator[list[object]]:
+    """Every plug-in: what it is called, what it is, and where it comes from."""
+    for kind in menu.audits:
+        if kind.origin is not None:
+            yield [kind.name, "kind of audit", _origin_in_words(kind.origin)]
+    for table in menu.tables.values():
+        for word, origin in table.origins.items():
+            yield [word, table.what, _origin_in_words(origin)]
+
+
+def setting_rows(menu: Menu) -> Iterator[list[object]]:
+    """Every setting that plug-ins have of their own: its name, its sentence, and what it expects."""
+    for kind in menu.audits:
+        for key in kind.keys if kind.origin is not None else ():
+            yield [key.name, key.about, f"a mapping, as in {key.name}: {key.example}"]
+            yield from _rows_of_settings(key.name, key.settings)
+    for table in menu.tables.values():
+        for choice in table:
+            if choice.word in table.origins and isinstance(choice, Tagged):
+                yield from _rows_of_settings(choice.word, choice.settings)
+
+
+def plugin_troubles(named: str, folder: Path) -> list[str]:
+    """What keeps a plug-in from being used, a sentence each: it is named as `module:object`, or as it is installed."""
+    menu, findings = Menu(), list[str]()
+    for origin in _plugins_named(named, folder, menu):
+        with _collecting(findings):
+            findings += _troubles_of_plugin(origin, folder, menu)
+    return [f"{named}: {finding}" for finding in findings]
+
+
+def _troubles_of_plugin(origin: Origin, folder: Path, menu: Menu) -> list[str]:
+    plugin = origin.reference.load()
+    if isinstance(plugin, AuditKind):
+        return list(_troubles_of_audit(plugin, origin, folder, menu))
+    if not isinstance(plugin, Named | Tagged):
+        kind = type(plugin).__name__
+        return [f"it is of the type {kind}, and a plug-in is an AuditKind, or a choice such as an ImageAttackChoice"]
+    findings = check_plugin(plugin)
+    for place, table in menu.tables.items():
+        if isinstance(plugin, table.kind) and not origin.package:
+            with _collecting(findings):
+                menu.with_choice(place, origin.name, folder)
+    return findings
+
+
+@contextmanager
+def _collecting(findings: list[str]) -> Iterator[None]:
+    """Within the block, what cannot be used is a finding."""
+    try:
+        yield
+    except InputError as error:
+        findings.append(str(error))
+
+
+def _troubles_of_audit(kind: AuditKind[Any], origin: Origin, folder: Path, menu: Menu) -> Iterator[str]:
+    for other in installed(GROUP):
+        if place_of(other) != place_of(origin):
+            with suppress(InputError):  # of another package, and told to those who check that one
+                menu = menu.with_audit(other)
+    if not origin.package:
+        with _collecting(named := list[str]()):
+            audit_named(origin.name, folder)
+        yield from named
+    elif kind.name != origin.name:
+        yield f'it calls itself "{kind.name}": give the entry point that name'
+    of_its_own = list(troubles_of(kind))
+    yield from of_its_own
+    if not of_its_own:
+        yield from troubles_beside(kind, menu.audits, tuple(Pipeline.model_fields))
+        yield from (trouble for _, trouble in troubles_in_order((*menu.audits, kind)))
+
+
+def _plugins_named(named: str, folder: Path, menu: Menu) -> Sequence[Origin]:
+    if ":" in named:
+        return [referred(named, folder)]
+    groups = dict.fromkeys([GROUP, *(table.group for table in menu.tables.values())])
+    offered = [origin for group in groups for origin in installed(group)]
+    meant = [origin for origin in offered if origin.name == named]
+    if not meant:
+        known = suggestion(named, [origin.name for origin in offered]) if offered else "no package here offers any"
+        raise InputError(f'There is no plug-in "{named}" installed; {known}. One of your own is module:object.')
+    return meant
+
+
+def _rows_of_settings(name: str, settings: type[Settings]) -> Iterator[list[object]]:
+    of_tags = [id(field) for field in tags(settings)]
+    for field_name, field in written(settings).items():
+        if id(field) not in of_tags:
+            yield [f"{name}.{field_name}", " ".join((field.description or "").split()), expected_of_field(field)]
+
+
+def _origin_in_words(origin: Origin) -> str:
+    return f"{origin.package} {origin.version}".rstrip() or origin.name
+
+
+PACKAGES = ("prefect", "dask", "distributed", "pyarrow", "numpy", "pandas", "torch", "snorkel", "great-expectations")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What was found, as text; `complaint` says what is wrong, where something is."""
+
+    text: str
+    complaint: str
+
+
+def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> CheckResult:
+    """Checks the configuration and the environment; nothing is run."""
+    complaints: list[str] = []
+    sections: list[str] = []
+    place = store
+    try:
+        project = load_project(config, store=store, overrides=overrides)
+        place = project.store
+        sections.append(columns(["setting", "value"], project_rows(project)))
+        sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
+        columns_found = list(found_rows(project))
+        sections += [columns(["pipeline", "found", "columns"], columns_found)] if columns_found else []
+        sections += plugin_sections(project)
+        notes, wrong = named_things(project)
+        complaints += [*wrong, *missing_baselines(project)]
+        sections += ["\n".join(notes)] if notes else []
+    except ConfigurationError as error:
+        complaints += [str(error), *missing_beside_mistakes(config)]
+    except AssayError as error:
+        complaints.append(str(error))
+    environment = environment_rows()
+    if place is not None:
+        state, trouble = store_state(place)
+        environment.append(["store", state])
+        complaints += [trouble] if trouble else []
+    sections.append(columns(["environment", ""], environment))
+    if not complaints:
+        sections.append("Everything is in order.")
+    return CheckResult("\n\n".join(sections), "\n".join(complaints))
+
+
+def missing_baselines(project: Project) -> list[str]:
+    """What is wrong with the runs that gates are held against by name."""
+    from assay.flows.report.gates import require_baselines
+    from assay.infra.storage.store import Store
+
+    missing = []
+    for name in project.pipelines:
+        try:
+            require_baselines(project, name, Store(project.store))
+        except InputError as error:
+            missing.append(str(error))
+    return missing
+
+
+def project_rows(project: Project) -> list[list[object]]:
+    """Where things lie and run."""
+    compute = project.compute.model_dump()
+    return [["file", str(project.file)], ["store", project.store]] + [
+        [f"compute.{name}", value] for name, value in compute.items() if value not in ({}, None)
+    ]
+
+
+def pipeline_rows(project: Project) -> list[list[object]]:
+    """Per pipeline: its source, the stages it configures, those it leaves out."""
+    rows: list[list[object]] = []
+    for name, pipeline in project.pipelines.items():
+        asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
+        skipped = [stage for stage in stages_of(pipeline) if stage not in asked]
+        stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
+        rows.append(
+            [name, source_in_words(pipeline.source), stages, ", ".join(skipped) or "nothing", pipeline.schedule or "–"]
+        )
+    return rows
+
+
+def plugin_sections(project: Project) -> list[str]:
+    """The plug-ins that pipelines can name, and their settings; nothing where there are none."""
+    plugins = list(plugin_rows(project.menu)) if project.menu is not None else []
+    if project.menu is None or not plugins:
+        return []
+    settings = list(setting_rows(project.menu))
+    documents = [columns(["setting of a plug-in", "what it is", "expects"], settings)] if settings else []
+    return [columns(["plug-in", "what", "from"], plugins), *documents]
+
+
+def check_one_plugin(named: str, config: str) -> CheckResult:
+    """Whether a plug-in can be used: it is tried out, and nothing else is looked at."""
+    findings = plugin_troubles(named, Path(config).absolute().parent)
+    return CheckResult("" if findings else f"{named} keeps everything that is asked of it.", "\n".join(findings))
+
+
+def named_things(project: Project) -> tuple[list[str], list[str]]:
+    """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
+    from assay.flows.kind import missing_things
+
+    notes: list[str] = []
+    wrong: list[str] = []
+    for pipeline in project.pipelines.values():
+        for missing in missing_things(pipeline, project.folder):
+            (notes if missing.to_get else wrong).append(missing.said(project, pipeline))
+    return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
+
+
+def missing_beside_mistakes(config: str) -> list[str]:
+    """What cannot be had although the file has mistakes: whoever mends it needs to know both."""
+    from assay.flows.kind import missing_in_source
+
+    try:
+        project, refused = load_usable(config)
+    except AssayError:  # the mistakes belong to no pipeline, and were told
+        return []
+    wrong = named_things(project)[1]
+    for name, source in readable_sources(config).items():
+        if name in refused:
+            pipeline = Pipeline(name=name, source=source)
+            wrong += [one.said(project, pipeline) for one in missing_in_source(pipeline, project.folder)]
+    return wrong
+
+
+def source_in_words(source: Source) -> str:
+    """Where samples come from, in a few words."""
+    for origin in ORIGINS:
+        address = getattr(source, origin)
+        if address is not None:
+            places = address if isinstance(address, str) else ", ".join(address)
+            return places if origin == "dataset" else f"{origin}: {places}"
+    return "nothing"
+
+
+def environment_rows() -> list[list[object]]:
+    """What this machine offers."""
+    from assay.infra.engines.devices import cuda_devices
+
+    devices = cuda_devices()
+    mirror = os.environ.get("ASSAY_MIRROR")
+    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    return [
+        ["assay", _version("assay-audit")],
+        ["python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"],
+        ["packages", versions],
+        ["CPU cores", cores()],
+        ["memory", _memory()],
+        ["GPU", ", ".join(devices) if devices else "none; work that prefers one runs on the CPU"],
+        ["mirror", _mirror(mirror)],
+        ["Prefect", os.environ.get("PREFECT_API_URL") or "a server of its own for each run, on loopback"],
+    ]
+
+
+def cores() -> int:
+    """How many CPU cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def store_state(place: str) -> tuple[str, str]:
+    """Whether the store can be written to, in words; and the trouble, where there is any."""
+    from assay.infra.storage.store import Store
+
+    if "://" not in place and not Path(place).exists():
+        return _folder_to_be(Path(place))
+    try:
+        opened = Store(place).open()
+        opened.folder.write("check.tmp", b"")
+        opened.folder.remove("check.tmp")
+    except AssayError as error:
+        return f"{place}: not writable", str(error)
+    except (OSError, ImportError, ValueError) as error:
+        return (
+            f"{place}: out of reach",
+            f"The store {place} cannot be reached ({reason_of(error)}); choose another with --store.",
+        )
+    return f"{place}: writable", ""
+
+
+def _folder_to_be(place: Path) -> tuple[str, str]:
+    """Whether a folder that is not there yet can be made; looking makes nothing."""
+    parent = next(folder for folder in place.absolute().parents if folder.exists())
+    if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
+        return f"{place}: will be made", ""
+    trouble = f"Cannot make the store {place}: {parent} cannot be written to. Choose another folder with --store."
+    return f"{place}: cannot be made", trouble
+
+
+def _stage_in_words(pipeline: Pipeline, stage: str) -> str:
+    if stage == "subjects":
+        return "subjects " + "+".join(subject.name for subject in pipeline.subjects)
+    return f"{len(pipeline.gates)} gates" if stage == "gates" else stage
+
+
+def _memory() -> str:
+    try:
+        return in_bytes(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError):
+        return "unknown"
+
+
+def _mirror(mirror: str | None) -> str:
+    if not mirror:
+        return "none (ASSAY_MIRROR is not set)"
+    return mirror if Path(mirror).is_dir() else f"{mirror}: not there"
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"

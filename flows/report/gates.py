@@ -1,0 +1,402 @@
+"""Gates held against a run: the baseline of each, the budget of false alarms that says how strictly they look, what
+they find, and how a CI job shows it.
+
+By Bonferroni's inequality the expected number of false alarms is at most the sum of the levels of all looks,
+whatever their dependence: looks at budget / (gates x nights due) each keep it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from assay.flows.configuration.loading import load_usable
+from assay.flows.pipeline import Project, times_due
+from assay.flows.report.comparison import KeptOutcomes, difference_between
+from assay.flows.report.records import find_run, open_store
+from assay.flows.yaml_document import Lines
+from assay.infra.errors import InputError
+from assay.infra.masking import mask
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import acceptances
+from assay.tasks.ingest.settings import share_in_words
+from assay.tasks.statistics.findings import Finding, findings_of
+from assay.tasks.statistics.gates import USUAL_LEVEL, Compared, GateResult, Look, Outcome, judge, look, looked_at_by
+from assay.tasks.statistics.settings import Gate
+
+DAYS = {"week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
+_BUDGET_FILE = "alarms.json"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """So many false alarms a period, over so many looks; as it stood when a run last took its share."""
+
+    false: float
+    per: str
+    looks: float
+
+    @property
+    def level(self) -> float:
+        """The one-sided level of one look; never wider than that of the usual 95 % interval.
+
+        >>> Budget(1, "quarter", 400).level
+        0.0025
+        """
+        return min(USUAL_LEVEL, self.false / self.looks) if self.looks else USUAL_LEVEL
+
+
+def budget_of(project: Project) -> Budget | None:
+    """The budget of a project, over the gates on change of all its pipelines and the nights they are due.
+
+    A pipeline without a schedule is taken to run once a night.
+    """
+    if project.alarms is None:
+        return None
+    days = DAYS[project.alarms.per]
+    looks = sum(
+        sum(gate.is_on_change for gate in one.gates) * (days if one.schedule is None else times_due(one.schedule, days))
+        for one in project.pipelines.values()
+    )
+    return Budget(project.alarms.false, project.alarms.per, looks)
+
+
+def level_of(project: Project) -> float:
+    """The one-sided level of each look of a gate on change."""
+    budget = budget_of(project)
+    return USUAL_LEVEL if budget is None else budget.level
+
+
+def write_budget(store: Store, project: Project) -> None:
+    """Leave the budget beside the runs, for the page of all nights."""
+    budget = budget_of(project)
+    if budget is not None:
+        store.folder.write_json(_BUDGET_FILE, asdict(budget))
+    elif store.folder.exists(_BUDGET_FILE):
+        store.folder.remove(_BUDGET_FILE)
+
+
+def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
+    """What may be spent on false alarms, and what has been, in one sentence; nothing where there is no budget."""
+    read = store.folder.read_json(_BUDGET_FILE)
+    if read is None:
+        return ""
+    budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]))
+    since = datetime.now(UTC) - timedelta(days=DAYS.get(budget.per, DAYS["quarter"]))
+    nights = [run for run in runs if not run.is_sample]
+    looks = [one for run in nights if datetime.fromisoformat(run.started) >= since for one in looks_of(run)]
+    spent = sum(float(one.get("level", 0.0)) for one in looks)
+    alarms = sum(one.get("raw") == "failed" for one in looks)
+    return (
+        f"Budget: {budget.false:g} false alarms a {budget.per}. Gates on change looked {len(looks)} times since "
+        f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {alarms}. Each look spends {budget.level:.2g}, "
+        "but where all outcomes are the same nothing."
+    )
+
+
+def looks_of(run: RunRecord) -> Iterable[Mapping[str, Any]]:
+    """What the gates on change of a run saw, where they had something to compare with."""
+    return (one for one in run.gates if "detectable" in one)
+
+
+def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
+    """Of every gate on change that the latest of these runs judged: what it can still see."""
+    latest = next((run for run in reversed(runs) if run.gates), None)
+    return (
+        []
+        if latest is None
+        else [
+            f"Gate {one['gate']}: {one['outcome']}; on its {one['n']} samples it sees a true loss of "
+            f"{float(one['detectable']):.2g} in 8 of 10 nights."
+            for one in looks_of(latest)
+        ]
+    )
+
+
+LAST_PASSED, ACCEPTED = "last-passed", "accepted"
+_ENDED = ("done", "gate failed")
+
+
+def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
+    """Make a run what later ones of its pipeline are held against; who, when and why stay on record."""
+    if record.status not in _ENDED:
+        raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end can be a baseline.")
+    require_whole(record, "a baseline for later nights")
+    if not why.strip():
+        raise InputError(
+            "Say why this run is what later ones are held against, as in --why 'new scanner, agreed with QA'."
+        )
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", acceptance)
+    return acceptance
+
+
+def require_whole(record: RunRecord, wanted: str) -> RunRecord:
+    """The run; raises where it looked at a share of the samples only, which is not what is `wanted`."""
+    if record.is_sample:
+        raise InputError(
+            f"Run {record.id} looked at a sample of {share_in_words(record.share)}, which is not {wanted}: name a run "
+            "without --sample.  (assay runs shows all)"
+        )
+    return record
+
+
+def accepted(store: Store, pipeline: str) -> dict[str, str] | None:
+    """The latest acceptance of a pipeline."""
+    return next(iter(acceptances(store, pipeline)[-1:]), None)
+
+
+def accepted_in_words(entry: Mapping[str, str]) -> str:
+    """An acceptance as one sentence.
+
+    >>> accepted_in_words({"run": "r1", "by": "ada", "at": "2026-11-22T08:00:00+00:00", "why": "new scanner"})
+    'r1, accepted by ada on 2026-11-22: new scanner'
+    """
+    return (
+        f"{entry['run']}, accepted by {entry.get('by', 'somebody')} "
+        f"on {entry.get('at', '')[:10]}: {entry.get('why', '')}"
+    )
+
+
+@dataclass(frozen=True)
+class Past:
+    """The nights of a pipeline before one of its runs."""
+
+    store: Store
+    record: RunRecord
+
+    @cached_property
+    def nights(self) -> Sequence[RunRecord]:
+        """The runs that came to their end before this one began, the latest first; of a sample, those of its share."""
+        mine = (self.record.started, self.record.id)
+        return [
+            run
+            for run in reversed(self.store.runs(self.record.pipeline))
+            if run.status in _ENDED and (run.started, run.id) < mine and run.share == self.record.share
+        ]
+
+    @cached_property
+    def outcomes(self) -> KeptOutcomes:
+        """What single samples add to the findings of the run itself."""
+        return KeptOutcomes(self.store, self.record)
+
+    def failures(self, gate: str, nights: int) -> int:
+        """On how many of so many nights before this one that judged the gate it failed."""
+        judged = [one for run in self.nights for one in run.gates if one.get("gate") == gate]
+        return sum(one.get("raw") == "failed" for one in judged[:nights])
+
+    def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
+        """The run that a gate on change holds this one against, with those of its findings that the gate is on."""
+        for run in self._candidates(gate):
+            if run.share != self.record.share:
+                continue  # a sample and the whole are no two nights of the same
+            findings = [one for one in looked_at_by(gate, findings_of(self.store, run)) if one.value is not None]
+            if findings:
+                return run, findings
+        return None
+
+    def _candidates(self, gate: Gate) -> Sequence[RunRecord]:
+        if gate.against == LAST_PASSED:
+            return [run for run in self.nights if run.status == "done" and not _gate_failed(run, gate)]
+        if gate.against == ACCEPTED:
+            acceptance = accepted(self.store, self.record.pipeline)
+            run = None if acceptance is None else self.store.record(acceptance["run"])
+            return [] if run is None or run.id == self.record.id else [run]
+        return [self.store.run(str(gate.against))]
+
+
+def _gate_failed(run: RunRecord, gate: Gate) -> bool:
+    """Whether the gate failed in a run that passed all the same, since it only warns: that is no level to hold."""
+    return any(one.get("gate") == gate.title() and one.get("raw") == "failed" for one in run.gates)
+
+
+_NOTHING_YET = {
+    LAST_PASSED: "there is no earlier run of this pipeline that passed and has the finding",
+    ACCEPTED: "no earlier run that has the finding is accepted (assay accept RUN --why TEXT)",
+}
+
+
+def judge_run(name: str, config: str, store: str | None) -> tuple[RunRecord, list[GateResult]]:
+    """A run and what its gates say: those of pipelines.yaml as it is now, or else those the run was started with."""
+    opened = open_store(config, store)
+    record = find_run(opened, name)
+    gates, level = gates_for(record, config, opened)
+    return record, judge_night(gates, findings_of(opened, record), Past(opened, record), level)
+
+
+def gates_for(record: RunRecord, config: str, store: Store) -> tuple[list[Gate], float]:
+    """The gates that hold for a run, and the level of each look of those on change."""
+    if Path(config).is_file():
+        project, refused = load_usable(config)
+        if record.pipeline in refused:
+            raise InputError(refused[record.pipeline])
+        if record.pipeline in project.pipelines:
+            require_baselines(project, record.pipeline, store)
+            return list(project.pipelines[record.pipeline].gates), level_of(project)
+    return [Gate.model_validate(gate) for gate in record.settings.get("gates", ())], USUAL_LEVEL
+
+
+def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, level: float) -> list[GateResult]:
+    """Every gate held against a run's findings and, where it bounds a change, against an earlier run."""
+    results = []
+    for gate, alone in zip(gates, judge(gates, findings), strict=True):
+        result = _on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone
+        results.append(_weighed(result, past))
+    return results
+
+
+def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
+    """What gates said, for the record of their run."""
+    return [
+        {"gate": one.gate.title(), "outcome": one.outcome, "sentence": one.sentence} | dict(one.looked)
+        for one in results
+    ]
+
+
+def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, level: float) -> GateResult:
+    held_against = past.baseline(gate)
+    if held_against is None:
+        why = _NOTHING_YET.get(
+            str(gate.against), f"run {gate.against} has no such finding, or saw another share of the samples"
+        )
+        sentence = f"{gate.title()}: {why}, so there is nothing to compare with yet."
+        raw = "passed" if gate.against == LAST_PASSED else "inconclusive"
+        return replace(alone, sentence=sentence, looked={"raw": raw})
+    baseline, before = held_against
+    earlier, against = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
+    known = {(one.subject, one.of, one.group): one for one in before}
+    pairs = [
+        (known[key], one) for one in looked_at_by(gate, findings) if (key := (one.subject, one.of, one.group)) in known
+    ]
+    looks: list[tuple[Finding, Look]] = []
+    for was, now in pairs:
+        share = level / len(pairs)  # several findings of one gate share its alarms
+        usual, strict = (difference_between(earlier, past.outcomes, was, now, one) for one in (0.95, 1 - 2 * share))
+        if usual is not None and strict is not None:
+            looks.append((now, look(gate, Compared(now, usual, strict), against, share)))
+    if not looks:
+        sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
+        return replace(alone, sentence=sentence, looked={"raw": "inconclusive", "against": baseline.id})
+    return _decided(gate, looks, baseline.id, level)
+
+
+def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, level: float) -> GateResult:
+    """What the looks of one gate come to: the worst of them decides, of several alike the furthest change."""
+    rank = ("failed", "inconclusive", "passed")
+    finding, worst = min(looks, key=lambda one: (rank.index(one[1].raw), -one[1].change))
+    sentence = worst.sentence
+    if worst.raw == "passed" and len(looks) > 1:
+        sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against run {against}."
+    identical = all(one.identical for _, one in looks)
+    looked = {
+        "raw": worst.raw,
+        "against": against,
+        "identical": identical,
+        "level": 0.0 if identical else level,
+        "n": worst.n,
+        "detectable": max(one.detectable for _, one in looks),
+    }
+    return GateResult(gate, worst.raw != "failed", sentence, finding, len(looks), looked=looked)
+
+
+def _weighed(result: GateResult, past: Past) -> GateResult:
+    """The result as far as it counts: what cannot be told, what has not failed often enough, what only warns."""
+    gate, raw = result.gate, result.looked.get("raw") or ("passed" if result.passed else "failed")
+    result = replace(result, looked={**result.looked, "raw": raw})
+    if raw == "passed" or (raw == "inconclusive" and gate.inconclusive == "pass"):
+        return result
+    owner = f" Concerns {gate.owner}." if gate.owner else ""
+    if raw == "inconclusive":
+        fails = gate.inconclusive == "fail"
+        outcome: Outcome = "failed" if fails else "inconclusive"
+        return replace(result, passed=not fails, outcome=outcome, sentence=result.sentence + owner)
+    wanted, nights = gate.nights
+    failed = 1 + (past.failures(gate.title(), nights - 1) if nights > 1 else 0)
+    history = f" Failed on {failed} of the latest {nights} nights; {wanted} fail the run." if nights > 1 else ""
+    waits = failed < wanted or gate.severity == "warn"
+    outcome = "warned" if waits else "failed"
+    return replace(result, passed=waits, outcome=outcome, sentence=result.sentence + history + owner)
+
+
+def require_baselines(project: Project, pipeline: str, store: Store) -> None:
+    """Raises where a gate is held against a run that is not there, or that has no such finding."""
+    wrong = [
+        one
+        for at, gate in enumerate(project.pipelines[pipeline].gates)
+        for one in _baseline_troubles(project, pipeline, at, gate, store)
+    ]
+    if wrong:
+        raise InputError("\n".join(wrong))
+
+
+def _baseline_troubles(project: Project, pipeline: str, at: int, gate: Gate, store: Store) -> Iterable[str]:
+    if gate.against in (None, LAST_PASSED, ACCEPTED):
+        return
+    where = (
+        f"{project.lines.place(('pipelines', pipeline, 'gates', at, 'against'))}: gates.{at}.against: {gate.against!r}"
+    )
+    try:
+        run = store.run(str(gate.against))
+        (alone,) = judge([gate], findings_of(store, run))
+    except InputError as error:
+        yield f"{where} — {error}"
+        return
+    if alone.finding is None:
+        yield f"{where} — in run {run.id}: {alone.sentence}"
+
+
+_COMMANDS = {"failed": "error", "warned": "warning", "inconclusive": "warning"}
+
+
+def write_job_summary(markdown: str) -> None:
+    """Append to the summary of the job, where GitHub (or who does as it does) says which file that is."""
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not place:
+        return
+    try:
+        with Path(place).open("a", encoding="utf-8") as summary:
+            summary.write(mask(markdown) + "\n")
+    except OSError as error:
+        raise InputError(
+            f"The job's summary {place} cannot be written (GITHUB_STEP_SUMMARY): {error.strerror}."
+        ) from None
+
+
+def github_annotations(results: Sequence[GateResult], pipeline: str, config: str) -> Iterator[str]:
+    """In a GitHub job, the commands that mark each gate that did not pass at its line of the pipelines file."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    lines = load_usable(config)[0].lines if Path(config).is_file() else None
+    for position, result in enumerate(results):
+        if result.outcome in _COMMANDS:
+            where = "" if lines is None else _file_and_line(lines, pipeline, position, config)
+            title = _property(f"{pipeline}: gate {result.outcome}")
+            yield f"::{_COMMANDS[result.outcome]} {where}title={title}::{_escaped(result.sentence)}"
+
+
+def _file_and_line(lines: Lines, pipeline: str, position: int, config: str) -> str:
+    line = lines.document.line(("pipelines", pipeline, "gates", position))
+    file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or ".")
+    return f"file={_property(file)}," + (f"line={line}," if line is not None else "")
+
+
+def _escaped(text: str) -> str:
+    """Text as a workflow command takes it.
+
+    >>> _escaped("50 %\\nnext")
+    '50 %25%0Anext'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

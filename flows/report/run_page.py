@@ -1,0 +1,170 @@
+"""The report of a run: the parts that each audit makes of its findings and tables, laid out and kept in the store."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from assay.flows.audit import Audit
+from assay.flows.audits.table import AnyKind
+from assay.flows.forecast.plan import forecast_part
+from assay.flows.kind import Ground
+from assay.flows.pipeline import Pipeline
+from assay.flows.report.all_nights import followed_in, verdicts_of
+from assay.flows.report.gates import accepted, accepted_in_words
+from assay.flows.report.records import sample_in_words
+from assay.infra.errors import told
+from assay.infra.masking import mask_page, masked_in
+from assay.infra.stages.runs import Run, current_run
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.keys import package_versions
+from assay.infra.user_code.choices import called
+from assay.tasks.reporting.layout import render_report, settings_rows
+from assay.tasks.reporting.parts import Part, Verdict
+from assay.tasks.reporting.report import LineageRow, Report, SettingRow, entry_of
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.gates import GateResult
+
+
+def write_report(
+    run: Run, pipeline: Pipeline, audit: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
+) -> tuple[tuple[Verdict, ...], str]:
+    """The lines of verdict, and where the page now lies."""
+    index = FindingIndex(findings)
+    verdicts = verdicts_of(pipeline.kinds, index, gates)
+    record = run.record
+    report = Report(
+        run=run.id,
+        pipeline=pipeline.name,
+        started=record.started,
+        seconds=record.seconds,
+        seed=run.seed,
+        status=status,
+        verdicts=verdicts,
+        parts=(*parts_of(audit, index, gates), *forecast_part(record)),
+        failures=(*record.failures, *record.missing),
+        not_asked=tuple(not_asked(pipeline)),
+        findings=tuple(findings),
+        followed=followed_in(pipeline.kinds, index),
+        lineage=tuple(lineage_of(record)),
+        settings=tuple(settings_of(pipeline)),
+        versions=package_versions(),
+        machine=machine_of(run),
+        index_link="../index.html",
+        sample=sample_in_words(record),
+        facts=facts_of(pipeline, record) | baseline_of(run),
+    )
+    place = f"reports/{run.id}"
+    run.store.folder.write(f"{place}/index.html", mask_page(render_report(report)).encode())
+    entry = entry_of(report, f"{run.id}/index.html")
+    run.store.folder.write_json(f"{place}/entry.json", masked_in(entry.model_dump(mode="json")))
+    return verdicts, f"{run.store.url}/{place}/index.html"
+
+
+def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
+    """What stands at the head of the page besides when and how long: the description, and who was asked again."""
+    asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
+    taken = "; ".join(f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
+    facts = {
+        "Description": pipeline.description,
+        "Stored predictions checked": asked,
+        "Files": record.arrivals,
+        "Only what is new was computed": taken,
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def baseline_of(run: Run) -> dict[str, str]:
+    """What the pipeline's runs are held against, and who said so."""
+    acceptance = accepted(run.store, run.record.pipeline)
+    return {} if acceptance is None else {"Baseline": accepted_in_words(acceptance)}
+
+
+def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
+    """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
+    from assay.tasks.reporting.gates import page as gates_page
+
+    ground, pipeline = audit.ground, audit.ground.pipeline
+    came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
+    for kind, result in came_through:
+        yield from shown_by(kind, kind.page, ground, result, findings)
+    if pipeline.gates or any(one.p_value is not None for one in findings):
+        yield gates_page(findings, gates, pipeline.statistics)
+    for kind, result in reversed(came_through):
+        yield from shown_by(kind, kind.background, ground, result, findings)
+
+
+def shown_by(
+    kind: AnyKind,
+    page: Callable[[Ground, Any, FindingIndex], Iterator[Part]],
+    ground: Ground,
+    result: Any,
+    findings: FindingIndex,
+) -> list[Part]:
+    """What an audit has to show; where the page of a plug-in breaks, that is shown, and the other pages stay."""
+    try:
+        return list(page(ground, result, findings))
+    except Exception as error:
+        if kind.origin is None:
+            raise
+        run = current_run()
+        sentence = f"{called(kind.origin)} could not show what it found: {told(error, run.masked)}."
+        run.notice(sentence)
+        return [Part(kind.name, sentence, verdict="not measured")]
+
+
+def stages_of(pipeline: Pipeline) -> list[str]:
+    """The keys that a pipeline may ask for stages with, in the order of a reader's interest."""
+    keys = [key.name for kind in pipeline.kinds for key in kind.keys]
+    return [*keys[:4], "subjects", "attacks", "defenses", *keys[4:], "gates"]
+
+
+def not_asked(pipeline: Pipeline) -> Iterator[str]:
+    """The stages that the pipeline leaves out; the report says so, lest their silence be taken for a good sign."""
+    for name in stages_of(pipeline):
+        if not getattr(pipeline, name) and not (name == "labeling" and pipeline.source.votes is not None):
+            yield name.replace("_", " ")
+
+
+def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
+    """Every artifact that the run used, in the order of the stages."""
+    for stage in record.stages:
+        for handle in stage.outputs.values():
+            rows = None if handle["rows"] is None else int(handle["rows"])
+            yield LineageRow(
+                stage.title,
+                handle["kind"],
+                stage.key,
+                handle["digest"][:16],
+                rows,
+                stage.cached,
+                stage.seconds,
+                stage.summary,
+            )
+
+
+def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
+    """Every option that the run was given or took by default; a stage that was left out has none."""
+    shared = {name: getattr(pipeline, name) for name in ("source", "evaluation", "statistics")}
+    for name, options in (shared | pipeline.parts).items():
+        yield from settings_rows(name.replace("_", " "), options)
+    for subject in pipeline.subjects:
+        yield from settings_rows(f"subject {subject.name}", subject)
+    for attack in pipeline.attacks:
+        yield from settings_rows(f"attack {attack.called}", attack)
+    for defense in pipeline.defenses:
+        yield from settings_rows(f"defence {defense.called}", defense)
+    for position, gate in enumerate(pipeline.gates, start=1):
+        yield SettingRow("gates", str(position), gate.title())
+
+
+def machine_of(run: Run) -> dict[str, str]:
+    """Where the run ran."""
+    profile = run.numeric_profile()
+    return {
+        "host": run.record.host,
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor features": profile["processor"],
+        "workers": str(run.slots()),
+    }

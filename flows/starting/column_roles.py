@@ -1,0 +1,205 @@
+"""What the columns of data mean: as a person says, else as their names and contents leave no doubt; else a
+question.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from assay.flows.starting.first_look import MOST_VALUES, Column, Look
+from assay.infra.errors import InputError, suggestion
+from assay.tasks.ingest.file_search import SPLITS
+
+Kind = Literal["table", "images", "texts"]
+
+LABELS = frozenset(
+    (
+        *("label", "labels", "class", "target", "gold", "y", "truth", "diagnosis", "outcome", "category", "sentiment"),
+        *("answer", "species", "verdict"),
+    )
+)
+GROUPS = frozenset(
+    (
+        *("patient", "subject", "person", "user", "customer", "author", "document", "doc", "site", "hospital"),
+        *("clinic", "family", "group", "session", "speaker", "video", "case", "device", "machine"),
+    )
+)
+PARTS = frozenset(["split", "part", "partition", "fold", "set", "subset"])
+NONE = "-"
+"""What a person answers where there is no such column."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a person said of the data; None where nothing was said, `-` where there is no such thing."""
+
+    kind: Kind | None = None
+    label: str | None = None
+    classes: tuple[str, ...] = ()
+    id: str | None = None
+    text: str | None = None
+    group: str | None = None
+    split: str | None = None
+
+
+NOTHING_SAID = Answers()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What cannot be known from the data: the field of `Answers` that it is about, and what may be answered."""
+
+    about: str
+    asked: str
+    choices: tuple[str, ...] = ()
+
+    def refusal(self) -> str:
+        """The sentence where nobody can be asked."""
+        listed = ", ".join(self.choices[:12]) + (", …" if len(self.choices) > 12 else "")
+        some = f" ({listed})" if self.choices else ""
+        return f"{self.asked}{some} cannot be known from the data: say it with --{self.about}."
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What every column is for: `features` are the numbers and the words that rules may look at."""
+
+    kind: Kind
+    label: str | None = None
+    classes: tuple[str, ...] = ()
+    id: str | None = None
+    text: str | None = None
+    group: str | None = None
+    split: str | None = None
+    numbers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
+    """Columns of numbers that name or count samples: no model should look at them."""
+
+
+def settle(look: Look, answers: Answers) -> Roles | Question:
+    """What the columns mean, or the first thing that has to be asked."""
+    if look.address.origin == "images":
+        return _of_images(look, answers)
+    _require_columns(look, answers)
+    kind = answers.kind or ("texts" if answers.text or any(one.holds == "texts" for one in look.columns) else "table")
+    if kind == "images":
+        raise InputError(f"{look.address.path} is a table, no folder of images: give the folder, or another --kind.")
+    taken = {name for name in (answers.label, answers.id, answers.text, answers.group, answers.split) if name}
+    text = answers.text or (_only([one for one in look.columns if one.holds == "texts" and one.name not in taken]))
+    if kind == "texts" and text is None:
+        texts = tuple(one.name for one in look.columns if one.holds in ("texts", "words") and one.name not in taken)
+        return Question("text", "Which column holds the text", texts)
+    identity = _unless_none(answers.id) if answers.id else _id(look, taken)
+    free = [one for one in look.columns if one.name not in (identity, text)]
+    split = _unless_none(answers.split) if answers.split else _split(free)
+    label = (
+        _unless_none(answers.label)
+        if answers.label
+        else _label([one for one in free if one.name not in (split, *taken)])
+    )
+    if label is None and answers.label is None and not answers.classes:
+        choices = tuple(one.name for one in free if _may_be_label(one) and one.name != split)
+        return Question("label", "Which column says what a sample is", choices)
+    if label is None and len(answers.classes) < 2:
+        return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
+    group = (
+        _unless_none(answers.group)
+        if answers.group
+        else _group([one for one in free if one.name not in (split, label)])
+    )
+    rest = [one for one in free if one.name not in (split, label, group)]
+    suspects = tuple(one.name for one in rest if one.holds == "numbers" and _names_rows(one))
+    numbers = tuple(
+        one.name for one in rest if one.holds == "numbers" and one.name not in suspects and one.distinct > 1
+    )
+    words = tuple(one.name for one in rest if one.holds == "words" and 2 <= one.distinct <= MOST_VALUES)
+    if kind == "table":
+        text = None
+    return Roles(kind, label, answers.classes, identity, text, group, split, numbers, words, suspects)
+
+
+def _of_images(look: Look, answers: Answers) -> Roles:
+    named = [field.name for field in fields(answers) if field.name != "kind" and getattr(answers, field.name)]
+    if answers.kind not in (None, "images"):
+        raise InputError(f"{look.address.path} is a folder of images, no {answers.kind}: leave --kind out.")
+    if named:
+        raise InputError(f"A folder of images has no columns, its folders are the classes: leave --{named[0]} out.")
+    return Roles("images", label="class", split="split" if look.parts else None)
+
+
+def _require_columns(look: Look, answers: Answers) -> None:
+    for setting in ("label", "id", "text", "group", "split"):
+        name = getattr(answers, setting)
+        if name not in (None, NONE) and look.column(name) is None:
+            known = suggestion(name, [one.name for one in look.columns])
+            raise InputError(f"{look.address.path} has no column {name!r} for --{setting}; {known}.")
+    identity = look.column(answers.id or "")
+    if identity is not None and not identity.is_unique:
+        raise InputError(
+            f"{look.address.path} has {identity.distinct:,} different values in {identity.rows:,} rows of "
+            f"{identity.name!r}, and an id names one sample: leave --id out (rows are named by file and line), or name "
+            "another column."
+        )
+
+
+def _unless_none(name: str) -> str | None:
+    return None if name == NONE else name
+
+
+def _only(columns: list[Column]) -> str | None:
+    return columns[0].name if len(columns) == 1 else None
+
+
+def _parts_of(name: str) -> set[str]:
+    """The words that a column's name is made of.
+
+    >>> sorted(_parts_of("PatientID")), sorted(_parts_of("true_label"))
+    (['id', 'patient'], ['label', 'true'])
+    """
+    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    return {word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word}
+
+
+def _id(look: Look, taken: set[str]) -> str | None:
+    """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
+    unique = [
+        one for one in look.columns if one.is_unique and one.name not in taken and (one.whole or one.holds == "words")
+    ]
+    called = [one for one in unique if _parts_of(one.name) & {"id", "uuid", "key", "identifier"}]
+    best = called or [one for one in unique if one.holds == "words" and look.rows == look.looked_at]
+    return best[0].name if best else None
+
+
+def _may_be_label(column: Column) -> bool:
+    return (column.holds == "words" or column.whole) and 2 <= column.distinct <= MOST_VALUES < column.rows
+
+
+def _label(columns: list[Column]) -> str | None:
+    """The only column that is called like a label and holds few values that repeat."""
+    called = [one for one in columns if _may_be_label(one) and _parts_of(one.name) & LABELS]
+    exactly = [one for one in called if one.name.lower() in LABELS]
+    return _only(called) or _only(exactly)
+
+
+def _split(columns: list[Column]) -> str | None:
+    called = [
+        one
+        for one in columns
+        if _parts_of(one.name) & PARTS and one.values and {value.lower() for value in one.values} <= SPLITS.keys()
+    ]
+    return _only(called)
+
+
+def _group(columns: list[Column]) -> str | None:
+    """The only column that is called like something that several samples belong to, and repeats."""
+    called = [one for one in columns if _parts_of(one.name) & GROUPS and 10 <= one.distinct <= 0.9 * one.rows]
+    return _only([one for one in called if one.whole or one.holds == "words"])
+
+
+def _names_rows(column: Column) -> bool:
+    """Whether a column of numbers names or counts samples instead of measuring them."""
+    called = bool(_parts_of(column.name) & {"id", "uuid", "index", "key", "identifier"})
+    return column.whole and (column.counts_rows or (called and column.distinct > MOST_VALUES))

@@ -1,0 +1,360 @@
+"""`assay init`: the files of a first audit (pipelines.yaml, rules.yaml, a test, .gitignore, a CI job), written all
+or none, and never over what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
+from assay.flows.starting.first_look import address_of, first_look
+from assay.flows.starting.proposal import Line, Proposal, propose
+from assay.infra.errors import InputError
+from assay.tasks.ingest.file_search import is_remote
+from assay.tasks.labeling.settings import WrittenRule
+
+PIPELINES, RULES, TEST, IGNORED, JOB = (
+    "pipelines.yaml",
+    "rules.yaml",
+    "test_rules.py",
+    ".gitignore",
+    ".github/workflows/assay.yml",
+)
+NAMES = (PIPELINES, RULES, TEST, IGNORED, JOB)
+_PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./*+-]*( [A-Za-z0-9_./+-]+)*")
+_FRACTION = re.compile(r"\d+/\d+")
+_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan")
+_WIDTH = 118
+
+
+def files_of(proposal: Proposal) -> dict[str, str]:
+    """The files by their names."""
+    return {
+        PIPELINES: pipelines_page(proposal),
+        RULES: rules_page(proposal),
+        TEST: test_page(proposal),
+        IGNORED: "# What Assay writes: artifacts, runs and reports.\n/artifacts/\n__pycache__/\n",
+        JOB: job_page(proposal),
+    }
+
+
+def pipelines_page(proposal: Proposal) -> str:
+    """pipelines.yaml, with what was seen of the data at its head.
+
+    The schedule is commented out: nothing runs by itself until somebody wants it to.
+    """
+    name = proposal.name
+    lines = [
+        f"# Written by `assay init` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
+        *(f"#   - {_commented(one)}" for one in proposal.seen),
+        "# Every setting: docs/pipelines.md.  What is wrong or understood: assay check.  Tonight, now: assay run "
+        + name,
+        "store: artifacts                       # or s3://bucket/prefix",
+        "compute: {engine: local, workers: auto, gpu: preferred}",
+        "",
+        "pipelines:",
+        f"  {name}:",
+        '    # schedule: "0 2 * * *"            # every night at two, as long as `assay serve` runs (docs/nightly.md)',
+        *(text for line in proposal.lines for text in _pipeline_key(line)),
+        "    gates:                             # what a night must keep to; assay run ends with 1 where it does not",
+    ]
+    for gate in proposal.gates:
+        lines += [f"      # {gate.comment}", f"      - {yaml_flow(gate.value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _pipeline_key(line: Line) -> list[str]:
+    """A key of the pipeline: what it is good for behind it, or above it where the line gets long."""
+    if isinstance(line.value, list) and line.value and isinstance(line.value[0], dict):
+        comment = f"  # {line.comment}" if line.comment else ""
+        return [f"    {line.key}:{comment}", *(f"      - {yaml_flow(one)}" for one in line.value)]
+    written = f"    {line.key}: {yaml_flow(line.value)}"
+    if not line.comment:
+        return [written]
+    beside = f"{written}  # {line.comment}"
+    return [beside] if len(beside) <= _WIDTH else [f"    # {line.comment}", written]
+
+
+def rules_page(proposal: Proposal) -> str:
+    """rules.yaml: the classes, and every rule under what it does on the data."""
+    rules = proposal.rules
+    lines = [f"# {rule}" for rule in _rules_comment(proposal)]
+    lines += [f"classes: {yaml_flow(list(rules.classes))}", "rules:"]
+    for rule in rules.rules:
+        lines += [f"  # {_commented(rule.how)}", f"  - {yaml_flow(_rule_settings(rule.rule))}"]
+    return "\n".join(lines) + "\n"
+
+
+def _rules_comment(proposal: Proposal) -> list[str]:
+    looked = {
+        "table": "the bounds on columns, or values of them,",
+        "texts": "the words",
+        "images": "the bounds on brightness, contrast, colour and edges",
+    }[proposal.roles.kind]
+    begin = [
+        "Written by `assay init`: a beginning, that people who know the field should replace. Three rules vote alike",
+        "on so many samples that whether labels get worse along the order cannot be tested (ten patterns of votes are",
+        "needed): add some.",
+    ]
+    if proposal.rules.by_gold:
+        begin += [
+            f"How they were found: {looked} that part the classes best on one half of the",
+            "data, drawn with seed 0 (Youden's J: the share of a class on which it holds, less that of the others).",
+        ]
+    else:
+        ends = (
+            "words that some texts have" if proposal.roles.kind == "texts" else "the ends of what varies together most"
+        )
+        begin += [
+            f"How they were found: there are no labels to go by. They are {ends}, and WHICH CLASS",
+            "EACH VOTES FOR IS A GUESS: correct the votes before you believe anything that stands on them.",
+        ]
+    return [*begin, f"Seen at work at every save: assay rules try rules.yaml --pipeline {proposal.name} --watch"]
+
+
+def _rule_settings(rule: WrittenRule) -> dict[str, object]:
+    return rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def test_page(proposal: Proposal) -> str:
+    """test_rules.py: per rule a sample that it votes on and one that it does not, made up, so that no data is in it."""
+    lines = ['"""What the rules say of samples that anybody can judge."""', "", "from pathlib import Path", ""]
+    if proposal.roles.kind == "images":
+        lines += ["import numpy as np", ""]
+    lines += ["from assay import votes", "", 'RULES = Path(__file__).with_name("rules.yaml")']
+    lines += [_PICTURES] if proposal.roles.kind == "images" else [""]
+    lines += ["", "def said(rule, *samples):", "    return votes(RULES, samples, only=[rule])[rule].tolist()", ""]
+    for rule in proposal.rules.rules:
+        name, (on, off) = rule.rule.called, examples(rule.rule)
+        expected = f"[{_json_text(rule.rule.vote)}, None]"
+        lines += [
+            "",
+            f"def test_{_identifier(name)}():",
+            f"    assert said({_json_text(name)}, {on}, {off}) == {expected}",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+_PICTURES = """\
+WHITE, BLACK = np.ones((3, 16, 16), np.float32), np.zeros((3, 16, 16), np.float32)
+RED = WHITE * np.array([1, 0, 0], np.float32)[:, None, None]
+CHECKED = WHITE * (np.indices((16, 16)).sum(axis=0) % 2).astype(np.float32)
+"""
+_EXTREMES = {
+    "brightness": ("WHITE", "BLACK"),
+    "contrast": ("CHECKED", "BLACK"),
+    "colourfulness": ("RED", "BLACK"),
+    "edges": ("CHECKED", "BLACK"),
+}
+
+
+def examples(rule: WrittenRule) -> tuple[str, str]:
+    """A made-up sample that a rule votes on, and one on which it abstains, as Python.
+
+    >>> examples(WrittenRule.model_validate({"when": {"column": "age", "above": 70}, "vote": "ill"}))
+    ('{"age": 77.0}', '{"age": 70.0}')
+    >>> examples(WrittenRule(keywords=("win", "cash"), vote="spam"))
+    ('{"text": "so win then"}', '{"text": "nothing of the kind"}')
+    """
+    if rule.when is None:
+        column, words = _json_text(str(rule.text)), (rule.keywords or ("",))[0]
+        return f"{{{column}: {_json_text(f'so {words} then')}}}", f"{{{column}: {_json_text('nothing of the kind')}}}"
+    when = rule.when
+    if when.picture is not None:
+        high, low = _EXTREMES[when.picture]
+        on, off = (high, low) if when.above is not None else (low, high)
+        return f'{{"image": {on}}}', f'{{"image": {off}}}'
+    column = _json_text(str(when.column))
+    if when.equals is not None:
+        return f"{{{column}: {_json_text(str(when.equals))}}}", f"{{{column}: {_json_text(f'not {when.equals}')}}}"
+    if when.above is not None:
+        return f"{{{column}: {_beyond(when.above, 1)!r}}}", f"{{{column}: {when.above!r}}}"
+    return f"{{{column}: {_beyond(when.below or 0.0, -1)!r}}}", f"{{{column}: {when.below!r}}}"
+
+
+def _beyond(bound: float, step: int) -> float:
+    """A number that lies clearly on one side of a bound, however large or small it is."""
+    return float(f"{bound + step * max(1.0, abs(bound) / 10):.4g}")
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W+", "_", name).strip("_").lower()
+
+
+def _json_text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def job_page(proposal: Proposal) -> str:
+    """A job for GitHub: the configuration, the rules and tonight's audit, with its gates in the job's summary."""
+    name = proposal.name
+    return f"""\
+# A job for pull requests, written by `assay init`. It has to find the data ({_commented(proposal.data)}):
+# in the repository, or fetched in a step of its own. For GitLab: docs/nightly.md
+name: Assay
+on: [pull_request, workflow_dispatch]
+jobs:
+  audit:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {{python-version: "3.11"}}
+      - run: python -m pip install assay-audit pytest
+      - run: assay check
+      - run: python -m pytest {TEST}
+      - run: code=0; assay run {name} || code=$?; [ "$code" -le 1 ] || exit "$code"
+      - run: assay gate {name} --junit assay-gates.xml --markdown "$GITHUB_STEP_SUMMARY"
+"""
+
+
+def yaml_flow(value: object) -> str:
+    """A value as YAML on one line.
+
+    >>> yaml_flow({"csv": "a b.csv", "id": "1st", "eps": ["2/255", 0], "on": True})
+    '{csv: a b.csv, id: "1st", eps: [2/255, 0], "on": true}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{yaml_flow(str(key))}: {yaml_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(yaml_flow(item) for item in value) + "]"
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value) is not None and value.lower() not in _WORDS
+        return value if plain or _FRACTION.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _commented(text: str) -> str:
+    """Text that stays within its comment."""
+    return " ".join(text.split())
+
+
+def require_free(folder: Path, keep: bool = False) -> None:
+    """Nothing, or the sentence for files that would be overwritten; with `keep` they stay, the others are written."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a folder, as in assay init audits.")
+    there = [name for name in NAMES if (folder / name).exists()]
+    if there and not (keep and len(there) < len(NAMES)):
+        way_out = "" if len(there) == len(NAMES) else ", or write only the others with --keep"
+        raise InputError(
+            f"{folder} has {', '.join(there)} already, and nothing is overwritten: name another folder, as in "
+            f"assay init audits{way_out}."
+        )
+
+
+def write_files(files: Mapping[str, str], folder: Path) -> list[str]:
+    """The names of the files that were written: those that were not there. Where one cannot be, none is."""
+    written: list[Path] = []
+    try:
+        for name, text in files.items():
+            path = folder / name
+            if path.exists():
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                written.append(path)
+                file.write(text)
+    except OSError as error:
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
+        raise InputError(
+            f"{error.filename or folder} cannot be written ({error.strerror or error}): name another folder."
+        ) from error
+    return [str(path.relative_to(folder)) for path in written]
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+Ask = Callable[[Question], str]
+"""Puts a question to a person, or refuses with a sentence where there is none."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person wants: where the data lies, into which folder, under which name, and what they said of the data."""
+
+    data: str
+    folder: Path
+    name: str | None = None
+    answers: Answers = NOTHING_SAID
+    keep: bool = False
+
+
+def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
+    """The audit that is proposed for the data; whatever cannot be known is asked."""
+    require_free(wanted.folder, wanted.keep)
+    name = wanted.name or _pipeline_name(wanted)
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} names no pipeline: give up to 80 letters, digits, dots, dashes and underscores with --name."
+        )
+    seen = first_look(address_of(wanted.data, Path.cwd()), Path.cwd())
+    answers, roles = wanted.answers, settle(seen, wanted.answers)
+    while not isinstance(roles, Roles):
+        answers = with_answer(answers, roles, ask(roles))
+        roles = settle(seen, answers)
+    return propose(seen, roles, name, seen_from(seen.address.path, wanted.folder))
+
+
+def write_audit(proposal: Proposal, wanted: Wanted) -> list[str]:
+    """Writes the files, and says which."""
+    require_free(wanted.folder, wanted.keep)
+    return write_files(files_of(proposal), wanted.folder)
+
+
+def with_answer(answers: Answers, question: Question, answer: str) -> Answers:
+    """What a person said, with the answer to a question.
+
+    >>> with_answer(Answers(), Question("classes", "Which?"), "ham, spam").classes
+    ('ham', 'spam')
+    """
+    answer = answer.strip() or NONE
+    if question.about == "classes":
+        classes = tuple(dict.fromkeys(one.strip() for one in answer.split(",") if one.strip()))
+        if len(classes) < 2:
+            raise InputError(
+                f"{answer!r} names fewer than two classes: give them with --classes, as in benign,malignant."
+            )
+        return replace(answers, classes=classes)
+    if question.about == "text" and answer == NONE:
+        raise InputError("Texts stand in a column: say which with --text, or --kind table.")
+    match question.about:
+        case "label":
+            return replace(answers, label=answer)
+        case _:
+            return replace(answers, text=answer)
+
+
+def _pipeline_name(wanted: Wanted) -> str:
+    """The pipeline's name: that of the data's file or folder, as far as it can be one.
+
+    >>> _pipeline_name(Wanted("data/My patients.csv", Path(".")))
+    'My-patients'
+    """
+    plain = wanted.data.rstrip("/").split("/")
+    stem = next((part for part in reversed(plain) if not set(part) & set("*?[")), "night")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem.split(".")[0]).strip("-._")
+    return name[:80] or "night"
+
+
+def seen_from(data: str, folder: Path) -> str:
+    """The place of the data as pipelines.yaml says it: from its folder, unless given whole and elsewhere.
+
+    >>> seen_from("day/*.csv", Path("audits"))
+    '../day/*.csv'
+    """
+    if is_remote(data):
+        return data
+    path = Path(data).expanduser()
+    home = Path(os.path.abspath(folder))
+    whole = Path(os.path.abspath(path))
+    if path.is_absolute() and not whole.is_relative_to(home):
+        return str(whole)
+    return os.path.relpath(whole, home)

@@ -1,0 +1,388 @@
+"""A first look at data: what kind of source an address is, what its columns hold, and a seeded part of its samples
+as a run would read them.
+"""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
+from assay.tasks.ingest.entry import found_classes, known_classes, prepare, read_piece, survey_piece
+from assay.tasks.ingest.file_search import CLASS, SPLIT, is_remote, listing
+from assay.tasks.ingest.gold import require_repeated
+from assay.tasks.ingest.image_pixels import ENDINGS, UnfitError, decoded
+from assay.tasks.ingest.label_studio import find_answers, require_classes, settled_samples
+from assay.tasks.ingest.layout import Layout, Piece, Reading, index_file, index_table, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, opened
+from assay.tasks.ingest.readers import READERS
+from assay.tasks.ingest.rows import cast_text
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.sources import ResolvedSource, resolve
+
+Origin = Literal["csv", "parquet", "jsonl", "images"]
+
+_TABLES: dict[str, Origin] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_BETWEEN_CELLS = (",", ";", "\t", "|")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where data lies, as `source` says it: the kind of source, the path or pattern, and what stands between cells."""
+
+    origin: Origin
+    path: str
+    delimiter: str = ","
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What a source says of it."""
+        apart = {"delimiter": self.delimiter} if self.delimiter != "," else {}
+        return {self.origin: (self.path,), **apart}
+
+
+def address_of(data: str, base: Path) -> Address:
+    """What a path, a pattern, a folder or a URL is, paths counted from `base`; a sentence where that cannot be told."""
+    if not data.strip():
+        raise InputError("Where the data lies is empty: give a file, a folder, a pattern or a URL with --data PATH.")
+    place = base / Path(data).expanduser()
+    if not is_remote(data) and place.is_dir():
+        return _in_folder(data, place)
+    origin = _by_ending(data)
+    if origin is None:
+        raise InputError(
+            f"What {data} is cannot be told from its name: give a file or a pattern that ends in "
+            f"{', '.join(_TABLES)}, or a folder of images in folders of classes, with --data PATH."
+        )
+    files = [] if is_remote(data) else [Path(one) for one in sorted(glob.glob(str(place)))] or [place]
+    return Address(origin, data, _delimiter(files) if origin == "csv" else ",")
+
+
+def _in_folder(data: str, place: Path) -> Address:
+    """A folder holds images in folders of classes, or tables of one kind."""
+    endings = Counter[str]()
+    for _, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        endings.update(Path(name).suffix.lower() for name in files if not name.startswith("."))
+    images = sum(endings[ending] for ending in ENDINGS)
+    tables = {ending: endings[ending] for ending in _TABLES if endings[ending]}
+    if images and images >= sum(tables.values()):
+        return Address("images", data)
+    kinds = {_TABLES[ending] for ending in tables}
+    if not kinds:
+        raise InputError(
+            f"{data} is a folder without images or tables ({', '.join(_TABLES)}): name another one with --data PATH."
+        )
+    if len(tables) > 1:
+        raise InputError(
+            f"{data} is a folder with tables of several kinds ({', '.join(sorted(tables))}): say which with a pattern, "
+            f"as in --data '{data}/*{min(tables)}'."
+        )
+    ending = next(iter(tables))
+    matching = sorted(place.rglob(f"*{ending}"))
+    pattern = f"**/*{ending}" if any(file.parent != place for file in matching) else f"*{ending}"
+    path = f"{data.rstrip('/')}/{pattern}"
+    return Address(_TABLES[ending], path, _delimiter(matching) if _TABLES[ending] == "csv" else ",")
+
+
+def _by_ending(data: str) -> Origin | None:
+    """The kind of table that a name ends in, packed or not.
+
+    >>> _by_ending("day/*.csv.gz"), _by_ending("s3://bucket/day.parquet"), _by_ending("notes.docx")
+    ('csv', 'parquet', None)
+    """
+    name = data.rpartition("/")[2].lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return next((origin for ending, origin in _TABLES.items() if name.endswith(ending)), None)
+
+
+def _delimiter(files: list[Path]) -> str:
+    """What stands between the cells of a header: of the usual characters, the one there are most of; a comma where the
+    file is packed or cannot be looked at."""
+    try:
+        with files[0].open(encoding="utf-8-sig") as file:
+            header = file.readline(1 << 20)
+    except (OSError, UnicodeDecodeError, IndexError):
+        return ","
+    return max(_BETWEEN_CELLS, key=header.count)
+
+
+MOST_ROWS = 20_000
+_BLOCK = 500
+_SIZES = 200
+"""So many images are opened to see what sizes there are."""
+_WORDS = 3.0
+"""A column of texts has more words a cell than this, on average."""
+
+_TEXTS = ("text", "comment", "review", "body", "message", "content", "sentence", "note", "report", "title")
+
+Holds = Literal["numbers", "words", "texts", "other"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column at a first look: what it holds, how many values differ, how many are missing, and the commonest."""
+
+    name: str
+    holds: Holds
+    whole: bool
+    rows: int
+    distinct: int
+    missing: int
+    values: tuple[str, ...] = ()
+    """Its values in order of how often they stand there, where they are few."""
+    counts_rows: bool = False
+    """Whether it counts the rows: 0, 1, 2, … or 1, 2, 3, …"""
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no value stands there twice, and none is missing."""
+        return self.rows > 1 and self.distinct == self.rows
+
+
+@dataclass(frozen=True)
+class Look:
+    """Data at a first look: its columns, or of images the classes, parts, sizes and modes of their folders."""
+
+    address: Address
+    rows: int
+    looked_at: int
+    columns: tuple[Column, ...] = ()
+    others: tuple[str, ...] = ()
+    """Columns of lists, bytes and the like, which a start makes nothing of."""
+    classes: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, int, int], ...] = ()
+    """Channels (0 where they have to be said), height and width of images, as many as differ."""
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name."""
+        return next((one for one in self.columns if one.name == name), None)
+
+
+MOST_VALUES = 20
+"""A column with more different values is no column of classes."""
+
+
+def first_look(address: Address, base: Path) -> Look:
+    """What the data at an address shows; a seeded part of it where there is much."""
+    source = Source.model_validate(address.settings)
+    return _at_images(address, source, base) if address.origin == "images" else _at_table(address, source, base)
+
+
+def _at_table(address: Address, source: Source, base: Path) -> Look:
+    resolved = resolve(source, base)
+    reader = READERS.named(resolved.files[0].format, resolved.settings)
+    types, heads = reader.columns(resolved.files, resolved.settings)
+    plain = pa.schema([pa.field(one.name, one.type) for one in types if _is_plain(one.type)])
+    names = tuple(plain.names)
+    layout = Layout(
+        plain, None, None, names, (), delimiter=source.delimiter, closed=True, heads=heads, source=resolved.settings
+    )
+    files = [index_file(file, layout) for file in resolved.files]
+    rows = sum(file.rows for file in files)
+    reading = Reading(layout, {file.name: file.url for file in resolved.files})
+    pieces = plan_pieces(files, max(1, math.ceil(rows / _BLOCK)) if rows > MOST_ROWS else None)
+    drawn = Seeds(0, "first look").generator().permutation(len(pieces))
+    wanted = max(1, MOST_ROWS // _BLOCK) if rows > MOST_ROWS else len(pieces)
+    parts = [
+        _typed(read_span(span, reading, names).table, plain)
+        for at in np.sort(drawn[:wanted])
+        for span in pieces[at].spans
+    ]
+    table = pa.concat_tables(parts) if parts else plain.empty_table()
+    others = tuple(one.name for one in types if one.name not in names)
+    return Look(address, rows, table.num_rows, tuple(column_of(table[name], name) for name in names), others)
+
+
+def _typed(table: pa.Table, types: pa.Schema) -> pa.Table:
+    columns = []
+    for kind in types:
+        column = table[kind.name].combine_chunks()
+        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        columns.append(column if column.type == kind.type else cast_text(column, kind.type)[0])
+    return pa.table(columns, schema=types)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether values of the type can be counted and shown: the others are left to the pipeline's own settings."""
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return bool(numbers or pa.types.is_string(kind) or pa.types.is_timestamp(kind))
+
+
+def column_of(values: pa.ChunkedArray, name: str) -> Column:
+    """What a column shows.
+
+    >>> column_of(pa.chunked_array([["a", "b", "a", None]]), "kind")
+    Column(name='kind', holds='words', whole=False, rows=4, distinct=2, missing=1, values=('a', 'b'), counts_rows=False)
+    """
+    kind, rows = values.type, len(values)
+    whole = bool(pa.types.is_integer(kind))
+    known = values.drop_null()
+    if pa.types.is_string(kind):
+        known = known.filter(pc.not_equal(pc.utf8_trim_whitespace(known), ""))
+    counts = known.value_counts()
+    distinct = len(counts)
+    common = (
+        sorted(counts.to_pylist(), key=lambda one: (-one["counts"], _shown(one["values"])))
+        if distinct <= MOST_VALUES
+        else []
+    )
+    few = tuple(_shown(one["values"]) for one in common)
+    missing = rows - len(known)
+    counting = whole and distinct == rows and rows > 2 and _counts(known)
+    return Column(name, _holds(kind, known, name), whole, rows, distinct, missing, few, counting)
+
+
+def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str) -> Holds:
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "numbers"
+    if pa.types.is_boolean(kind):
+        return "words"
+    if not pa.types.is_string(kind):
+        return "other"
+    words = pc.mean(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(known)))).as_py() or 0
+    many = len(known.unique()) > MOST_VALUES or name.lower() in _TEXTS
+    return "texts" if words > _WORDS and many else "words"
+
+
+def _counts(values: pa.ChunkedArray) -> bool:
+    lowest, highest = pc.min_max(values).as_py().values()
+    return lowest in (0, 1) and highest - lowest == len(values) - 1
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _at_images(address: Address, source: Source, base: Path) -> Look:
+    resolved = resolve(source, base)
+    table = listing([file.name for file in resolved.files])
+    chosen = Seeds(0, "first look").generator().permutation(len(resolved.files))[:_SIZES]
+    shapes = {_shape(resolved.files[at].url, resolved.files[at].name) for at in chosen} - {None}
+    classes = tuple(sorted(table[CLASS].unique().to_pylist()))
+    parts = tuple(sorted(table[SPLIT].unique().to_pylist())) if SPLIT in table.column_names else ()
+    return Look(
+        address, len(table), len(table), classes=classes, parts=parts, shapes=tuple(sorted(filter(None, shapes)))
+    )
+
+
+def _shape(url: str, name: str) -> tuple[int, int, int] | None:
+    """Channels (0 where they are to be said: palettes, transparency), height and width; None of what is no image."""
+    with opened(url, name) as file:
+        content = file.read()
+    for channels in (None, 3):
+        try:
+            picture = decoded(content, channels)
+        except UnfitError:
+            continue
+        depth, height, width = picture.shape
+        return (depth if channels is None else 0), height, width
+    return None
+
+
+MOST_IMAGES = 600
+"""Of more rows, or images, about so many are drawn with seed 0."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Samples as they enter: id, gold class and features; those turned away, the classes by name, of how many rows."""
+
+    samples: pa.Table
+    rejects: pa.Table
+    classes: tuple[str, ...]
+    rows: int
+
+    @property
+    def in_words(self) -> str:
+        """How much of the data was looked at.
+
+        >>> table = pa.table({"id": ["a"]})
+        >>> Seen(table, table.slice(1), (), 1).in_words, Seen(table, table.slice(1), (), 9).in_words
+        ('all 1 rows', '1 of 9 rows, drawn with seed 0')
+        """
+        looked = self.samples.num_rows + self.rejects.num_rows
+        return (
+            f"all {self.rows:,} rows" if looked == self.rows else f"{looked:,} of {self.rows:,} rows, drawn with seed 0"
+        )
+
+
+def read_samples(source: Source, base: Path, most: int | None = None) -> Seen:
+    """The samples of a source, paths counted from `base`; refused where a run would refuse them."""
+    resolved = resolve(source, base)
+    reading, files = prepare(resolved)
+    rows = sum(file.rows for file in files)
+    reading, pieces = _drawn(reading, files, rows, most or (MOST_ROWS if reading.layout.image is None else MOST_IMAGES))
+    classes = _classes(resolved, source, reading, pieces, rows)
+    parts = [read_piece(piece, reading, classes) for piece in pieces]
+    samples = _with_peoples_gold(pa.concat_tables([samples for samples, _ in parts]), source, base, classes)
+    seen = Seen(samples, pa.concat_tables([out for _, out in parts]), classes, rows)
+    _require_few_rejects(seen, source, resolved.label)
+    return seen
+
+
+def _with_peoples_gold(samples: pa.Table, source: Source, base: Path, classes: tuple[str, ...]) -> pa.Table:
+    """The samples with people's answers as their gold, where the source names them."""
+    if source.gold is None:
+        return samples
+    answers = find_answers(source.gold, base)
+    judged = answers.read()
+    require_classes(judged, classes, answers.label)
+    return settled_samples(samples, judged, classes)[0]
+
+
+def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:
+    """About so many rows: of a listing of images single ones, of files blocks, so that sorted rows are seen too."""
+    draw = Seeds(0, "first look").generator()
+    if rows > most and reading.table is not None:
+        table = reading.table.take(pa.array(np.sort(draw.choice(rows, most, replace=False))))
+        return replace(reading, table=table), plan_pieces([index_table(table, files[0].name)], None, _BLOCK)
+    pieces = plan_pieces(files, math.ceil(rows / _BLOCK) if rows > most else None, reading.most_rows)
+    wanted = max(1, math.floor(len(pieces) * most / rows)) if rows > most else len(pieces)
+    return reading, [pieces[at] for at in np.sort(draw.permutation(len(pieces))[:wanted])]
+
+
+def _classes(
+    resolved: ResolvedSource, source: Source, reading: Reading, pieces: Sequence[Piece], rows: int
+) -> tuple[str, ...]:
+    known = known_classes(reading.layout, source, resolved.label)
+    if known is not None:
+        return known
+    surveys = [survey_piece(piece, reading) for piece in pieces]
+    names = frozenset[str]().union(*(survey["names"] for survey in surveys))
+    votes = frozenset[str]().union(*(survey["votes"] for survey in surveys))
+    if reading.layout.label is not None:
+        require_repeated(names, rows, resolved.label)
+    return found_classes(reading.layout, names, votes, resolved.label)
+
+
+def _require_few_rejects(seen: Seen, source: Source, label: str) -> None:
+    total = seen.samples.num_rows + seen.rejects.num_rows
+    if seen.samples.num_rows and seen.rejects.num_rows <= source.max_rejects * total:
+        return
+    first = seen.rejects.slice(0, 1).to_pylist()[0]
+    raise InputError(
+        f"{seen.rejects.num_rows} of {total} rows of {label} do not fit, the first in {first['file']} row "
+        f"{first['row']} ({first['reason']}): correct the rows, or say what they are."
+    )

@@ -1,0 +1,375 @@
+"""YAML 1.2 as plain values that remember their lines, so that every mistake names its line; `--set key=value` changes
+them.
+
+Read with ruamel: PyYAML takes `1e-3` for text and `on` for true, and lets the second of two equal keys win silently.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.infra.errors import InputError
+from assay.infra.errors import nearest as nearest
+from assay.infra.errors import suggestion as suggestion
+
+if TYPE_CHECKING:
+    from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+
+Where = tuple[str | int, ...]
+"""A place in a configuration: the keys and list positions that lead to it."""
+
+LONGEST_VALUE = 60
+_PASSWORD = re.compile(
+    r"""(://[^/@:\s"]*:)(?!\$\{)[^"]+(?=@)|([?&][^=&"]*(?i:password|passwd|pwd|secret|token|key)[^=&"]*=)(?!\$\{)[^&"]+"""
+)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong: `value` is what stands there, as it would be written, or empty where nothing does."""
+
+    file: str
+    line: int | None
+    path: str
+    value: str
+    expected: str
+
+    def __str__(self) -> str:
+        """The mistake as one line.
+
+        >>> print(Mistake("pipelines.yaml", 12, "pruning.correlation", "1.5", "expected a number between 0 and 1"))
+        pipelines.yaml:12: pruning.correlation: 1.5 — expected a number between 0 and 1
+        """
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        what = ": ".join(text for text in (self.path, self.value) if text)
+        return f"{place}: {what} — {self.expected}" if what else f"{place}: {self.expected}"
+
+
+class ConfigurationError(InputError):
+    """The configuration cannot be used; the message lists every mistake, one line each."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def _masked(match: re.Match[str]) -> str:
+    return f"{match[1] or match[2]}***"
+
+
+def dotted(where: Where) -> str:
+    """The place as a person writes it.
+
+    >>> dotted(("gates", 0, "at_most"))
+    'gates.0.at_most'
+    """
+    return ".".join(str(step) for step in where)
+
+
+def shown(value: object) -> str:
+    """The value as YAML would write it on one line, cut short where it is long, passwords of addresses left out.
+
+    >>> shown(True), shown([1, "a b"]), shown("1.5"), shown("postgresql://night:1234@db/clinic")
+    ('true', '[1, "a b"]', '"1.5"', '"postgresql://night:***@db/clinic"')
+    """
+    try:
+        text = _PASSWORD.sub(_masked, json.dumps(value, ensure_ascii=False, default=str))
+    except (ValueError, RecursionError):
+        text = type(value).__name__
+    printable = "".join(letter if letter.isprintable() else "�" for letter in text)
+    return printable if len(printable) <= LONGEST_VALUE else printable[: LONGEST_VALUE - 1] + "…"
+
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+MOST_VALUES = 100_000
+MOST_DEPTH = 24
+_TAG = "tag:yaml.org,2002:"
+_NULL, _MERGE = f"{_TAG}null", f"{_TAG}merge"
+
+
+@dataclass
+class Document:
+    """What a file says (`value`), on which line it says each thing, and what could not be read."""
+
+    file: str
+    value: Value = None
+    lines: dict[Where, int] = field(default_factory=dict)
+    mistakes: list[tuple[Where, Mistake]] = field(default_factory=list)
+
+    def line(self, where: Where) -> int | None:
+        """The line of a place, or of the nearest thing around it that has one."""
+        for length in range(len(where), -1, -1):
+            if where[:length] in self.lines:
+                return self.lines[where[:length]]
+        return None
+
+    def found(self, where: Where) -> Value:
+        """What stands at a place; nothing where the place does not exist."""
+        value = self.value
+        for step in where:
+            if isinstance(value, dict):
+                value = value.get(str(step))
+            elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+
+def read_yaml(text: str, file: str) -> Document:
+    """The one document in `text`; whatever cannot be read is among its mistakes, with its line."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    reader = _Reader(Document(file))
+    try:
+        root = YAML(typ="safe", pure=True).compose(text)
+        if root is not None:
+            reader.document.value = reader.value(root, ())
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "the text breaks off"
+        reader.wrong(None if mark is None else mark.line + 1, (), "", f"not valid YAML: {' '.join(problem.split())}")
+    except YAMLError as error:
+        reader.wrong(None, (), "", f"not valid YAML: {' '.join(str(error).split())}")
+    except (RecursionError, OverflowError):
+        reader.wrong(None, (), "", "nested too deeply to be read")
+    except (ValueError, AssertionError, IndexError, KeyError, TypeError, AttributeError) as error:
+        reader.wrong(None, (), "", f"not valid YAML: {' '.join(str(error).split()) or type(error).__name__}")
+    return reader.document
+
+
+class _Reader:
+    """Walks the nodes of a document and turns them into plain values, noting lines and mistakes on the way."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.values = 0
+        self.open: set[int] = set()
+
+    def wrong(self, line: int | None, where: Where, value: str, expected: str) -> None:
+        self.document.mistakes.append((where, Mistake(self.document.file, line, dotted(where), value, expected)))
+
+    def value(self, node: Node, where: Where) -> Value:
+        """The plain value of a node; `where` it stands."""
+        from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+        line = node.start_mark.line + 1
+        self.document.lines.setdefault(where, line)
+        self.values += 1
+        if self.values == MOST_VALUES:
+            self.wrong(line, where, "", f"expected a file of fewer than {MOST_VALUES} values; do aliases repeat it?")
+        if self.values >= MOST_VALUES:
+            return None
+        if len(where) > MOST_DEPTH:
+            self.wrong(line, where[:2], "", f"nested more than {MOST_DEPTH} deep, which no setting is")
+            return None
+        if id(node) in self.open:
+            self.wrong(line, where, "", "an alias stands inside the very thing it names")
+            return None
+        self.open.add(id(node))
+        try:
+            if isinstance(node, ScalarNode):
+                return self.scalar(node, where)
+            if isinstance(node, SequenceNode):
+                return self.items(node, where)
+            if isinstance(node, MappingNode):
+                return self.mapping(node, where)
+            raise TypeError(f"there is no plain value for {type(node).__name__}")
+        finally:
+            self.open.discard(id(node))
+
+    def scalar(self, node: ScalarNode, where: Where) -> Value:
+        text, tag = str(node.value), str(node.tag)
+        try:
+            return plain(text, tag)
+        except (ValueError, OverflowError):
+            kind = tag.removeprefix(_TAG)
+            self.wrong(node.start_mark.line + 1, where, shown(text), f"cannot be read as {kind}; write plain YAML")
+            return None
+
+    def items(self, node: SequenceNode, where: Where) -> list[Value]:
+        if str(node.tag) != f"{_TAG}seq":
+            self.wrong(node.start_mark.line + 1, where, "", f"the tag {node.tag} is not known; write plain YAML")
+        return [self.value(item, (*where, position)) for position, item in enumerate(node.value)]
+
+    def mapping(self, node: MappingNode, where: Where) -> dict[str, Value]:
+        from ruamel.yaml.nodes import ScalarNode
+
+        if str(node.tag) != f"{_TAG}map":
+            self.wrong(node.start_mark.line + 1, where, "", f"the tag {node.tag} is not known; write plain YAML")
+        entries: dict[str, Value] = {}
+        seen: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self.wrong(line, where, "", "expected a word before the colon, found a list or a mapping")
+            elif str(key_node.tag) == _MERGE:
+                self.merge(value_node, where, entries)
+            elif (key := str(key_node.value)) in seen:
+                message = f"this key already stands on line {seen[key]}; keep one of the two"
+                self.wrong(line, (*where, key), "", message)
+            else:
+                seen[key] = line
+                self.document.lines[(*where, key)] = line
+                entries[key] = self.value(value_node, (*where, key))
+        return entries
+
+    def merge(self, node: Node, where: Where, entries: dict[str, Value]) -> None:
+        """Takes in what `<<: *anchor` names; keys that stand beside it win."""
+        merged = self.value(node, (*where, "<<"))
+        sources = merged if isinstance(merged, list) else [merged]
+        for position, source in enumerate(sources):
+            if not isinstance(source, dict):
+                self.wrong(node.start_mark.line + 1, (*where, "<<"), shown(source), "expected an alias of a mapping")
+                continue
+            begin: Where = (*where, "<<", position) if isinstance(merged, list) else (*where, "<<")
+            for key, value in source.items():
+                if key not in entries:
+                    entries[key] = value
+                    self._move_lines((*begin, key), (*where, key))
+
+    def _move_lines(self, old: Where, new: Where) -> None:
+        lines = self.document.lines
+        for where in [known for known in lines if known[: len(old)] == old]:
+            lines.setdefault((*new, *where[len(old) :]), lines[where])
+
+
+def plain(text: str, tag: str) -> Value:
+    """The value that YAML 1.2 gives a scalar; dates stay text, other tags raise `ValueError`.
+
+    >>> plain("1e-3", "tag:yaml.org,2002:float"), plain("0o17", "tag:yaml.org,2002:int")
+    (0.001, 15)
+    """
+    kind = tag.removeprefix(_TAG)
+    if kind in ("str", "timestamp", "value"):
+        return text
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else text
+    if kind == "int":
+        return _integer(text.replace("_", ""))
+    if kind == "float":
+        return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    raise ValueError(f"the tag {tag} is not known")
+
+
+def _integer(text: str) -> int:
+    digits = text.lstrip("+-").lower()
+    bases: Mapping[str, int] = {"0x": 16, "0o": 8, "0b": 2}
+    size = int(digits[2:], bases[digits[:2]]) if digits[:2] in bases else int(digits)
+    return -size if text.startswith("-") else size
+
+
+FLAG = "--set"
+
+
+def apply_overrides(document: Document, overrides: Sequence[str], inside: Where, outside: frozenset[str]) -> set[Where]:
+    """Puts each `key=value` into the document and returns the places it changed.
+
+    Keys are read from `inside` (the pipeline that runs) unless their first word is in `outside` (store, compute).
+    What cannot be put in is added to the document's mistakes.
+    """
+    changed: set[Where] = set()
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        steps: Where = tuple(
+            int(step) if step.isdecimal() and len(step) < 9 else step for step in key.strip().split(".")
+        )
+        if not equals or "" in steps:
+            _add_mistake(document, "", shown(override), "expected key=value, as in --set pruning.correlation=0.4")
+            continue
+        if len(steps) > MOST_DEPTH:
+            _add_mistake(
+                document, "", shown(key), f"has {len(steps)} steps, and no setting lies deeper than {MOST_DEPTH}"
+            )
+            continue
+        written = read_yaml(text, FLAG)
+        if written.mistakes:
+            _add_mistake(document, key, shown(text), "expected a value in YAML, as in 0.4, [a, b] or {folds: 3}")
+            continue
+        where = steps if steps[0] in outside else (*inside, *steps)
+        if _set_value(document, where, written.value):
+            changed.add(where)
+        else:
+            _add_mistake(document, key, "", f"cannot be set: {_obstacle(document, where)}")
+    return changed
+
+
+def _set_value(document: Document, where: Where, value: Value) -> bool:
+    """Sets the value at a place, making the mappings on the way; false where something else is in the way."""
+    holder = document.value
+    for step in where[:-1]:
+        if isinstance(holder, dict):
+            if holder.get(str(step)) is None:
+                holder[str(step)] = {}
+            holder = holder[str(step)]
+        elif isinstance(holder, list) and isinstance(step, int) and step < len(holder):
+            holder = holder[step]
+        else:
+            return False
+    last = where[-1]
+    if isinstance(holder, dict):
+        holder[str(last)] = value
+        return True
+    if isinstance(holder, list) and isinstance(last, int) and last < len(holder):
+        holder[last] = value
+        return True
+    return False
+
+
+def _obstacle(document: Document, where: Where) -> str:
+    for length in range(1, len(where)):
+        value = document.found(where[:length])
+        if isinstance(value, list):
+            return f"{dotted(where[:length])} is a list of {len(value)}; name an item by its position, from 0"
+        if value is not None and not isinstance(value, dict):
+            return f"{dotted(where[:length])} is {shown(value)}, which has no parts"
+    return "there is nothing it could be part of"
+
+
+def _add_mistake(document: Document, path: str, value: str, expected: str) -> None:
+    document.mistakes.append(((), Mistake(FLAG, None, path, value, expected)))
+
+
+def file_name(path: Path) -> str:
+    """The configuration file as messages name it: relative to where the person stands, if it is below there."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError, RuntimeError):  # the last of them is a loop of symbolic links
+        return str(path)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a document that has been read, and which places in it were set from the command line."""
+
+    document: Document = field(default_factory=lambda: Document("pipelines.yaml"))
+    changed: frozenset[Where] = frozenset()
+
+    def place(self, where: Where) -> str:
+        """The file and the line of a place, or of the nearest thing around it.
+
+        >>> Lines(Document("pipelines.yaml", {}, {("store",): 3})).place(("store",))
+        'pipelines.yaml:3'
+        """
+        if any(where[: len(place)] == place for place in self.changed):
+            return FLAG
+        line = self.document.line(where)
+        return self.document.file if line is None else f"{self.document.file}:{line}"
+
+    def written(self, where: Where) -> Where:
+        """The place as far as the document has it: `csv: a.csv` has no first item, although it means one file.
+
+        >>> Lines(Document("pipelines.yaml", {"csv": "a.csv"})).written(("csv", 0))
+        ('csv',)
+        """
+        return next((where[:n] for n in range(len(where), 0, -1) if self.document.found(where[:n]) is not None), where)

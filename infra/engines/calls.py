@@ -1,0 +1,409 @@
+"""Calls and what runs them: the protocol of an engine, how a call is unpacked, run and timed where it runs (one numeric
+thread, memory given back), and bounds on how much goes on at once in the flow's process.
+
+A gradient step allocates and frees the same hundreds of megabytes again and again. Under glibc's defaults, and far more
+so under Dask's (`MALLOC_TRIM_THRESHOLD_=65536`), each of them goes back to the kernel and comes back page by page,
+zeroed. Kept while a call runs and given back when it is over, they cost neither that time nor memory between calls.
+Arrow's own allocator keeps, for each of its threads, what no call can give back: on workers it takes the C library's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from types import TracebackType
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+
+from assay.infra.errors import RunError, Stopped, called_without_secrets
+from assay.infra.storage.keys import refuse_other_versions
+from assay.infra.user_code.supervision import supervised
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+_KEPT = 1 << 30
+OF_C_LIBRARY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""What a worker is started with."""
+
+
+def keep_freed_memory() -> None:
+    """From now on this process keeps up to a gibibyte of what is freed, where its C library can be told so."""
+    _told()
+
+
+def give_back_memory() -> None:
+    """Return to the system what is free now."""
+    if (arrow := sys.modules.get("pyarrow")) is not None:
+        arrow.default_memory_pool().release_unused()
+    if sys.platform.startswith("linux") and hasattr(_libc(), "malloc_trim"):
+        _libc().malloc_trim(0)
+
+
+@cache
+def _told() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = _libc()
+    if not hasattr(libc, "mallopt") or not hasattr(libc, "malloc_trim"):
+        return False  # another C library than glibc
+    return bool(libc.mallopt(_MMAP_THRESHOLD, _KEPT) and libc.mallopt(_TRIM_THRESHOLD, _KEPT))
+
+
+@cache
+def _libc() -> Any:
+    return ctypes.CDLL(None)
+
+
+VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+ONE_EACH = dict.fromkeys(VARIABLES, "1")
+
+
+def one_thread() -> None:
+    """Hold this process, and those it starts, to one numeric thread each, libraries already loaded included."""
+    os.environ.update(ONE_EACH)
+    if "numpy" in sys.modules or "torch" in sys.modules:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+Slot = Literal["CPU", "GPU"]
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One partition's work: a picklable `function` and its arguments; `name` is for people ("votes, partition 3")."""
+
+    index: int
+    name: str
+    function: Callable[..., object]
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the call of this `index`: its value, or the error that its last attempt ended with.
+
+    `worker` is the name of the worker, `slot` what it offered, `seconds` wall time and `cpu_seconds` processor time of
+    the attempt that counted. After an error nothing was measured: `worker` is empty, both times are 0.
+    """
+
+    index: int
+    value: object = None
+    error: BaseException | None = None
+    worker: str = ""
+    slot: Slot = "CPU"
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class Folded(Generic[V]):
+    """All values merged into one (`None` where no call succeeded), and the outcome of every call, without its value."""
+
+    value: V | None
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The outcomes of the calls that are not part of the value."""
+        return tuple(outcome for outcome in self.outcomes if outcome.error is not None)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many calls can run at the same moment on CPU workers and on GPU workers."""
+
+    cpu: int
+    gpu: int
+
+    def __str__(self) -> str:
+        """The slots as the first line of a run shows them.
+
+        >>> print(Slots(cpu=2, gpu=0))
+        2 CPU workers, no GPU
+        """
+        cpu = f"{self.cpu} CPU worker{'s' * (self.cpu != 1)}"
+        return f"{cpu}, {f'{self.gpu} GPU worker' + 's' * (self.gpu != 1) if self.gpu else 'no GPU'}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the last bits of a float depend on: device kind, processor and library versions of the workers."""
+
+    device: Literal["cpu", "cuda"]
+    processor: str
+    versions: Mapping[str, str]
+
+    def to_json(self) -> dict[str, object]:
+        """The profile as plain JSON values, for keys and manifests."""
+        return {"device": self.device, "processor": self.processor, "versions": dict(sorted(self.versions.items()))}
+
+
+class Engine(Protocol):
+    """Something that runs calls. `notices` holds what a person should be told (each said once, in a sentence)."""
+
+    notices: list[str]
+
+    def slots(self) -> Slots:
+        """The CPU and GPU slots that are there now."""
+
+    def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
+        """The outcome of every call, as they finish; `calls` is read only a few ahead of what is running."""
+
+    def fold(
+        self,
+        calls: Iterable[Call],
+        merge: Callable[[V, V], V],
+        *,
+        gpu: bool = False,
+        finished: Callable[[int], None] = lambda _: None,
+    ) -> Folded[V]:
+        """The values of all calls merged, on the workers; `finished` hears how many calls are done."""
+
+    def share(self, value: object) -> object:
+        """A stand-in for a big constant, shipped once: an item of `Call.args` or a value in `Call.kwargs`."""
+
+    def profile(self, *, gpu: bool = False) -> Profile:
+        """What results computed here, on slots of that kind, depend on in their last bits."""
+
+    def close(self) -> None:
+        """Let go of every worker."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+_slot: ContextVar[Slot] = ContextVar("slot", default="CPU")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how long one call ran."""
+
+    index: int
+    worker: str
+    slot: Slot
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Piece(Generic[V]):
+    """A value, and the places of the calls that it was made of."""
+
+    value: V
+    places: tuple[Place, ...]
+
+    def __sizeof__(self) -> int:
+        """Dask asks: what it spills, and how many pieces are merged at a time, goes by it."""
+        from dask.sizeof import sizeof
+
+        return object.__sizeof__(self) + int(sizeof(self.value))
+
+
+def slot_here() -> Slot:
+    """The kind of slot that the call which asks is running on: code for both kinds takes the device from it."""
+    return _slot.get()
+
+
+def timed(
+    index: int,
+    function: Callable[..., V],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    worker: str,
+    slot: Slot,
+) -> Piece[V]:
+    """The function's value and the place where it was computed."""
+    token = _slot.set(slot)
+    keep_freed_memory()
+    wall, cpu = time.perf_counter(), time.thread_time()
+    try:
+        with supervised(f"What {worker} was working on"):
+            value = called_without_secrets(lambda: function(*args, **kwargs))
+    finally:
+        give_back_memory()
+        _slot.reset(token)
+    place = Place(index, worker, slot, time.perf_counter() - wall, time.thread_time() - cpu)
+    return Piece(value, (place,))
+
+
+def perform(
+    index: int, work: bytes, shared: Mapping[int | str, object], slot: Slot, versions: Mapping[str, str]
+) -> Piece[object]:
+    """Run a pickled call on this Dask worker; `shared` are the arguments (by place or name) that came ahead of it."""
+    from distributed import get_worker
+
+    worker = str(get_worker().name)
+    refuse_other_versions(versions, worker)
+    one_thread()
+    function, own = pickle.loads(work)
+    given = {**own, **shared}
+    args = [given[place] for place in range(sum(isinstance(place, int) for place in given))]
+    kwargs = {place: value for place, value in given.items() if isinstance(place, str)}
+    return timed(index, function, args, kwargs, worker, slot)
+
+
+def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
+    """The pieces as one, by a pickled `merge`."""
+    two = pickle.loads(merge)
+    value = pieces[0].value
+    for piece in pieces[1:]:
+        value = two(value, piece.value)
+    return Piece(value, tuple(place for piece in pieces for place in piece.places))
+
+
+def unpack(pickled: bytes) -> object:
+    """A shared constant, once per worker."""
+    return pickle.loads(pickled)
+
+
+COLLECTED_BYTES = 2 << 30
+process_state = threading.RLock()
+"""Held while something is changed for a moment that all threads of the process share: Torch's generator, how Python
+warns. A stage's body that does so shares the process with others."""
+
+_LOOK_SECONDS = 0.5
+
+
+class Stop:
+    """Says to everything that a run has under way that the run is over."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def set(self) -> None:
+        """From now on nothing new begins, and what waits gives up."""
+        self._stopped.set()
+
+    def __bool__(self) -> bool:
+        return self._stopped.is_set()
+
+    def check(self) -> None:
+        """Raises `Stopped` once the run is over."""
+        if self._stopped.is_set():
+            raise Stopped
+
+
+class Allowance:
+    """The time that a run may take: when it is over, no further stage is begun; what is under way comes to its end."""
+
+    def __init__(self, seconds: float | None, written: str = "") -> None:
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self._written = written
+
+    def lift(self) -> None:
+        """From now on there is no bound: what concludes a run is short, and without it all would be lost."""
+        self._until = None
+
+    def require_time(self, what: str) -> None:
+        """Nothing, or the sentence for a stage that is not begun any more."""
+        if self._until is not None and time.monotonic() > self._until:
+            raise RunError(
+                f"{what} was not begun: the budget of {self._written} was over. What was made is kept, and the next "
+                "run goes on from there; raise the budget, or run with --sample."
+            )
+
+
+class Bodies:
+    """Lets so many stages compute at once; `limit` is looked up anew each time, as a cluster may grow."""
+
+    def __init__(self, limit: Callable[[], int], stop: Stop) -> None:
+        self._limit, self._stop = limit, stop
+        self._inside = 0
+        self._left = threading.Condition()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """The block is entered when there is room."""
+        while not self._entered(max(1, self._limit())):
+            self._stop.check()
+        try:
+            yield
+        finally:
+            with self._left:
+                self._inside -= 1
+                self._left.notify()
+
+    def _entered(self, limit: int) -> bool:
+        with self._left:
+            if self._inside >= limit:
+                self._left.wait(_LOOK_SECONDS)
+            if self._inside >= limit:
+                return False
+            self._inside += 1
+            return True
+
+
+class Collected:
+    """A budget for the columns that stages at work hold in this process: whoever comes when it is spent waits.
+
+    The stage that has held the longest never waits, so that two that want more do not wait for each other.
+    """
+
+    def __init__(self, stop: Stop, budget: int = COLLECTED_BYTES) -> None:
+        self._stop, self._budget = stop, budget
+        self._held: dict[Hashable, int] = {}
+        self._freed = threading.Condition()
+
+    def take(self, who: Hashable, size: int) -> None:
+        """Count so many bytes more for a stage; returns when there is room for them."""
+        with self._freed:
+            while self._held and next(iter(self._held)) != who and sum(self._held.values()) + size > self._budget:
+                self._stop.check()
+                self._freed.wait(_LOOK_SECONDS)
+            self._held[who] = self._held.get(who, 0) + size
+
+    def release(self, who: Hashable) -> None:
+        """The stage is over."""
+        with self._freed:
+            self._held.pop(who, None)
+            self._freed.notify_all()
+
+
+class OneEach:
+    """Lets one caller at a time work under a key; others that come with the same key wait for it."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._busy: set[Hashable] = set()
+        self._free = threading.Condition()
+
+    @contextmanager
+    def __call__(self, key: Hashable) -> Iterator[None]:
+        """The block is entered when nobody else works under the key."""
+        with self._free:
+            while key in self._busy:
+                self._stop.check()
+                self._free.wait(_LOOK_SECONDS)
+            self._busy.add(key)
+        try:
+            yield
+        finally:
+            with self._free:
+                self._busy.remove(key)
+                self._free.notify_all()

@@ -1,0 +1,195 @@
+"""Partitions that an earlier result holds already: looked up by what they are made of, before anything is computed.
+
+A result under another key may share most of its partitions with the one that is asked for: last night's, before a file
+came. A partition is known by its *step* (stage, version, seed, numeric profile, the function and its constants) and by
+its *inputs* (the rows in their order, and the columns). What is known exactly is taken, by a link to the file; what is
+not is computed. The store's `partitions/STAGE/STEP/` lists the results that hold a step's partitions; it is a help for
+finding them and nothing more: what counts is a committed manifest, and files in their full size beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from assay.infra.errors import RunError, told
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partition_work import PartitionWork
+from assay.infra.storage.artifacts import Manifest, Part, PartFile
+from assay.infra.storage.keys import InexactError, fingerprint
+from assay.infra.storage.parquet import name_of_part
+
+if TYPE_CHECKING:
+    from assay.infra.engines.calls import Outcome
+    from assay.infra.stages.stage import Workbench
+    from assay.infra.storage.artifacts import Table
+    from assay.infra.storage.store import Store
+
+
+PARTITION_INDEX = "partitions"
+MOST_RESULTS = 8
+"""So many results of a step are looked into, the latest first: one more file a night is in the last of them."""
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """That partitions of a step may be taken from earlier results; only for functions of nothing but what they are
+    given.
+
+    The constants in `bounds` say when to give up and change no result: they are left out. Pieces of something outside
+    the store are known by what `content` says of each, which has to stand for the constants as well.
+    """
+
+    bounds: frozenset[str] = frozenset()
+    content: Callable[[Any], str] | None = None
+
+
+def step_of(
+    bench: Workbench,
+    names: Sequence[str],
+    kinds: Sequence[type[Table]],
+    function: Callable[..., Any],
+    constants: Mapping[str, Any],
+    reuse: Reuse | None,
+) -> str:
+    """What all partitions of a step share, as a hash; empty where they are not to be taken from elsewhere.
+
+    A function is known by its name, as its stage's version stands for its code; one that closes over something is not.
+    """
+    if reuse is None or not _is_plain(function):
+        return ""
+    given = {name: value for name, value in constants.items() if name not in reuse.bounds}
+    try:
+        known = fingerprint({} if reuse.content is not None else given)
+    except InexactError:
+        return ""
+    outputs = [[name, kind.__module__, kind.__qualname__] for name, kind in zip(names, kinds, strict=True)]
+    return _hash([bench.surroundings, function.__module__, function.__qualname__, known, outputs])
+
+
+def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
+    """What a partition is looked up by: its step and its inputs; empty where one of them is not known exactly."""
+    if not step or reuse is None or work.posted:
+        return ""
+    if work.piece is not None:
+        return f"{step}.{_hash(reuse.content(work.piece))}" if reuse.content is not None else ""
+    if not all(one.part.schema for slices in work.sources for one in slices):
+        return ""  # written by an earlier version, which did not note the columns
+    inputs = [[[one.part.schema, one.part.rows, one.mark] for one in slices] for slices in work.sources]
+    try:
+        return f"{step}.{_hash([list(kinds), inputs, fingerprint(work.aligned)])}"
+    except InexactError:
+        return ""
+
+
+def take_earlier_parts(bench: Workbench, step: str, work: Sequence[PartitionWork]) -> dict[int, Part]:
+    """By index the partitions that an earlier result holds, each at its place in the new one."""
+    earlier = find_earlier_parts(bench, step, {item.content for item in work if item.content}, _parts_in)
+    placed = {item.index: _placed(bench, earlier[item.content], item) for item in work if item.content in earlier}
+    return {index: part for index, part in placed.items() if part is not None}
+
+
+def find_earlier_parts(
+    bench: Workbench, step: str, wanted: Collection[str], parts_of: Callable[[Manifest], Iterator[Part]]
+) -> dict[str, Part]:
+    """By content the parts that earlier results hold whole, each with the result that it is from."""
+    parts: dict[str, Part] = {}
+    if not step or not wanted or bench.run.fresh:
+        return parts
+    for manifest in _earlier_results(bench, step):
+        sizes = bench.run.store.folder.sizes(bench.run.store.place(manifest.stage, manifest.key))
+        for part in parts_of(manifest):
+            if part.content in wanted and part.content not in parts and _is_whole(part.files, sizes):
+                parts[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
+        if len(parts) == len(wanted):
+            break
+    return parts
+
+
+def draw_to_verify(bench: Workbench, name: str, taken: Collection[int]) -> set[int]:
+    """Which of the partitions that were taken are computed again, drawn by the run's seed."""
+    count = min(bench.run.verify, len(taken))
+    generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
+    return set(generator.choice(sorted(taken), size=count, replace=False).tolist()) if count else set()
+
+
+def require_computed(bench: Workbench, work: PartitionWork, outcome: Outcome) -> None:
+    """Nothing, or the sentence for a partition that could not be computed again."""
+    if outcome.error is not None:
+        reason = told(outcome.error, bench.run.masked)
+        raise RunError(f"{bench.title}: {work.name}, could not be computed again to verify it: {reason}") from (
+            None if bench.run.masked else outcome.error
+        )
+
+
+def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: str) -> RunError:
+    """The sentence for a partition that comes out otherwise than an earlier result has it."""
+    return RunError(
+        f"{bench.title}: {work.name}, was taken from {taken_from}, and computed again it gives other {what}: a file in "
+        "the store was changed, or the stage depends on something outside its settings and inputs. Run again with "
+        "--fresh, which takes nothing from earlier results."
+    )
+
+
+def index_partitions(store: Store, manifest: Manifest) -> None:
+    """Write down where later results find the partitions of this one."""
+    known = itertools.chain(_parts_in(manifest), manifest.counted)
+    steps = {part.content.partition(".")[0] for part in known} - {""}
+    when = "".join(sign for sign in manifest.created if sign.isdigit())[:14]
+    for step in steps:
+        name = f"{PARTITION_INDEX}/{manifest.stage}/{step}/{when}-{manifest.key}.json"
+        store.folder.write_json(name, {"run": manifest.run})
+
+
+def drop_index_of_removed(store: Store) -> None:
+    """Forget the lists of results that are gone."""
+    for name in store.folder.sizes(PARTITION_INDEX):
+        stage, key = name.split("/")[1], _key_in(name)
+        if store.manifest(stage, key) is None:
+            store.folder.remove(name)
+
+
+def _earlier_results(bench: Workbench, step: str) -> Iterator[Manifest]:
+    store = bench.run.store
+    listed = sorted(store.folder.sizes(f"{PARTITION_INDEX}/{bench.stage}/{step}"), reverse=True)
+    for key in [key for key in map(_key_in, listed) if key != bench.key][:MOST_RESULTS]:
+        manifest = store.standing(bench.stage, key)
+        if manifest is not None and manifest.key != bench.key:
+            yield manifest
+
+
+def _parts_in(manifest: Manifest) -> Iterator[Part]:
+    for output in manifest.outputs.values():
+        yield from output.parts
+
+
+def _is_whole(files: Sequence[PartFile], sizes: Mapping[str, int]) -> bool:
+    return all(sizes.get(file.file) == file.bytes for file in files)
+
+
+def _placed(bench: Workbench, part: Part, work: PartitionWork) -> Part | None:
+    """The part with its files in the place of the new result; None where one of them has just gone."""
+    files = []
+    for file, prefix in zip(part.files, work.prefixes, strict=True):
+        name = name_of_part(f"{prefix}-{work.index:05d}", file.sums)
+        if not bench.run.store.folder.share(file.file, name):
+            return None
+        files.append(replace(file, file=name))
+    return replace(part, index=work.index, files=tuple(files), inputs=work.marks(), content=work.content)
+
+
+def _is_plain(function: Callable[..., Any]) -> bool:
+    return isinstance(function, types.FunctionType) and "<" not in function.__qualname__ and not function.__closure__
+
+
+def _key_in(name: str) -> str:
+    return name.rsplit("-", 1)[-1].removesuffix(".json")
+
+
+def _hash(value: object) -> str:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,460 @@
+"""One run: which store, engine, seed and console its stages use, the record of what it did in the order that the flow
+declares, and who plays its stages (directly, as Prefect tasks, or as a plan).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+
+from assay.infra.engines.calls import Allowance, Bodies, Call, Collected, OneEach, Slots, Stop
+from assay.infra.engines.devices import accelerator_here
+from assay.infra.engines.opening import expected_slots
+from assay.infra.errors import AssayError, Stopped, told
+from assay.infra.masking import mask
+from assay.infra.settings import Compute
+from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
+from assay.infra.storage.keys import Work, numeric_profile
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import Lease
+from assay.infra.terminal import interruption_text
+from assay.infra.user_code.references import MOST_KEPT_BYTES, Ingredients, noting
+
+if TYPE_CHECKING:
+    from assay.infra.engines.calls import Engine
+    from assay.infra.terminal import Progress
+
+
+Position = tuple[int, ...]
+T = TypeVar("T")
+
+
+class _Scope:
+    """The flow, or the branch or stage inside it, whose parts are numbered as they are declared."""
+
+    def __init__(self, position: Position, name: str) -> None:
+        self.position, self.name, self.numbers = position, name, count()
+
+
+_scope: ContextVar[_Scope | None] = ContextVar("assay_scope", default=None)
+
+
+def next_position() -> Position:
+    """The position of what is declared now: after all that the same branch has declared so far."""
+    scope = _scope.get()
+    if scope is None:
+        return ()
+    return (*scope.position, next(scope.numbers))
+
+
+def current_position() -> Position:
+    """The position of the branch or stage that the caller is in."""
+    scope = _scope.get()
+    return scope.position if scope is not None else ()
+
+
+def current_branch() -> str:
+    """The name of the branch that the caller is in; empty outside of branches."""
+    scope = _scope.get()
+    return scope.name if scope is not None else ""
+
+
+@contextmanager
+def at_position(position: Position, branch: str | None = None) -> Iterator[None]:
+    """Within the block, what is declared stands below this position, in this branch or that of the caller."""
+    token = _scope.set(_Scope(position, current_branch() if branch is None else branch))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+class InOrder(Generic[T]):
+    """Keeps a list in the order of positions, whatever the order in which its items arrive.
+
+    >>> stages = []
+    >>> in_order = InOrder(stages)
+    >>> for position, name in [((0,), "ingest"), ((2,), "late"), ((1, 0), "early")]:
+    ...     in_order.add(position, name)
+    >>> stages
+    ['ingest', 'early', 'late']
+    """
+
+    def __init__(self, items: list[T]) -> None:
+        self._items = items
+        self._positions: list[Position] = [()] * len(items)
+
+    def add(self, position: Position, item: T) -> None:
+        """Put the item where it belongs; what others appended to the list meanwhile stays behind it."""
+        at = bisect_right(self._positions, position)
+        self._positions.insert(at, position)
+        self._items.insert(at, item)
+
+
+R = TypeVar("R")
+OnProgress = Callable[[int, int], None]
+
+
+class Playable(Protocol):
+    """What a conductor knows of a stage."""
+
+    name: str
+    title: str
+    gpu: bool
+    body: Callable[..., Any]
+
+    def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """The key of the stage with these arguments in the current run."""
+
+    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
+        """What kind of work the stage with these arguments is, and how much of it."""
+
+    def perform(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
+    ) -> tuple[Any, StageRecord]:
+        """The handles, from the store or computed, and the record of what happened."""
+
+    def handles(self, manifest: Manifest) -> Any:
+        """The handles of a manifest in the shape that the stage announces."""
+
+
+class Conductor(Protocol):
+    """What becomes of a stage, or of a part of a flow, that is called inside a run."""
+
+    at_once: bool
+    """Whether branches of a flow may go on at once: then it is called from several threads."""
+
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What the stage's caller gets."""
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
+        """What the caller of a part of a flow gets."""
+
+
+class Direct:
+    """Stages are performed, parts of flows are called; nobody watches."""
+
+    at_once = True
+
+    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The stage's handles."""
+        return stage.perform(args, kwargs, lambda _done, _total: None)[0]
+
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
+        """What the part returns."""
+        return part()
+
+
+_GRACE_SECONDS = 5.0
+_current: ContextVar[Run | None] = ContextVar("assay_run", default=None)
+
+
+class Run:
+    """The surroundings of a run's stages; a context manager that opens and closes the run's record.
+
+    One that stands `aside` is no night: its record says what it is writing, and goes when it ends.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        store: Store,
+        engine: Callable[[], Engine],
+        progress: Progress,
+        *,
+        seed: int = 0,
+        compute: Compute | None = None,
+        fresh: bool = False,
+        conductor: Conductor | None = None,
+        keep_bytes: int = MOST_KEPT_BYTES,
+        aside: bool = False,
+        verify: int = 0,
+        share: float = 1.0,
+        allowance: Allowance | None = None,
+    ) -> None:
+        self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
+        self.verify = verify
+        """How many of the partitions that a step takes from earlier results are computed again and compared."""
+        self.compute = compute or Compute()
+        self.conductor: Conductor = conductor or Direct()
+        self._open_engine, self._engine_lock = engine, threading.Lock()
+        self._engine: Engine | None = None
+        self._opening: threading.Thread | None = None
+        self._accelerator: dict[str, str] | None = None
+        self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid(), share=share)
+        self.allowance = allowance or Allowance(None)
+        self.made_by: dict[str, str] = {}
+        """By digest, what kind of work made it: see `infra/storage/keys.py`."""
+        self._aside, self._begun = aside, False
+        self.ingredients = Ingredients(store, self.record, keep_bytes, self.save)
+        self._lease = Lease(store, self.record.id)
+        store.folder.notice = self.notice
+        self._surroundings = ExitStack()
+        self._began = time.perf_counter()
+        self.masked = False
+        """Whether no error may quote the data: see `told`."""
+        self.failures: list[AssayError] = []
+        """The errors of the branches that failed, in the order in which the flow declares them."""
+        self.threads: list[threading.Thread] = []
+        """Those of its branches."""
+        self.stop = Stop()
+        self.bodies = Bodies(self.most_at_once, self.stop)
+        self.one_each, self.collected = OneEach(self.stop), Collected(self.stop)
+        self._record_lock, self._closed = threading.RLock(), False
+        self._stages, self._errors = InOrder(self.record.stages), InOrder(self.failures)
+        self._failed, self._missing = InOrder(self.record.failures), InOrder(self.record.missing)
+        self._notices = InOrder(self.record.notices)
+
+    @property
+    def id(self) -> str:
+        """The run's name: when it started, and four letters that make it unique."""
+        return self.record.id
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been under way."""
+        return time.perf_counter() - self._began
+
+    @property
+    def is_night(self) -> bool:
+        """Whether it leaves a record: a plan does not, nor what stands aside."""
+        return self._begun and not self._aside
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that computes partitions; opened when it is first needed."""
+        with self._engine_lock:
+            if self._engine is None:
+                self.stop.check()
+                self._engine = self._open_engine()
+            return self._engine
+
+    def slots(self) -> Slots:
+        """The CPU and GPU slots of the run's engine; asking for them starts it only where nothing else can tell."""
+        expected = expected_slots(self.compute) if self._engine is None else None
+        return expected or self.engine.slots()
+
+    @property
+    def goes_on_at_once(self) -> bool:
+        """Whether branches go on at once, in threads; else one after the other, as they are declared."""
+        if not self.conductor.at_once:
+            return False
+        if self.compute.at_once != "auto":
+            return self.compute.at_once > 1
+        return self._slots_here is None or _together(self._slots_here) > 1
+
+    def most_at_once(self) -> int:
+        """How many stages may compute at once: as many as the engine has slots, unless the settings say how many."""
+        if self.compute.at_once != "auto":
+            return self.compute.at_once
+        return _together(self._slots_here or self.slots())
+
+    @cached_property
+    def _slots_here(self) -> Slots | None:
+        if self.compute.engine == "serial":
+            return Slots(1, 0)
+        return expected_slots(self.compute)
+
+    def numeric_profile(self) -> dict[str, str]:
+        """The profile of where partitions are computed: this machine, or the workers of a cluster."""
+        profile = dict(numeric_profile())
+        if self.compute.engine not in ("local", "serial"):
+            profile["processor"] = self.engine.profile().processor
+        return profile
+
+    def accelerator(self) -> dict[str, str]:
+        """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
+        if self._accelerator is None:
+            if self.compute.engine in ("local", "serial"):
+                self._accelerator = accelerator_here()
+            else:
+                call = Call(0, "asking a GPU worker what it is", accelerator_here, (), {})
+                (outcome,) = self.engine.run([call], gpu=True)
+                if outcome.error is not None:
+                    raise outcome.error
+                self._accelerator = cast(dict[str, str], outcome.value)
+        return self._accelerator
+
+    def warm_up(self) -> None:
+        """Open the engine in the background, while other things start; once, however often it is asked for."""
+
+        def open_quietly() -> None:
+            try:
+                _ = self.engine
+            except (Exception, Stopped):  # noqa: BLE001 - whoever needs the engine opens it again and gets the error
+                return
+
+        with self._record_lock:
+            if self._opening is None:
+                self._opening = threading.Thread(target=open_quietly, name="assay-engine", daemon=True)
+                self._opening.start()
+
+    def begin(self, writing: str) -> None:
+        """Write down that a stage works under a key, so that no clean-up takes what it writes."""
+        with self._record_lock:
+            self.stop.check()
+            self.record.writing.append(writing)
+            self.save()
+
+    def finish(self, writing: Collection[str], position: Position, stage: StageRecord) -> None:
+        """Write down what a stage did, where it stands in the flow."""
+        with self._record_lock:
+            self.stop.check()
+            self._stages.add(position, stage)
+            for key in writing:
+                self.record.writing.remove(key)
+            self.save()
+
+    def fail(self, position: Position, error: AssayError, text: str) -> None:
+        """Write down that a branch failed, where it stands in the flow; not what only the run's end brought down."""
+        with self._record_lock:
+            if self.stop:
+                return
+            self._errors.add(position, error)
+            self._failed.add(position, text)
+
+    def leave_out(self, position: Position, text: str) -> None:
+        """Write down that a branch was not begun, and because of what."""
+        with self._record_lock:
+            if self.stop:
+                return
+            self._missing.add(position, text)
+        self.progress.notice(text)
+
+    def notice(self, text: str) -> None:
+        """Say a sentence that a person should read, and keep it in the record; once, though branches may repeat it."""
+        text = mask(text)
+        with self._record_lock:
+            if text in self.record.notices:
+                return
+            self._notices.add(next_position(), text)
+        self.progress.notice(text)
+
+    def note_asked_again(self, subject: str, text: str) -> None:
+        """Write down that some of a subject's stored answers were held against those of today, and what came of it."""
+        with self._record_lock:
+            self.record.asked_again[subject] = text
+
+    def note_work(self, like: str, digests: Iterable[str]) -> None:
+        """Write down what kind of work made these; who makes the same again is not who made it."""
+        for digest in digests:
+            self.made_by.setdefault(digest, like)
+
+    def save(self) -> None:
+        """Write the record down as it stands, with what the engine had to say.
+
+        Until there is a report, the time is that so far: a run that ends early keeps it.
+        """
+        with self._record_lock:
+            if self._closed:
+                return
+            if self.record.report is None:
+                self.record.seconds = round(self.seconds, 2)
+            if self._engine is not None:
+                new = [text for text in self._engine.notices if text not in self.record.notices]
+                self.record.notices.extend(new)
+            self.store.save_run(self.record, self._aside)
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[Run]:
+        """The run as surroundings only: nothing is written, no lease is taken; for plans."""
+        with self._as_current():
+            yield self
+
+    @contextmanager
+    def _as_current(self) -> Iterator[None]:
+        """Within the block, the run is the current one, and its parts are numbered from the first."""
+        token = _current.set(self)
+        try:
+            with at_position(()), noting(self.ingredients):
+                yield
+        finally:
+            _current.reset(token)
+
+    def __enter__(self) -> Run:
+        self._surroundings.enter_context(self._as_current())
+        self._lease.take()
+        self._begun = True
+        self.save()
+        if not self._aside:
+            self.ingredients.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        try:
+            if kind is None:
+                for thread in self.threads:
+                    thread.join()
+        except BaseException as interruption:
+            kind, error = type(interruption), interruption
+            raise
+        finally:
+            self.stop.set()
+            self._surroundings.close()
+            try:
+                self._close_record(kind, error)
+            finally:
+                self._release()
+
+    def _close_record(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
+        with self._record_lock:
+            if kind is not None and self.record.status == "running":
+                self.record.status = "broken"
+                interrupted = issubclass(kind, KeyboardInterrupt)
+                text = interruption_text(kind) if interrupted else told(error, self.masked)
+                self.record.failures.append(text)
+            try:
+                self.save()
+                if self._aside:
+                    self.store.forget_aside(self.id)
+            finally:
+                self._closed = True
+
+    def _release(self) -> None:
+        """Close the engine, which ends what branches wait for, and give the lease back, whatever became of the record.
+
+        Branches that compute in this process end at their next step; none is waited for longer than a few seconds.
+        """
+        with self._engine_lock:
+            engine, self._engine = self._engine, None
+        try:
+            if engine is not None:
+                engine.close()
+            deadline = time.monotonic() + _GRACE_SECONDS
+            for thread in self.threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            self._lease.release()
+
+
+def current_run() -> Run:
+    """The run that surrounds the caller; stages can be called only inside one."""
+    run = _current.get()
+    if run is None:
+        raise LookupError("a stage can be called only inside a run: `with Run(...)`")
+    return run
+
+
+def _together(slots: Slots) -> int:
+    return max(1, slots.cpu + slots.gpu)
+
+
+def new_run_id() -> str:
+    """A name that sorts by time and that a person can read out: `2026-11-22-0200-k3f9`."""
+    letters = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
+    return f"{datetime.now().astimezone():%Y-%m-%d-%H%M}-{letters}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,259 @@
+"""How anything outside this machine is asked: credentials from environment variables, HTTP and nothing else, retries
+while a store or a service is busy, and why one did not answer.
+
+`pipelines.yaml` names the variables of credentials; what is written out there is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from assay.infra.errors import InputError, RunError
+from assay.infra.masking import mask, register, register_address
+
+V = TypeVar("V")
+RETRY_SECONDS = 300.0
+FIRST_RETRY_SECONDS = 10.0
+"""For a store that this process has not reached yet: more likely its address is wrong than that it is busy."""
+NOTICE_AFTER_SECONDS = 5.0
+_LONGEST_PAUSE = 10.0
+_SHOWN = 200
+_BUSY = (408, 409, 425, 429)  # HTTP's words for "not now"; 409 is S3's where two conditional writes meet
+_ERRNOS = {
+    errno.EAGAIN,
+    errno.EBUSY,  # what s3fs makes of 503 and SlowDown
+    errno.ECONNABORTED,
+    errno.ECONNREFUSED,
+    errno.ECONNRESET,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.EPIPE,
+    errno.ETIMEDOUT,
+    getattr(errno, "EREMOTEIO", errno.EIO),  # what s3fs makes of 500
+}
+_NAMES = {
+    "HTTPClientError",  # botocore: read timeouts, closed connections
+    "EndpointConnectionError",
+    "ConnectTimeoutError",
+    "ResponseParserError",  # the page of a gateway, where XML was due
+    "IncompleteRead",
+    "ClientConnectionError",  # aiohttp, under s3fs and gcsfs
+    "ClientPayloadError",
+    "ServiceRequestError",  # azure, under adlfs
+    "ServiceResponseError",
+}
+
+
+def is_transient(fault: BaseException) -> bool:
+    """Whether a fault of a remote store is one that passes: throttling, a gateway's error, silence.
+
+    >>> is_transient(OSError(errno.EBUSY, "Please reduce your request rate.")), is_transient(TimeoutError())
+    (True, True)
+    >>> is_transient(FileNotFoundError("no such key")), is_transient(PermissionError("Access Denied"))
+    (False, False)
+    """
+    status = _http_status(fault)
+    if status is not None:
+        return status >= 500 or status in _BUSY
+    if isinstance(fault, TimeoutError | ConnectionError):
+        return True
+    if isinstance(fault, OSError) and fault.errno in _ERRNOS:
+        return True
+    return any(kind.__name__ in _NAMES for kind in type(fault).__mro__)
+
+
+def _http_status(fault: BaseException) -> int | None:
+    """The HTTP status behind a fault, where its library kept it: botocore in `response`, gcsfs in `code`."""
+    for error in (fault, fault.__cause__):
+        response = getattr(error, "response", None)
+        answered = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+        for status in (
+            answered.get("HTTPStatusCode"),
+            getattr(error, "code", None),
+            getattr(error, "status_code", None),
+        ):
+            if isinstance(status, int):
+                return status
+    return None
+
+
+def with_retries(
+    operation: Callable[[], V],
+    place: str,
+    seconds: float = RETRY_SECONDS,
+    notice: Callable[[str], None] | None = None,
+) -> V:
+    """What the operation gives, asked again after faults that pass; it must be one that may be done twice.
+
+    RunError once the store at `place` has not answered for so long; `notice` hears of it well before.
+    """
+    began, pause, spoken = time.monotonic(), 0.2, False
+    while True:
+        try:
+            return operation()
+        except Exception as fault:
+            waited = time.monotonic() - began
+            if not is_transient(fault):
+                raise
+            if waited >= seconds:
+                words = " ".join(mask(str(fault)).split())[:_SHOWN] or type(fault).__name__
+                raise RunError(
+                    f"The store {place} has not answered for {waited:.0f} s ({words}): run again once it does, and the "
+                    "run goes on where it was."
+                ) from fault
+        if notice is not None and not spoken and waited >= NOTICE_AFTER_SECONDS:
+            notice(f"The store {place} does not answer just now; it is asked again for up to {seconds:.0f} s")
+            spoken = True
+        time.sleep(pause * random.uniform(0.5, 1.5))  # apart from the other workers, who were refused at the same time
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+_NO_ANSWER = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError, TimeoutError, socket.gaierror)
+
+
+def no_answer(fault: BaseException) -> str:
+    """Why a service did not answer, in the system's words; empty for every other error.
+
+    HTTP clients wrap what the system said in errors of their own, as a cause, a context or a `reason`.
+
+    >>> no_answer(ConnectionRefusedError(111, "Connection refused")), no_answer(ValueError("no number"))
+    ('Connection refused', '')
+    """
+    cause = next((error for error in _causes(fault) if isinstance(error, _NO_ANSWER)), None)
+    return "" if cause is None else getattr(cause, "strerror", None) or str(cause) or "it took too long"
+
+
+def _causes(fault: BaseException) -> Iterator[BaseException]:
+    """The error and every one that it was made of, each once."""
+    waiting, seen = [fault], set[int]()
+    while waiting:
+        error = waiting.pop(0)
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        parts = (error.__cause__, error.__context__, getattr(error, "reason", None))
+        waiting += [part for part in parts if isinstance(part, BaseException)]
+
+
+def http_only() -> urllib.request.OpenerDirector:
+    """An opener without the handlers that would leave the address it is given; other schemes are refused.
+
+    >>> http_only().open("file:///etc/hostname")
+    Traceback (most recent call last):
+    urllib.error.URLError: <urlopen error unknown url type: file>
+    """
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+SECRET_OPTION = re.compile(r"password|passwd|pwd|secret|token|key", re.IGNORECASE)
+"""What an option of an address is called that holds a secret."""
+
+_PASSWORD = re.compile(r"://[^/@:]*:(?!\$\{\w+\}@)[^?]+@")
+_OPTION = re.compile(r"[?&]([^=&]*)=(?!\$\{\w+\}(?:&|$))[^&]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SET_IT = "set it where Assay and its workers run"
+_READ_BY_LIBRARIES = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    "s3a": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    "abfs": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET"),
+    "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET"),
+    "models": ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"),
+}
+"""The variables that a library reads by itself, by the scheme of what is asked of it."""
+
+
+def secret_from(variable: str, lead: str = "", *, ascii_only: bool = False) -> str:
+    """The secret that an environment variable holds, without the white space around it; masked from now on.
+
+    An `InputError`, which begins with the `lead` and names the variable alone, where there is none or where it cannot
+    be used: a line break would end a header, and letters beyond ASCII reach no header or address whole.
+    """
+    register_secret(variable, os.environ.get(variable, ""))
+    return value_from(variable, lead, ascii_only=ascii_only)
+
+
+def value_from(variable: str, lead: str = "", *, ascii_only: bool = False) -> str:
+    """The same of a variable whose value may be no secret, such as the name of a host."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise InputError(f"{lead}the environment variable {variable} is not set: {_SET_IT}.")
+    _require_clean(variable, value, lead, ascii_only)
+    return value
+
+
+def secret_addresses(variable: str) -> list[str]:
+    """The addresses with white space between them that an environment variable holds, each a secret."""
+    addresses = os.environ.get(variable, "").split()
+    if not addresses:
+        raise InputError(f"the environment variable {variable} is not set: {_SET_IT}.")
+    for address in addresses:
+        register_secret(variable, address)
+        _require_clean(variable, address, "", ascii_only=False)
+    return addresses
+
+
+def require_usable(url: str) -> None:
+    """Nothing; or the sentence for a secret with a line break in it, of those that a library reads for such a URL."""
+    for variable in _READ_BY_LIBRARIES.get(url.partition(":")[0], ()):
+        if os.environ.get(variable, "").strip():
+            os.environ[variable] = secret_from(variable, f"What reads {url[:60]} uses it: ", ascii_only=True)
+
+
+def register_secret(variable: str, value: str) -> None:
+    """Mask what a variable holds; of an address also its parts, for it is the secret."""
+    if "://" in value:
+        register_address(variable, value.strip(), secret=True)
+    elif value.strip():
+        register(variable, value)
+
+
+def _require_clean(variable: str, value: str, lead: str, ascii_only: bool) -> None:
+    if _CONTROL.search(value):
+        trouble = "holds a line break or another control character within its value"
+    elif ascii_only and not value.isascii():
+        trouble = "holds letters beyond ASCII, which no header or address carries"
+    else:
+        return
+    raise InputError(f"{lead}the environment variable {variable} {trouble}: set it to the secret alone.")
+
+
+def has_password(address: str) -> bool:
+    """Whether a secret is written out in an address.
+
+    >>> has_password("s3://key:abc@bucket"), has_password("postgresql://night:${DB_PASSWORD}@db/clinic")
+    (True, False)
+    """
+    return bool(_PASSWORD.search(address)) or any(map(SECRET_OPTION.search, _OPTION.findall(address)))
+
+
+def without_password(addresses: tuple[str]) -> tuple[str]:
+    """The address, or a `ValueError` for one with a secret written out.
+
+    >>> without_password(("postgresql://night:${DB_PASSWORD}@db/clinic",))
+    ('postgresql://night:${DB_PASSWORD}@db/clinic',)
+    """
+    if has_password(addresses[0]):
+        raise ValueError(
+            "there is a password in it, which everybody would read who reads this file: keep it in an environment "
+            "variable, and write its name, as in postgresql://night:${DB_PASSWORD}@db/clinic"
+        )
+    return addresses

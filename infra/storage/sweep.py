@@ -1,0 +1,276 @@
+"""Leases on what is being written, clean-up by mark and sweep over the records of runs, and which interrupted run a
+new one resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from assay.infra.stages.reuse import drop_index_of_removed
+from assay.infra.storage import store as answers
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import ANSWERS, MANIFESTS, Store
+from assay.infra.user_code.references import INGREDIENTS
+
+_LEASE_SECONDS = 600.0
+_BEATS = 20  # renewals in that time; the last one says how long a killed run had lived
+
+
+class Lease:
+    """A run's word that it is still writing, renewed while it lives; one that is not renewed runs out."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store, self._name = store, f"leases/{run}.json"
+        self._stop = threading.Event()
+
+    def take(self) -> None:
+        """Write the lease and keep renewing it."""
+        self._renew()
+        threading.Thread(target=self._keep, name="assay-lease", daemon=True).start()
+
+    def release(self) -> None:
+        """Give the lease back."""
+        self._stop.set()
+        self._store.folder.remove(self._name)
+
+    def _keep(self) -> None:
+        while not self._stop.wait(_LEASE_SECONDS / _BEATS):
+            # A full disk or a slow network must not end the lease: the next beat tries again, well before it runs out.
+            with contextlib.suppress(Exception):
+                self._renew()
+
+    def _renew(self) -> None:
+        lease = {"host": socket.gethostname(), "pid": os.getpid(), "until": time.time() + _LEASE_SECONDS}
+        self._store.folder.write_json(self._name, lease)
+
+
+def is_alive(store: Store, run: str) -> bool:
+    """Whether a run holds a lease that has not run out, by a process that is still there (where we can see it)."""
+    lease = store.folder.read_json(f"leases/{run}.json")
+    until, pid = (lease or {}).get("until"), (lease or {}).get("pid")
+    if lease is None or not isinstance(until, int | float) or not isinstance(pid, int) or until < time.time():
+        return False  # one that cannot be read is renewed in a moment, where its run lives
+    return lease.get("host") != socket.gethostname() or _process_lives(pid)
+
+
+def close_crashed_runs(store: Store) -> list[RunRecord]:
+    """Mark runs that were killed as crashed; they stay `running` in their record otherwise."""
+    crashed = [run for run in store.runs() if run.status == "running" and not is_alive(store, run.id)]
+    latest = [store.record(run.id) for run in crashed]
+    crashed = [run for run in latest if run is not None and run.status == "running"]  # the others have just ended
+    for run in crashed:
+        run.status = "crashed"
+        run.seconds = _seconds_alive(store, run)
+        run.failures.append("The run's process ended without a word (killed, or the machine went down).")
+        store.save_run(run)
+        store.folder.remove(f"leases/{run.id}.json")
+    return crashed
+
+
+def _seconds_alive(store: Store, run: RunRecord) -> float:
+    """How long a killed run is known to have lived: till it last wrote its record, or renewed its lease."""
+    lease = store.folder.read_json(f"leases/{run.id}.json")
+    if lease is None or not isinstance(lease.get("until"), int | float):
+        return run.seconds
+    renewed = float(lease["until"]) - _LEASE_SECONDS - datetime.fromisoformat(run.started).timestamp()
+    return round(max(run.seconds, renewed), 2)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a clean-up removed, or would remove."""
+
+    runs: tuple[str, ...]
+    results: tuple[str, ...]
+    bytes: int
+
+
+def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
+    """Forget all but the latest `keep` runs of each pipeline, then remove every result that no remaining run used."""
+    store.require_records()
+    close_crashed_runs(store)
+    records = store.runs()
+    kept = {run.id for run in records if run.status == "running"}
+    for pipeline in {run.pipeline for run in records}:
+        mine = [run.id for run in records if run.pipeline == pipeline]
+        kept |= set(mine[len(mine) - keep :] if keep else ())
+    kept |= _compared_with(store, [run for run in records if run.id in kept], records)
+    used = {key for run in records if run.id in kept for key in _keys(run)}
+    results = [
+        f"stages/{stage}/{key}"
+        for stage in store.folder.folders("stages")
+        for key in store.folder.folders(f"stages/{stage}")
+        if f"{stage}/{key}" not in used
+    ]
+    forgotten = [run for run in records if run.id not in kept]
+    removed: list[str] = []
+    freed = 0
+    if not dry_run:
+        for run in forgotten:
+            for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
+                store.folder.remove(name)
+    for name in results:
+        if name.removeprefix("stages/") in _in_use(store):
+            continue  # a run has just come upon it
+        removed.append(name)
+        freed += sum(store.folder.sizes(name).values())
+        if not dry_run:
+            # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
+            store.folder.remove(f"{name}/manifest.json")
+            store.folder.remove(name)
+    for name in [
+        *_left_over(store, used),
+        *_unused_ingredients(store, kept),
+        *_unused_answers(store, kept),
+        *_ended_asides(store),
+    ]:
+        removed.append(name)
+        freed += sum(store.folder.sizes(name).values())
+        if not dry_run:
+            store.folder.remove(name)
+    if not dry_run:
+        _drop_successors(store)
+        drop_index_of_removed(store)
+    return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
+
+
+def _left_over(store: Store, used: set[str]) -> list[str]:
+    """Files beside committed results that are none of theirs: marks and drafts of a run that was killed there."""
+    busy, leftovers = _in_use(store), list[str]()
+    for key in sorted(used - busy):
+        stage, _, place = key.partition("/")
+        manifest = store.manifest(stage, place)
+        if manifest is not None:
+            here = store.folder.sizes(f"stages/{key}")
+            leftovers += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
+    return leftovers
+
+
+def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
+    """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
+    there = sorted(store.folder.sizes(INGREDIENTS))
+    used = {f"{INGREDIENTS}/{sha256}" for sha256 in _hashes_used(store, kept)}
+    return [name for name in there if name not in used]
+
+
+def _unused_answers(store: Store, kept: set[str]) -> list[str]:
+    """Answers of services that no remaining run asked, and the turns of runs that have ended."""
+    there = [f"{answers.ANSWERS}/{name}" for name in store.folder.folders(answers.ANSWERS)]
+    used = {f"{answers.ANSWERS}/{sha256}" for sha256 in _hashes_used(store, kept)}
+    turns = [f"{answers.TURNS}/{run}" for run in store.folder.folders(answers.TURNS) if not is_alive(store, run)]
+    return [*(name for name in there if name not in used), *turns]
+
+
+def _hashes_used(store: Store, kept: set[str]) -> set[str]:
+    """The hashes of what the remaining runs, and those that live, stood on."""
+    return {
+        str(one.get("sha256"))
+        for run in store.runs()
+        if run.id in kept or run.status == "running"
+        for one in run.ingredients
+    }
+
+
+def _ended_asides(store: Store) -> list[str]:
+    """The records of runs that stood aside and were killed."""
+    return [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
+
+
+def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:
+    """What the kept runs are held against: what was accepted, what a gate names, and the last that passed."""
+    named, followed = set[str](), set[str]()
+    for run in kept:
+        against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
+        named |= {str(one) for one in against - {None}}
+        followed |= {run.pipeline} if "last-passed" in against else set()
+    compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
+    for pipeline in store.folder.folders("accepted"):
+        compared |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
+    passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
+    return compared | set(passed.values())
+
+
+def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:
+    """Which runs of a pipeline were accepted as what later ones are held against, oldest first."""
+    names = sorted(store.folder.sizes(f"accepted/{pipeline}"))
+    read = (store.folder.read_json(name) for name in names)
+    return [{str(key): str(value) for key, value in one.items()} for one in read if one and "run" in one]
+
+
+def _drop_successors(store: Store) -> None:
+    """Forget which results stand for others where they are gone."""
+    for name in store.folder.sizes("successors"):
+        later = store.folder.read_json(name)
+        stage = name.split("/")[-2]
+        if not later or store.manifest(stage, str(later.get("key", ""))) is None:
+            store.folder.remove(name)
+
+
+def _in_use(store: Store, but: str = "") -> set[str]:
+    """The keys that living runs have used or are working on, `but` for one run."""
+    names = [name.removeprefix("leases/").removesuffix(".json") for name in store.folder.sizes("leases")]
+    living = [name for name in names if name != but and is_alive(store, name)]
+    # A run takes its lease a moment before it writes its record.
+    aside = {run.id: run for run in store.asides()}
+    return {key for name in living if (run := store.record(name) or aside.get(name)) is not None for key in _keys(run)}
+
+
+def is_shared(store: Store, key: str, but: str) -> bool:
+    """Whether another living run works on the same key just now."""
+    return key in _in_use(store, but)
+
+
+def _keys(run: RunRecord) -> list[str]:
+    return [f"{stage.stage}/{stage.key}" for stage in run.stages] + run.writing
+
+
+def _process_lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+_ENDED = ("done", "gate failed")
+_A_DAY = 86_400.0
+
+
+def asked_since(store: Store, what: str, run: RunRecord, *, anew: bool = False, note: bool = True) -> str:
+    """The run since which a service that names no version is asked: this one, or the one that it goes on with.
+
+    A run goes on with the latest of its pipeline that asked the same and did not come to its end, for a day; what was
+    answered to that one is not asked again, but for the few samples by which a changed service is noticed. With `anew`
+    it goes on with none; without `note` nothing is written down.
+    """
+    asked = hashlib.sha256("\0".join((run.pipeline, what)).encode()).hexdigest()[:32]
+    name = f"{ANSWERS}/since-{asked}.json"
+    noted = store.folder.read_json(name) or {}
+    first, by = str(noted.get("run", "")), store.record(str(noted.get("by", "-")))
+    goes_on = by is not None and (by.id == run.id or (not anew and _interrupted(store, by) and _same_day(first, run)))
+    since = first if goes_on else run.id
+    if note and (since, run.id) != (first, noted.get("by")):
+        store.folder.write_json(name, {"run": since, "by": run.id})
+    return since
+
+
+def _interrupted(store: Store, run: RunRecord) -> bool:
+    return run.status not in _ENDED and not (run.status == "running" and is_alive(store, run.id))
+
+
+def _same_day(first: str, run: RunRecord) -> bool:
+    """Whether a run, whose name begins with its minute, began within the day before another."""
+    try:
+        began = datetime.strptime(first[:15], "%Y-%m-%d-%H%M").astimezone()
+    except ValueError:
+        return False
+    return (datetime.fromisoformat(run.started) - began).total_seconds() < _A_DAY

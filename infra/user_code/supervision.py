@@ -1,0 +1,292 @@
+"""Somebody's code while it is called: it works from its own folder, cannot end the process, and every file it opens
+and every host it asks is recorded.
+
+A model that calls `exit()` must not take the run with it, nor a worker: it is refused by name. Python's audit hook
+hears what Python itself opens. What a library opens in C++ or Rust (ONNX Runtime, safetensors) it does not: such
+files are found by their names in the code, or named in the settings.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import source_from_cache
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import assay
+from assay.infra.errors import InputError, RunError, Stopped
+from assay.infra.terminal import is_interrupted
+
+_SYSTEM = ("/proc", "/dev", "/sys", "/etc", "/usr", "/lib", "/lib64", "/run", "/var/lib")
+
+
+@dataclass(eq=False)
+class Accesses:
+    """Files that were opened for reading, by absolute path, and hosts that were connected to, in order of time."""
+
+    files: dict[str, None] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+    _written: set[str] = field(default_factory=set)
+
+    def opened(self, path: str, writing: bool) -> None:
+        """Take note of a file; one that the code has written itself is no news to it."""
+        if writing:
+            self._written.add(path)
+            self.files.pop(path, None)
+        elif path not in self._written:
+            self.files[path] = None
+
+
+class _Ears(threading.local):
+    """Who listens to this thread; `deaf` while that is being found out."""
+
+    def __init__(self) -> None:
+        self.open: list[Accesses] = []
+        self.deaf = False
+
+
+_ears = _Ears()
+_modules: dict[str, Accesses] = {}
+_homes: set[str] = set()
+
+
+@contextmanager
+def recorded_accesses() -> Iterator[Accesses]:
+    """Within the block, everything that this thread reads is heard."""
+    _install()
+    heard = Accesses()
+    _ears.open.append(heard)
+    try:
+        yield heard
+    finally:
+        _ears.open.remove(heard)
+
+
+def accesses_by(module: str, home: str = "") -> Accesses:
+    """Everything that the code of a module reads from now on, in whatever thread, as long as it is on the stack.
+
+    `home` is the folder of a package: what is opened there counts even among the interpreter's libraries.
+    """
+    _install()
+    if home:
+        _homes.add(f"{home}/")
+    return _modules.setdefault(module, Accesses())
+
+
+def is_of_the_system(path: str) -> bool:
+    """Whether a file belongs to the interpreter, its libraries, the machine or Assay: nobody's model."""
+    return path.startswith(_libraries())
+
+
+def source_of(path: str) -> str:
+    """The source behind a compiled file, and every other path as it is."""
+    try:
+        return source_from_cache(path)
+    except (ValueError, NotImplementedError):
+        return path
+
+
+@cache
+def _install() -> None:
+    sys.addaudithook(_audit_hook)
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    ours = Path(assay.__file__).parent
+    places = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getusersitepackages(), *site.getsitepackages()}
+    places |= {*sysconfig.get_paths().values(), *_SYSTEM}
+    places |= {str(ours / storey) for storey in ("flows", "tasks", "data", "infra")}
+    places |= {os.path.realpath(place) for place in places}
+    return tuple(sorted(f"{place.rstrip('/')}/" for place in places if place.rstrip("/")))
+
+
+def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
+    if event not in ("open", "socket.connect") or _ears.deaf or not (_ears.open or _modules):
+        return
+    _ears.deaf = True
+    try:
+        listeners = [*_ears.open, *_callers()] if _modules else _ears.open
+        if not listeners:
+            return
+        if event == "socket.connect":
+            where = arguments[1]
+            if isinstance(where, tuple) and len(where) >= 2:  # a socket of this machine has a path instead
+                for heard in listeners:
+                    heard.hosts[f"{where[0]}:{where[1]}"] = None
+            return
+        path, mode, flags = arguments
+        if not isinstance(path, str | bytes) or not path:
+            return  # a descriptor that is open already
+        writing = bool(isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)) or (
+            isinstance(mode, str) and any(letter in mode for letter in "wax+")
+        )
+        absolute = os.path.abspath(os.fsdecode(path))
+        if is_of_the_system(absolute) and not absolute.startswith(tuple(_homes)):
+            return
+        for heard in listeners:
+            heard.opened(absolute, writing)
+    finally:
+        _ears.deaf = False
+
+
+def _callers() -> list[Accesses]:
+    frame: FrameType | None = sys._getframe(2)
+    callers: list[Accesses] = []
+    while frame is not None:
+        heard = _modules.get(frame.f_globals.get("__name__", ""))
+        if heard is not None and heard not in callers:
+            callers.append(heard)
+        frame = frame.f_back
+    return callers
+
+
+WAIT_SECONDS = 600.0
+
+
+class _Visitor(threading.local):
+    """Where the code that this thread calls was promised to stand."""
+
+    folder: str | None = None
+
+
+_visitor = _Visitor()
+_changed = threading.Condition()
+_visits: list[str] = []  # of all threads; never two different folders
+_home = "."
+
+
+@contextmanager
+def working_in(folder: str) -> Iterator[None]:
+    """Within the block relative paths start from the folder, if this machine has it; the last one out goes home.
+
+    A visit inside of another one gives the outer folder up meanwhile, so that no two threads wait for each other.
+
+    >>> here = os.getcwd()
+    >>> with working_in("/"):
+    ...     os.getcwd()
+    '/'
+    >>> os.getcwd() == here
+    True
+    """
+    if not Path(folder).is_dir():
+        yield
+        return
+    wanted, outer = os.path.realpath(folder), _visitor.folder
+    given_up = None if outer == wanted else outer
+    if given_up is not None:
+        _leave(given_up)
+    try:
+        _enter(wanted, WAIT_SECONDS)
+        _visitor.folder = wanted
+        try:
+            yield
+        finally:
+            _leave(wanted)
+    finally:
+        if given_up is not None:
+            _enter(given_up, None)
+        _visitor.folder = outer
+
+
+def _enter(folder: str, seconds: float | None) -> None:
+    """Stand in the folder as soon as nobody stands in another one."""
+    global _home
+    with _changed:
+        if not _changed.wait_for(lambda: set(_visits) <= {folder}, seconds):
+            raise RunError(
+                f"Code from {folder} could not be called: for {WAIT_SECONDS:.0f} s code from {_visits[0]} was at work, "
+                "and a process works in one folder at a time; run them one after the other."
+            )
+        if not _visits:
+            with suppress(FileNotFoundError):  # somebody removed the folder that we are in: where we were is kept
+                _home = os.getcwd()
+        os.chdir(folder)
+        _visits.append(folder)
+
+
+def _leave(folder: str) -> None:
+    with _changed:
+        _visits.remove(folder)
+        if not _visits:
+            with suppress(FileNotFoundError):
+                os.chdir(_home)
+        _changed.notify_all()
+
+
+_exit = os._exit
+
+
+class LeavingError(BaseException):
+    """Somebody's code asked the operating system to end this process at once."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class _Guests(threading.local):
+    """How deep this thread is in somebody's code."""
+
+    depth = 0
+
+
+_guests = _Guests()
+
+
+@contextmanager
+def supervised(who: str, folder: str | None = None) -> Iterator[None]:
+    """Within the block runs the code of `who`: relative paths start from the folder, and leaving becomes an error."""
+    _guests.depth += 1
+    os._exit = _exit_or_raise  # it stays: other threads, and processes forked by a guest, end as ever
+    try:
+        with nullcontext() if folder is None else working_in(folder):
+            yield
+    except Exception:
+        raise
+    except BaseException as fault:
+        if isinstance(fault, Stopped | GeneratorExit) or (isinstance(fault, KeyboardInterrupt) and is_interrupted()):
+            raise
+        raise InputError(
+            f"{who} {_reason(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."
+        ) from fault
+    finally:
+        _guests.depth -= 1
+
+
+def _reason(fault: BaseException) -> str:
+    match fault:
+        case SystemExit():
+            return f"tried to end its process (exit {fault.code})"
+        case LeavingError():
+            return f"tried to end its process (os._exit({fault.code}))"
+        case KeyboardInterrupt():
+            return "raised KeyboardInterrupt, which nobody at the keyboard asked for"
+    return f"raised {type(fault).__name__}, which is no Exception"
+
+
+def _place(fault: BaseException) -> str:
+    """Where somebody's code did it: the last line on the way there that is no library's."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(fault.__traceback__)]
+    theirs = [(file, line) for file, line in lines if not is_of_the_system(file) and not file.startswith("<")]
+    return f" in {Path(theirs[-1][0]).name}, line {theirs[-1][1]}" if theirs else ""
+
+
+def _exit_or_raise(status: int) -> NoReturn:
+    """What `os._exit` does: in a guest's thread it raises; for everybody else, processes forked by it too, it ends."""
+    if _guests.depth and os.getpid() == _here:
+        raise LeavingError(status)
+    _exit(status)
+
+
+_here = os.getpid()

@@ -1,0 +1,161 @@
+"""Adversarial images for people to look at: the original, what was done to it, and what the subject answered to
+both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.images import Pixels, pixels_of, png
+from assay.tasks.attacks.settings import eps_name
+from assay.tasks.reporting.numerals import percent
+from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
+from assay.tasks.subjects.images.model import THRESHOLD
+
+MOST = 6
+"""Strips per gallery: enough to see what the attack does, few enough to read on."""
+_NAMED = 3  # labels in a caption
+
+
+@dataclass(frozen=True)
+class AttackedImages:
+    """The images that were kept of one attack on one subject, with their records."""
+
+    subject: str
+    attack: str
+    records: pa.Table  # of Attacked, the samples of `images` only
+    images: pa.Table  # of AdversarialImages
+    classes: tuple[str, ...]
+
+
+def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> list[AttackedImages]:
+    """What can be shown of a table of records and one of images, per subject and attack."""
+    keys = images.select(["subject", "attack"]).group_by(["subject", "attack"], use_threads=False).aggregate([])
+    of_each = []
+    for key in keys.to_pylist():
+        kept = _rows_of(images, **key)
+        records = _rows_of(attacked, **key)
+        records = records.filter(pc.is_in(records["id"], value_set=kept["id"].combine_chunks()))
+        of_each.append(AttackedImages(key["subject"], key["attack"], records, kept, tuple(classes)))
+    return of_each
+
+
+CHOSEN_BY = ["id", "eps", "gold", "labels", "clean", "success"]
+"""The columns of the records that it takes to choose what is shown."""
+
+
+def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
+    """The ids of the samples that a gallery can come to need, out of records (`CHOSEN_BY`) and the `id` and `eps` of
+    all images: those of its strips at every ε, and no others."""
+    chosen: set[str] = set()
+    for eps in pc.unique(kept["eps"]).to_pylist():
+        if eps == 0:
+            continue
+        there = kept.filter(pc.equal(kept["eps"], eps))["id"].combine_chunks()
+        at = records.filter(pc.and_(pc.equal(records["eps"], eps), pc.is_in(records["id"], value_set=there)))
+        chosen.update(row["id"] for row in _ranked_rows(at.to_pylist(), MOST))
+    return frozenset(chosen)
+
+
+def gallery(shown: AttackedImages, group: str, *, collapsed: bool = False) -> Gallery | None:
+    """The strips of one attack at the ε of `group`: what was right and then fell first, the classes in turn."""
+    records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
+    clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
+    rows = [row for sample, row in records.items() if sample in clean and sample in moved]
+    if not rows:
+        return None
+    chosen = _ranked_rows(rows, MOST)
+    strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
+    title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
+    note = (
+        "Left the original, right what the subject was shown instead, in the middle the difference between them: grey "
+        "where nothing changed, and enlarged by the factor that is written below it. Percentages are the subject's "
+        "probabilities."
+    )
+    return Gallery(title, strips, note, collapsed)
+
+
+def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
+    """The difference as an image with grey for none, so enlarged that the largest fills the range; and the factor.
+
+    >>> picture, factor = enlarged_difference(np.zeros((1, 1, 2), np.float32), np.array([[[0.0, 0.1]]], np.float32))
+    >>> picture.tolist(), round(factor, 3)
+    ([[[0.5, 1.0]]], 5.0)
+    """
+    difference = moved.astype(np.float64) - clean.astype(np.float64)
+    largest = float(np.abs(difference).max())
+    factor = 0.5 / largest if largest > 0 else 1.0
+    return (0.5 + factor * difference).astype(np.float32), factor
+
+
+def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[str]) -> Strip:
+    difference, factor = enlarged_difference(clean, moved)
+    truth = _truth_text(row, classes)
+    before, after = (_answer_marks(row, side, classes) for side in ("clean", "attacked"))
+    levels = 255 * float(row["distance"])
+    pictures = [
+        Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
+        Picture(
+            png(difference),
+            f"difference × {factor:.3g}",
+            f"What the attack changed, enlarged {factor:.3g} times",
+            [Mark(f"at most {levels:.1f} of 255 levels")],
+        ),
+        Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
+    ]
+    return Strip(f"{row['id']} · {truth}", pictures)
+
+
+def _truth_text(row: dict[str, Any], classes: Sequence[str]) -> str:
+    if row["labels"] is not None:
+        there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
+        return f"is {', '.join(there)}" if there else "is none of them"
+    return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
+
+
+def _answer_marks(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
+    """What the subject said of one image: its class with its probability, or the labels it named."""
+    probabilities = row[f"{side}_probabilities"]
+    if row["labels"] is None:
+        code = row[side]
+        tone: Tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", tone)]
+    marks = []
+    for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
+        wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)
+        if p >= THRESHOLD or wrong:
+            judged: Tone = "bad" if wrong else "good" if label >= 0 else "neutral"
+            marks.append(Mark(f"{name} · {percent(p, 0)}", judged, order=abs(p - THRESHOLD)))
+    marks.sort(key=lambda mark: (mark.tone != "bad", -(mark.order or 0.0)))
+    more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
+    return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
+
+
+def _ranked_rows(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """At most so many rows: of every class the first that was right and fell, then the second; then those that
+    withstood, and at the end what was wrong already, which shows nothing of the attack."""
+    seen: dict[tuple[int, Any], int] = {}
+    ranked = []
+    for row in sorted(rows, key=lambda row: str(row["id"])):
+        kind = row["gold"] if row["labels"] is None else tuple(row["labels"])
+        wrong_before = row["labels"] is None and row["gold"] is not None and row["clean"] != row["gold"]
+        rank = 2 if wrong_before else int(not row["success"])
+        place = seen[rank, kind] = seen.get((rank, kind), -1) + 1
+        ranked.append((rank, place, str(kind), row["id"], row))
+    return [row for *_, row in sorted(ranked, key=lambda one: one[:4])[:most]]
+
+
+def _pixels(images: pa.Table, group: str) -> dict[str, Pixels]:
+    at = [row for row, eps in enumerate(images["eps"].to_pylist()) if eps_name(eps) == group]
+    table = images.take(pa.array(at, pa.int64()))
+    return dict(zip(table["id"].to_pylist(), pixels_of(table), strict=True)) if at else {}
+
+
+def _rows_of(table: pa.Table, subject: str, attack: str) -> pa.Table:
+    return table.filter(pc.and_(pc.equal(table["subject"], subject), pc.equal(table["attack"], attack)))

@@ -1,0 +1,292 @@
+"""Terms in a sentence: who finds them (gold tags, a lexicon or a spaCy pipeline), and what an attack makes of one:
+its letters changed, or a synonym of the same concept in its place.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from assay.infra.errors import InputError
+from assay.tasks.attacks.terms.settings import TypoAttack
+from assay.tasks.attacks.terms.typos import Typo, letters_in
+from assay.tasks.language.lexicons import Lexicon
+from assay.tasks.statistics.entities import entities_of
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """The words `first` … `last` − 1 of a sentence, and what kind of thing they name (empty where unknown)."""
+
+    first: int
+    last: int
+    kind: str = ""
+
+    def within(self, other: Span) -> bool:
+        """Whether every word of this span is a word of the other."""
+        return other.first <= self.first and self.last <= other.last
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share a word."""
+        return self.first < other.last and other.first < self.last
+
+
+def entity_spans(tags: Sequence[str]) -> list[Span]:
+    """The entities that tags mark, in reading order.
+
+    >>> entity_spans(["O", "B-Disease", "I-Disease", "B-Disease"])
+    [Span(first=1, last=3, kind='Disease'), Span(first=3, last=4, kind='Disease')]
+    """
+    return [Span(one.first, one.last, one.kind) for one in entities_of(tags)]
+
+
+def outermost(spans: Iterable[Span]) -> list[Span]:
+    """The spans without those that share a word with a longer one (or, as long, with an earlier one), in order.
+
+    >>> outermost([Span(1, 2), Span(0, 3), Span(2, 5), Span(6, 7)])
+    [Span(first=0, last=3, kind=''), Span(first=6, last=7, kind='')]
+    """
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.first - one.last, one)):
+        if not any(span.overlaps(other) for other in kept):
+            kept.append(span)
+    return sorted(kept)
+
+
+def projected(tags: Sequence[str], words: int) -> list[str] | None:
+    """The tags of a term that now has this many words: the first keeps its tag, the others are inside the entity.
+
+    None where the term is not of one piece: an entity begins or ends within it, so that nobody can say which of the
+    new words belong to it.
+
+    >>> projected(["B-Disease"], 3), projected(["I-Disease", "I-Disease"], 1), projected(["O", "O"], 1)
+    (['B-Disease', 'I-Disease', 'I-Disease'], ['I-Disease'], ['O'])
+    >>> projected(["O", "B-Disease"], 2) is None, projected(["B-Disease", "B-Disease"], 1) is None
+    (True, True)
+    """
+    if all(tag == "O" for tag in tags):
+        return ["O"] * words
+    kind = tags[0].partition("-")[2]
+    if tags[0] == "O" or any(tag != f"I-{kind}" for tag in tags[1:]):
+        return None
+    return [tags[0], *[f"I-{kind}"] * (words - 1)]
+
+
+GOLD = "gold"
+LEXICON = "lexicon"
+SPACY = "spacy:"
+
+
+class TermFinder(Protocol):
+    """Finds terms in the words of a sentence; `tags` are its gold tags, where there are any."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of everything that the result depends on."""
+        ...
+
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:
+        """The terms, in reading order; no two share a word."""
+        ...
+
+
+@dataclass(frozen=True)
+class GoldFinder:
+    """The entities that the sentence is tagged with."""
+
+    fingerprint: str = GOLD
+
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+        """The gold entities; none where nobody has tagged the sentence."""
+        return [] if tags is None else entity_spans(tags)
+
+
+@dataclass(frozen=True)
+class LexiconFinder:
+    """The longest names of a lexicon that stand in the sentence, in whatever case."""
+
+    lexicon: Lexicon
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the lexicon."""
+        return self.lexicon.fingerprint
+
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+        """The names, left to right, the longest at each place."""
+        return outermost(Span(first, last, kind) for first, last, kind in self.lexicon.terms_in(words))
+
+
+@dataclass(frozen=True)
+class SpacyFinder:
+    """The entities that an installed spaCy or scispaCy pipeline finds, such as `en_ner_bc5cdr_md`."""
+
+    pipeline: str
+    version: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The pipeline and its version."""
+        return f"{SPACY}{self.pipeline} {self.version}"
+
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+        """The pipeline's entities over these words, as they were cut here."""
+        from spacy.tokens import Doc
+
+        language = _loaded(self.pipeline)
+        document = language(Doc(language.vocab, words=list(words)))
+        return outermost(Span(entity.start, entity.end, entity.label_) for entity in document.ents)
+
+
+def spacy_finder(name: str) -> SpacyFinder:
+    """The finder of that pipeline, or an error that says how to come by it."""
+    return SpacyFinder(name, str(_loaded(name).meta.get("version", "")))
+
+
+@functools.cache
+def _loaded(name: str) -> Language:
+    try:
+        import spacy
+    except ImportError as fault:
+        raise InputError(
+            f"`terms: {SPACY}{name}` needs spaCy, which is not installed: pip install spacy, or find terms with "
+            "`terms: lexicon`."
+        ) from fault
+    try:
+        return spacy.load(name)
+    except OSError as fault:
+        raise InputError(
+            f"spaCy has no pipeline {name!r} installed: install it (for scispaCy models, pip install with the address "
+            "on its page), or find terms with `terms: lexicon`."
+        ) from fault
+
+
+NO_SYNONYM, SEVERAL = "no synonym", "several concepts"
+_PIECE = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The synonym and its concept; without a name, why there is none."""
+
+    name: str | None
+    concept: str | None
+    outcome: str = ""
+
+
+def choose_synonym(term: str, kind: str, lexicon: Lexicon, generator: np.random.Generator) -> Choice:
+    """A name drawn from the others of the term's concept; none where the lexicon knows no other, or several concepts.
+
+    `kind` is what the finder says the term is. Where the lexicon knows that kind of thing, only names of that kind
+    count: RA the chemical is no rheumatoid arthritis.
+    """
+    entries = lexicon.names_of(term)
+    if kind.casefold() in lexicon.kinds:
+        entries = tuple(one for one in entries if one.kind.casefold() == kind.casefold())
+    concepts = sorted({one.concept for one in entries})
+    if len(concepts) > 1:
+        return Choice(None, None, SEVERAL)
+    names = lexicon.synonyms(concepts[0], term) if concepts else []
+    if not names:
+        return Choice(None, concepts[0] if concepts else None, NO_SYNONYM)
+    name = names[int(generator.integers(len(names)))]
+    return Choice(_as_written(name, term), concepts[0])
+
+
+def pieces_of(name: str) -> list[str]:
+    """The words of a name as corpora of tagged sentences cut them: every sign is a word of its own.
+
+    >>> pieces_of("non-small cell carcinoma, Crohn's")
+    ['non', '-', 'small', 'cell', 'carcinoma', ',', 'Crohn', "'", 's']
+    """
+    return _PIECE.findall(name)
+
+
+def _as_written(name: str, term: str) -> str:
+    """The name with a capital where the term begins with one and is not all capitals: as sentences begin.
+
+    >>> _as_written("cardiac arrest", "Asystole"), _as_written("heart attack", "MI")
+    ('Cardiac arrest', 'heart attack')
+    """
+    capital = term[:1].isupper() and not term[1:2].isupper()
+    return name[:1].upper() + name[1:] if capital and name.islower() else name
+
+
+CHANGED, SPARED, SHORT, STUCK = "changed", "spared", "too short", "nothing to change"
+CROSSES = "crosses an entity"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term in a sentence: where it stands, its words, and their tags (None where the sentence has none)."""
+
+    span: Span
+    words: tuple[str, ...]
+    tags: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one term: its words before, the words now in its place, and why, where they are the same."""
+
+    span: Span
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    outcome: str
+    words: int = 0
+    changed: int = 0
+    concept: str | None = None
+    name: str | None = None
+    """The synonym as its lexicon writes it, before it was cut into words."""
+
+
+@dataclass(frozen=True)
+class TermMeans:
+    """What an attack needs beside its options: who finds the terms, and the lexicon that synonyms come from."""
+
+    finder: TermFinder
+    lexicon: Lexicon | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of both."""
+        return f"{self.finder.fingerprint}/{self.lexicon.fingerprint if self.lexicon else ''}"
+
+
+def mistyped(
+    typo: Callable[[str, int, np.random.Generator], Typo],
+    term: Term,
+    attack: TypoAttack,
+    generator: np.random.Generator,
+) -> Change:
+    """The term with so many typos in each of its words that has letters enough."""
+    long_enough = [letters_in(word) >= attack.min_letters for word in term.words]
+    # Drawn for every word, so that `min_letters` and the number of changes do not shift what the next word gets.
+    children = generator.spawn(len(term.words))
+    tried = [typo(word, attack.changes[0], child) for word, child in zip(term.words, children, strict=True)]
+    after = tuple(one.word if long else word for one, long, word in zip(tried, long_enough, term.words, strict=True))
+    changed = sum(one != other for one, other in zip(term.words, after, strict=True))
+    outcome = CHANGED if changed else STUCK if any(long_enough) else SHORT
+    return Change(term.span, term.words, after, outcome, words=sum(long_enough), changed=changed)
+
+
+def renamed(term: Term, means: TermMeans, generator: np.random.Generator) -> Change:
+    """A synonym of the same concept in the term's place, unless the term crosses the border of an entity."""
+    span, before, tags = term.span, term.words, term.tags
+    assert means.lexicon is not None
+    stays = Change(span, before, before, CROSSES, words=len(before))
+    if tags is not None and projected(tags, len(before)) is None:
+        return stays
+    choice: Choice = choose_synonym(" ".join(before), span.kind, means.lexicon, generator)
+    if choice.name is None:
+        return replace(stays, outcome=choice.outcome)
+    after = tuple(pieces_of(choice.name))
+    return Change(span, before, after, CHANGED, len(before), len(before), choice.concept, choice.name)

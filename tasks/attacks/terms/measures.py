@@ -1,0 +1,472 @@
+"""The findings on taggers and scorers: matched entities are counted, subjects are compared with and without each
+attack, and with models that were trained on attacked copies.
+
+Everything about one subject is resampled together, sentence by sentence (pair by pair), so that each difference
+is between two values of the same sentences; group by group, where it is known which sentences are of one
+document, or what else is independent. The same holds for a subject beside one that was trained on attacked
+copies, or on as many unchanged ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.biomedical_schemas import EntityMatches
+from assay.infra.errors import InputError, RunError
+from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partitions import Tallied
+from assay.tasks.attacks.terms.estimates import (
+    CLEAN,
+    DEGENERATE,
+    HIGHER,
+    LOWER,
+    NOT_ESTIMABLE,
+    RANGE,
+    TOO_FEW,
+    Estimate,
+    Key,
+    control_findings,
+    drop_finding,
+    finding,
+    gain_findings,
+)
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.correlation import Statistic, measured, resamples_of
+from assay.tasks.statistics.entities import (
+    FEWEST,
+    Counts,
+    Entity,
+    by_group,
+    entities_of,
+    percentiles,
+    randomisation_p,
+    resampled,
+    scores,
+    telling,
+)
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import not_shown
+from assay.tasks.statistics.proportions import wilson
+
+LONGEST = 4
+"""Entities of so many words or more are measured together."""
+
+
+def known_entities(training: pa.Table, *, tokens: str, tags: str) -> dict[str, frozenset[str]]:
+    """The entities of a partition, as their words in small letters."""
+    forms = set()
+    require_columns(training, tokens, tags)
+    for words, marked in zip(training[tokens].to_pylist(), training[tags].to_pylist(), strict=True):
+        if words is not None and marked is not None:
+            forms |= {_form(words, entity) for entity in entities_of(marked)}
+    return {"forms": frozenset(forms)}
+
+
+def require_columns(samples: pa.Table, *columns: str) -> None:
+    """Raises where the samples have no such column: without tags nobody can say what an attack does to a tagger."""
+    for column in columns:
+        if column not in samples.column_names:
+            raise InputError(
+                f"The samples have no column {column!r}, and a tagger under attack is measured by its words and their "
+                f"tags: their columns are {', '.join(samples.column_names)}; name them with the subject's `tokens` and "
+                "`tags`, or bring tagged samples."
+            )
+
+
+def match_rows(
+    tagged: pa.Table, original: pa.Table, *, tokens: str, tags: str, known: frozenset[str] | None
+) -> Tallied:
+    """The entities of every sentence whose tags are known; `original` are the same sentences before any attack.
+
+    Counted beside them: the sentences of which the tagger did not read the end (`cut`), and the entities that stand
+    there (`beyond`). `known` are the entities of what the tagger learned from; None where nobody knows.
+    """
+    require_columns(original, tokens, tags)
+    rows, cut, beyond = [], 0, 0
+    before = zip(original["id"].to_pylist(), original[tokens].to_pylist(), original[tags].to_pylist(), strict=True)
+    for row, (sample, words, marked) in zip(tagged.to_pylist(), before, strict=True):
+        if row["id"] != sample:
+            raise RunError(f"Tagged sentences must stand in the order of the samples: {row['id']} beside {sample}.")
+        if row["gold"] is None:
+            continue
+        gold, predicted = entities_of(row["gold"]), entities_of(row["predicted"])
+        read = _words_read(row["confidence"])
+        cut, beyond = cut + (read < len(row["tokens"])), beyond + sum(entity.last > read for entity in gold)
+        unchanged = entities_of(marked)
+        if len(unchanged) != len(gold):
+            raise RunError(f"The sentence {sample} has {len(unchanged)} entities, and {len(gold)} under attack.")
+        there, named = set(gold), set(predicted)
+        rows.append(
+            {
+                "id": sample,
+                "gold_kinds": [entity.kind for entity in gold],
+                "gold_lengths": [_length(entity) for entity in unchanged],
+                "gold_hits": [entity in named for entity in gold],
+                "gold_seen": [_seen(words, entity, known) for entity in unchanged],
+                "said_kinds": [entity.kind for entity in predicted],
+                "said_lengths": [_length(entity) for entity in predicted],
+                "said_hits": [entity in there for entity in predicted],
+                "said_seen": [_seen(row["tokens"], entity, known) for entity in predicted],
+            }
+        )
+    return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
+
+
+def counts_of(matches: pa.Table) -> Counts:
+    """Found, named and there, per sentence [n, 3]."""
+    hits, named = matches["gold_hits"].to_pylist(), matches["said_hits"].to_pylist()
+    rows = [(sum(gold), len(predicted), len(gold)) for gold, predicted in zip(hits, named, strict=True)]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def slices_of(matches: pa.Table) -> dict[str, Counts]:
+    """The same for the entities of each kind (where there are several), of each length, seen in training and not.
+
+    A length is that of the words themselves: of an entity before any attack, of what was named as it was named. So it
+    tells precision and recall apart only where nothing was attacked.
+    """
+    columns = {name: matches[name].to_pylist() for name in matches.column_names}
+    kinds = sorted({kind for name in ("gold_kinds", "said_kinds") for row in columns[name] for kind in row})
+    wanted: list[tuple[str, str, object]] = []
+    wanted += [(f"type={kind}", "kinds", kind) for kind in kinds] if len(kinds) > 1 else []
+    wanted += [(_length_name(length), "lengths", length) for length in range(1, LONGEST + 1)]
+    wanted += [("seen", "seen", True), ("unseen", "seen", False)]
+    slices = {name: _slice_counts(columns, which, value) for name, which, value in wanted}
+    return {name: counts for name, counts in slices.items() if counts[:, 2].any()}
+
+
+def _slice_counts(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:
+    rows = [
+        (
+            sum(hit is True for hit, one in zip(hits, gold, strict=True) if one == value),
+            sum(one == value for one in predicted),
+            sum(one == value for one in gold),
+        )
+        for hits, gold, predicted in zip(
+            columns["gold_hits"], columns[f"gold_{which}"], columns[f"said_{which}"], strict=True
+        )
+    ]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def _words_read(confidence: Sequence[float]) -> int:
+    """How many words were read: those behind the last that a tagger was at all sure of were cut off."""
+    return max((place for place, sure in enumerate(confidence, 1) if sure > 0), default=0)
+
+
+def _length_name(length: int) -> str:
+    return f"length={length}" + ("+" if length == LONGEST else "")
+
+
+def _length(entity: Entity) -> int:
+    return min(entity.last - entity.first, LONGEST)
+
+
+def _seen(words: Sequence[str], entity: Entity, known: frozenset[str] | None) -> bool | None:
+    return None if known is None else _form(words, entity) in known
+
+
+def _form(words: Sequence[str], entity: Entity) -> str:
+    return " ".join(words[entity.first : entity.last]).casefold()
+
+
+Tables = Mapping[Key, pa.Table]
+K = TypeVar("K")
+STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "mae")
+_UNITS = {"pearson": "r", "spearman": "ρ", "mae": "score"}
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A tagger on one set of sentences: precision, recall, F1, and how many entities were named and are there.
+
+    Where there are none, nothing can be found: recall and F1 have no value. Where none is named, there is no precision;
+    F1 is then 0 if there are some, as seqeval has it.
+    """
+
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    named: int
+    there: int
+
+
+def tagger_findings(
+    tables: Tables, subject: str, significance: float, seeds: Seeds, groups: Groups = None
+) -> list[Finding]:
+    """`ner.precision|recall|f1` everywhere, by slices, and under attack `ner.drop` and its test `ner.drop_p`."""
+    counts = {key: by_group(counts_of(table), groups) for key, table in tables.items()}
+    if not any(map(len, counts.values())):
+        raise InputError(
+            f"None of the sentences that {subject} is tested on has tags, so nothing can be said of it: audit "
+            "sentences that are tagged (`evaluation`)."
+        )
+    tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
+    findings = [one for key, result in tested.items() for one in _scores(key, subject, result)]
+    findings += [
+        one
+        for key in _first_severities(tables)
+        for name, sentences in slices_of(tables[key]).items()
+        for part, generator in [(by_group(sentences, groups), seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))]
+        for one in _slice(key, name, subject, part, generator)
+    ]
+    clean = (CLEAN, "")
+    if clean not in tested:
+        return findings
+    for key, result in tested.items():
+        if key != clean:
+            drop = tested[clean].f1 - result.f1
+            findings.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
+    findings += [
+        _drop_test(key, subject, counts[clean], counts[key], significance, seeds)
+        for key in _first_severities(tables)
+        if key != clean
+    ]
+    return findings
+
+
+def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
+    """A tagger on all sets of sentences, resampled together."""
+    sums = resampled(list(counts.values()), generator)
+    return {key: tested_by(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
+
+
+def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups = None) -> list[Finding]:
+    """`sts.pearson|spearman|mae` everywhere, and under attack `sts.drop`, the drop of Pearson's r."""
+    gold, predicted, groups = aligned(tables, groups)
+    if not len(gold):
+        raise InputError(
+            f"None of the pairs that {subject} is tested on has a score, so nothing can be said of it: audit pairs "
+            "that are scored (`evaluation`)."
+        )
+    times = resamples_of(len(gold), seeds.generator(f"{subject}/scores"), groups=groups)
+    elsewhere = other_range(gold, predicted.get((CLEAN, ""), next(iter(predicted.values()))))
+    findings, pearson = list[Finding](), dict[Key, Estimate]()
+    for key, values in predicted.items():
+        constant = len(gold) >= FEWEST and np.ptp(values) == 0
+        verdict = f"{DEGENERATE}: every pair has the same score" if constant else ""
+        for name in STATISTICS:
+            estimate = estimated(name, gold, values, times)
+            entry = finding(f"sts.{name}", key, subject, estimate, len(gold), _UNITS[name], verdict)
+            if name == "mae" and elsewhere:
+                entry = replace(entry, value=None, low=None, high=None, verdict=elsewhere)
+            findings.append(replace(entry, verdict=verdict) if verdict else entry)
+            if name == "pearson":
+                pearson[key] = estimate
+    clean = pearson.get((CLEAN, ""))
+    if clean is not None:
+        findings += [
+            drop_finding("sts", key, subject, clean - estimate, len(gold), "r")
+            for key, estimate in pearson.items()
+            if key[0] != CLEAN
+        ]
+    return findings
+
+
+def aligned(
+    tables: Mapping[K, pa.Table], groups: Groups = None
+) -> tuple[npt.NDArray[np.float64], dict[K, npt.NDArray[np.float64]], Groups]:
+    """People's scores of the pairs that have one, for each table what the scorer said of them, and their groups."""
+    first = next(iter(tables.values()))
+    gold = first["gold"].to_numpy().astype(np.float64)
+    known = np.isfinite(gold)
+    for table in tables.values():
+        if not table["id"].equals(first["id"]):
+            raise ValueError("only scores of the same pairs in the same order can be compared")
+    predicted = {key: table["predicted"].to_numpy()[known] for key, table in tables.items()}
+    return gold[known], predicted, None if groups is None else groups[known]
+
+
+def other_range(gold: npt.NDArray[np.float64], predicted: npt.NDArray[np.float64]) -> str:
+    """In words that a scorer's numbers are on another range than people's scores; empty where they are not.
+
+    A mean absolute error says something on one range only; correlations do on any. Numbers that reach less than half
+    as far from 0 as the scores, or more than twice as far, are taken to be on another range.
+
+    >>> other_range(np.linspace(0, 4, 20), np.linspace(0, 1, 20))
+    'on another range: it scores 0 to 1, people 0 to 4'
+    """
+    if len(gold) < FEWEST or np.ptp(predicted) == 0:
+        return ""
+    reach, wanted = float(np.abs(predicted).max()), float(np.abs(gold).max())
+    if wanted <= 2 * reach and reach <= 2 * wanted:
+        return ""
+    ends = [f"{values.min():.3g} to {values.max():.3g}" for values in (predicted, gold)]
+    return f"{RANGE}: it scores {ends[0]}, people {ends[1]}"
+
+
+def tested_by(counts: Counts, sums: Counts) -> Tested:
+    """What was counted of a tagger sentence by sentence, with the sums over resampled sentences."""
+    total = counts.sum(axis=0)
+    values, resamples = scores(total), scores(sums)
+    informative = telling(counts)
+    if informative < FEWEST:
+        resamples = scores(np.zeros((0, 3)))
+    precision, recall, f1 = (
+        Estimate(float(value), many, max(1, informative)) for value, many in zip(values, resamples, strict=True)
+    )
+    if total[2] == 0:
+        recall = f1 = Estimate(float("nan"), np.array([]))
+    if total[1] == 0:
+        precision = Estimate(float("nan"), np.array([]))
+    return Tested(precision, recall, f1, int(total[1]), int(total[2]))
+
+
+def _scores(key: Key, subject: str, tested: Tested) -> list[Finding]:
+    verdict = f"{DEGENERATE}: it names no entity" if tested.named == 0 and tested.there >= FEWEST else ""
+    named, there = tested.named, tested.there
+    ends = _interval(tested.precision, named)
+    precision = finding("ner.precision", key, subject, tested.precision, named, "share", verdict, ends)
+    if named == 0 < there:  # none of what was named is right, and none is wrong
+        precision = replace(precision, verdict=verdict or NOT_ESTIMABLE)
+    return [
+        precision,
+        finding("ner.recall", key, subject, tested.recall, there, "share", verdict, _interval(tested.recall, there)),
+        finding("ner.f1", key, subject, tested.f1, there, "F1", verdict, _interval(tested.f1, (named + there) / 2)),
+    ]
+
+
+def _interval(estimate: Estimate, n: float) -> tuple[float, float]:
+    """The bootstrap interval, where it is the wider one; else Wilson's of a share of n. None of too few sentences.
+
+    Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
+    F1 is the share of what was found of the mean of what was named and what is there.
+    """
+    low, high = percentiles(estimate.resamples)
+    if not np.isfinite([estimate.value, low]).all():
+        return float("nan"), float("nan")
+    band = wilson([min(estimate.value * n, n)], [n])
+    return float(np.fmin(low, band.low[0])), float(np.fmax(high, band.high[0]))
+
+
+def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:
+    """A slice of the entities: all three measures of the original samples, and under attack the recall alone, since
+    what is named there cannot be told to be long or unseen before the attack."""
+    tested = tested_by(counts, resampled([counts], generator)[0])
+    here = (key[0], ", ".join(filter(None, (key[1], name))))
+    if key[0] == CLEAN or name.startswith("type="):
+        return _scores(here, subject, tested)
+    ends = _interval(tested.recall, tested.there)
+    return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
+
+
+def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds) -> Finding:
+    """`ner.drop_p`: approximate randomisation of the same sentences (or groups of them) before and under attack; n
+    counts these.
+
+    Those that have nothing to find, and in which nothing is named, tell nothing and are not counted.
+    """
+    n = min(telling(clean), telling(attacked))
+    about = Finding("ner.drop_p", key[0], key[1], subject, n=n, unit="p")
+    if not clean[:, 2].any():
+        return replace(about, verdict="not measured")
+    if n < FEWEST:
+        return replace(about, verdict=TOO_FEW)
+    p = randomisation_p(clean, attacked, seeds.generator(f"{subject}/{'/'.join(key)}/drop"))
+    (before, after) = (scores(one.sum(axis=0)).f1 for one in (clean, attacked))
+    verdict = not_shown(significance) if p > significance else LOWER if before > after else HIGHER
+    return replace(about, value=p, p_value=p, verdict=verdict)
+
+
+def _first_severities(tables: Tables) -> list[Key]:
+    """The first key of every attack: the severity that is looked at in slices and tested."""
+    first: dict[str, Key] = {}
+    for key in tables:
+        first.setdefault(key[0], key)
+    return list(first.values())
+
+
+def estimated(
+    name: Statistic, gold: npt.NDArray[np.float64], predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]
+) -> Estimate:
+    """A statistic of pairs, and what it is in resamples of them."""
+    return Estimate(float(measured(name, gold, predicted)[0]), measured(name, gold, predicted, times))
+
+
+def keys_of(names: Sequence[str]) -> list[Key]:
+    """What tables called `attack|severity` were made under.
+
+    >>> keys_of(["clean|", "swap|share=1, changes=1"])
+    [('clean', ''), ('swap', 'share=1, changes=1')]
+    """
+    return [(name.partition("|")[0], name.partition("|")[2]) for name in names]
+
+
+def trained_tagger_findings(
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
+) -> list[Finding]:
+    """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
+    tested."""
+    first, second = _tested_together(before, after, seeds.generator(f"{subject}/gain"), groups)
+    clean = first[CLEAN, ""].f1
+    return [
+        one
+        for key, result in second.items()
+        for one in gain_findings("ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on)
+    ]
+
+
+def controlled_tagger_findings(
+    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
+) -> list[Finding]:
+    """`ner.gain_over_control` of a tagger that was trained on attacked copies, wherever both were tested."""
+    first, second = _tested_together(control, after, seeds.generator(f"{subject}/control"), groups)
+    return [
+        one
+        for key, result in second.items()
+        for one in control_findings("ner", key, subject, first[key].f1, result.f1, result.there, "F1", trained_on)
+    ]
+
+
+def _tested_together(
+    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
+) -> tuple[dict[Key, Tested], dict[Key, Tested]]:
+    """Two taggers on the sets of sentences that both were tested on, resampled together."""
+    shared = [key for key in after if key in before]
+    counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
+    tested = [tested_by(one, sums) for one, sums in zip(counts, resampled(counts, generator), strict=True)]
+    return dict(zip(shared, tested, strict=False)), dict(zip(shared, tested[len(shared) :], strict=True))
+
+
+def trained_scorer_findings(
+    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
+) -> list[Finding]:
+    """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
+    n, first, second = _scored_together(before, after, seeds.generator(f"{subject}/gain"), groups)
+    clean = first[CLEAN, ""]
+    return [
+        one
+        for key, result in second.items()
+        for one in gain_findings("sts", key, subject, clean, first[key], result, n, "r", trained_on)
+    ]
+
+
+def controlled_scorer_findings(
+    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
+) -> list[Finding]:
+    """`sts.gain_over_control` of a scorer that was trained on attacked copies."""
+    n, first, second = _scored_together(control, after, seeds.generator(f"{subject}/control"), groups)
+    return [
+        one
+        for key, result in second.items()
+        for one in control_findings("sts", key, subject, first[key], result, n, "r", trained_on)
+    ]
+
+
+def _scored_together(
+    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
+) -> tuple[int, dict[Key, Estimate], dict[Key, Estimate]]:
+    """How many pairs have a score, and Pearson's r of two scorers on the sets that both were tested on."""
+    shared = [key for key in after if key in before]
+    together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
+    gold, predicted, known = aligned(together, groups)
+    times = resamples_of(len(gold), generator, groups=known)
+    tested = {key: estimated("pearson", gold, scores, times) for key, scores in predicted.items()}
+    first, second = ({key: tested[when, *key] for key in shared} for when in ("before", "after"))
+    return len(gold), first, second

@@ -1,0 +1,220 @@
+"""A partition of texts in, attacked texts out: one attack object per worker, every text by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.text_schemas import AttackedTexts
+from assay.infra.errors import InputError
+from assay.tasks.attacks.texts.measures import BLIND, is_blind
+from assay.tasks.attacks.texts.resolved import WORD_VECTORS, ResolvedWordAttack
+from assay.tasks.attacks.texts.similarity import CharacterEncoder, Encoder, NetworkEncoder, WordVectorEncoder
+from assay.tasks.attacks.texts.swaps import EVERY_CLASS
+from assay.tasks.language.words import normalised, words_of
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+
+if TYPE_CHECKING:
+    from assay.tasks.attacks.words.composing import Outcome, WordAttacker
+
+
+Probabilities = npt.NDArray[np.float64]
+WRONG = "the prediction is wrong already"
+
+
+@dataclass(frozen=True, eq=False)
+class AttackKit:
+    """Everything that an attack on texts needs; two with one `key` are the same, so a worker builds one attack."""
+
+    key: str
+    subject: ResolvedSubject
+    files: dict[str, bytes]
+    classes: int
+    attack: ResolvedWordAttack
+    swaps: pa.Table
+    vectors: pa.Table
+    limits: pa.Table
+    """Of `CosineLimits`: how near a replacement is, by source of vectors, and whether that means anything."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttackKit) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An attack that is ready for texts, the subject it is on, and the encoder that compares once more."""
+
+    model: TextModel
+    attacker: WordAttacker
+    encoder: Encoder
+    second: Encoder
+    offered: Offered
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What an attack may put in: what is listed for a word, without its opposites; nothing for a word that stays."""
+
+    listed: Callable[[str, int], Sequence[str]]
+    attack: ResolvedWordAttack
+
+    def __call__(self, word: str, code: int) -> Sequence[str]:
+        """The replacements of a word in a text of a class."""
+        if word in self.attack.keep:
+            return ()
+        return [replacement for replacement in self.listed(word, code) if not self.attack.refuses(word, replacement)]
+
+    def refused(self, text: str, code: int) -> int | None:
+        """How many replacements of a text's words are their opposites, and left out; None where opposites may stay."""
+        if self.attack.settings.antonyms == "allow":
+            return None
+        words = {normalised(word.text) for word in words_of(text)} - self.attack.keep
+        return sum(self.attack.refuses(word, replacement) for word in words for replacement in self.listed(word, code))
+
+
+def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
+    """One row of `AttackedTexts` per sample."""
+    if samples.num_rows == 0:
+        return AttackedTexts.schema.empty_table()
+    from assay.tasks.attacks.words.composing import NOT_LISTED, REFUSED
+
+    ready, blind = prepared(kit), is_blind(kit.limits)
+    ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
+    before = ready.model.probabilities(texts)
+    outcomes = [
+        _outcome(ready.attacker, sample, text, gold, int(predicted), blind)
+        for sample, text, gold, predicted in zip(
+            ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
+        )
+    ]
+    after = before.copy()
+    asked = [place for place, outcome in enumerate(outcomes) if outcome.changes]
+    if asked:
+        after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
+    rows = []
+    for at, outcome in enumerate(outcomes):
+        predicted, confirmed = int(before[at].argmax()), _confirmed(outcome, texts[at], before[at], after[at])
+        refused = ready.offered.refused(texts[at], predicted)
+        if confirmed.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
+            refused = 0
+        if confirmed.reason == NOT_LISTED and refused:
+            confirmed = replace(confirmed, reason=REFUSED)
+        answer = before[at] if confirmed.status == "skipped" else after[at]
+        assert confirmed.status != "success" or confirmed.changes
+        rows.append(
+            {
+                "id": ids[at],
+                "gold": samples["gold"][at].as_py(),
+                "text": texts[at],
+                "predicted": predicted,
+                "probabilities": before[at].tolist(),
+                "refused": refused,
+                "attacked": int(answer.argmax()),
+                "attacked_probabilities": answer.tolist(),
+                **_outcome_columns(confirmed, ready, kit),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
+
+
+def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probabilities) -> Outcome:
+    """The outcome, if the subject says of the attacked text again what it said during the attack; else it is no result.
+
+    A function of the user's may answer differently each time: near a tie that looks like a successful attack.
+    """
+    from assay.tasks.attacks.words.composing import FICKLE
+
+    fooled = int(after.argmax()) != int(before.argmax())
+    if outcome.status == "skipped" or fooled == (outcome.status == "success"):
+        return outcome
+    return replace(outcome, status="skipped", reason=FICKLE, text=text, changes=(), similarity=None, second=None)
+
+
+@lru_cache(maxsize=1)
+def prepared(kit: AttackKit) -> Ready:
+    """The attack of a kit; each process puts it together once."""
+    from assay.tasks.attacks.words.composing import compose
+
+    model = load_text_model(kit.subject, kit.files, kit.classes)
+    encoder, second = encoders(kit.attack, kit.vectors)
+    offered = Offered(look_up(kit.swaps), kit.attack)
+    return Ready(model, compose(model, kit.attack.settings, encoder, offered, second), encoder, second, offered)
+
+
+def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:
+    """The encoder of the constraint, and another one that the report asks too."""
+    by_words = WordVectorEncoder(WORD_VECTORS, known_vectors(vectors))
+    if attack.encoder.folder is None:
+        return by_words, CharacterEncoder()
+    return NetworkEncoder(attack.encoder.name, attack.encoder.folder), by_words
+
+
+def look_up(swaps: pa.Table) -> Callable[[str, int], Sequence[str]]:
+    """What may take a word's place in a text of a class, by a table of `WordSwaps`."""
+    codes, words = swaps["code"].to_pylist(), swaps["word"].to_pylist()
+    listed: dict[tuple[str, int], list[str]] = dict(
+        zip(zip(words, codes, strict=True), swaps["candidates"].to_pylist(), strict=True)
+    )
+
+    def listed_for(word: str, code: int) -> Sequence[str]:
+        return listed.get((word, code)) or listed.get((word, EVERY_CLASS)) or ()
+
+    return listed_for
+
+
+def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    """The vectors in a table of `WordVectors`, those that are there."""
+    return {
+        word: np.array(vector, dtype=np.float32)
+        for word, vector in zip(vectors["word"].to_pylist(), vectors["vector"].to_pylist(), strict=True)
+        if vector is not None
+    }
+
+
+def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, predicted: int, blind: bool) -> Outcome:
+    from assay.tasks.attacks.words.composing import Outcome
+
+    if gold is not None and gold >= 0 and gold != predicted:
+        return Outcome("skipped", WRONG, text, len(words_of(text)))
+    if blind:
+        return Outcome("skipped", BLIND, text, len(words_of(text)))
+    try:
+        return attacker.outcome(text, predicted)
+    except UnusableTextError as fault:
+        raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
+
+
+def _outcome_columns(outcome: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
+    """The columns that say what the attack did."""
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "attacked_text": outcome.text,
+        "words": outcome.words,
+        "positions": [change.position for change in outcome.changes],
+        "starts": [change.start for change in outcome.changes],
+        "ends": [change.end for change in outcome.changes],
+        "originals": [change.original for change in outcome.changes],
+        "replacements": [change.replacement for change in outcome.changes],
+        "changed": len(outcome.changes),
+        "modified": len(outcome.changes) / outcome.words if outcome.words else 0.0,
+        "similarity": outcome.similarity,
+        "encoder": ready.encoder.name,
+        "second_encoder": ready.second.name,
+        "queries": outcome.queries,
+        "second_similarity": outcome.second,
+        "ranking": ready.attacker.ranking,
+        "providers": kit.limits["provider"].to_pylist(),
+        "limits": kit.limits["limit"].to_pylist(),
+    }

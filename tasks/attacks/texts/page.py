@@ -1,0 +1,414 @@
+"""The part of the report about attacks on texts: how often word swaps fool the subject, by how little, what noise
+does, examples, and the numbers that are followed over the nights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from assay.tasks.attacks.texts.measures import BLIND, carriers
+from assay.tasks.attacks.texts.noise import SHARES, group_of
+from assay.tasks.attacks.texts.page_tables import (
+    ShownTexts,
+    WordFindings,
+    compared,
+    differences,
+    figures,
+    limits_in_short,
+)
+from assay.tasks.reporting.estimates import (
+    NAMED,
+    after_holm,
+    capital,
+    estimate,
+    first_few,
+    series_of,
+    share_estimate,
+    share_text,
+)
+from assay.tasks.reporting.gallery import AFTER, BEFORE, changed_lines, masked_lines
+from assay.tasks.reporting.numerals import integer, interval, percent, plain, plural
+from assay.tasks.reporting.parts import (
+    BarPlot,
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    LinePlot,
+    Mark,
+    MarkedText,
+    MarkedTexts,
+    Panels,
+    Part,
+    Series,
+    Tone,
+    Verdict,
+)
+from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured, slice_of
+
+LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
+_MOST = 15
+
+
+def examples_block(shown: ShownTexts) -> MarkedTexts | None:
+    """The examples of one attack on one subject."""
+    if shown.examples is None or not shown.examples.num_rows:
+        return None
+    texts = [_example(row, shown) for row in shown.examples.to_pylist()]
+    note = "The original above, the attacked text below it."
+    if shown.attacked is None:
+        known = all(row["gold"] is not None and row["gold"] >= 0 for row in shown.examples.to_pylist())
+        turned = "makes a right prediction wrong" if known else "changes the answer"
+        note += f" Of each kind of noise the gentlest that {turned}."
+    else:
+        note += " Successful attacks that took the fewest words, and one that failed."
+    if shown.masked:
+        note += " The texts of this audit are masked: of the changed words only the marks are shown."
+    return MarkedTexts(f"Attacked texts, {shown.attack} on {shown.subject}", texts, LEGEND, note)
+
+
+def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
+    before, after = shown.classes[row["before"]], shown.classes[row["after"]]
+    fooled = row["before"] != row["after"]
+    answers = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
+    changes = len(row["news"])
+    if row["words"] is not None:
+        alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
+        answers.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
+    else:
+        answers.append(Mark(plural(changes, "change")))
+    title = " · ".join(filter(None, (row["id"], row["group"].replace(", severity=", " at severity "))))
+    if shown.masked:
+        first, second = masked_lines(changes)
+    else:
+        changed = list(zip(row["starts"], row["ends"], row["news"], strict=True))
+        first, second = changed_lines(row["text"], changed, whole_words=shown.attacked is None)
+    return MarkedText(title, first, answers, second)
+
+
+def carriers_table(shown: ShownTexts) -> DataTable | None:
+    """The words that most successful attacks replaced; of masked texts there is nothing that may be shown."""
+    if shown.attacked is None or shown.masked:
+        return None
+    words = carriers(shown.attacked)
+    if not words:
+        return None
+    columns = [
+        Column("Word"),
+        Column("Successful attacks", "integer", "in which this word was replaced"),
+        Column("Of attacks that replaced it", "percent"),
+        Column("Most often by"),
+    ]
+    rows: list[Sequence[Cell]] = [
+        [carrier.word, carrier.successes, share_estimate(carrier.successes, carrier.attacks), carrier.instead]
+        for carrier in words[:_MOST]
+    ]
+    more = f"The first {_MOST} of {plural(len(words), 'word')}. " if len(words) > _MOST else ""
+    note = f"{more}A word that an attack replaced without success was no help to it. Intervals are 95 % (Wilson)."
+    return DataTable(f"Words that carry the attacks, {shown.attack} on {shown.subject}", columns, rows, note)
+
+
+_PLACES = {
+    "typos": "slips in the letters",
+    "casing": "words in another case",
+    "punctuation": "slips after words",
+    "whitespace": "blanks dropped, doubled or set",
+    "homoglyphs": "letters that have a look-alike",
+}
+_OF = {"typos": 0.5, "casing": 1.0, "punctuation": 1.0, "whitespace": 1.0, "homoglyphs": 1.0}
+"""What a place is of what the page counts: a slip is in one of two letters."""
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+
+
+class NoiseFindings:
+    """The findings on noise in texts, as the page asks for them."""
+
+    def __init__(self, findings: FindingIndex) -> None:
+        self._findings = findings
+        noised = [one for one in findings.select("attack") if one.slice.severity is not None]
+        self.subjects = distinct(one.subject for one in noised)
+        self.attacks = distinct(one.of for one in noised)
+        self.kinds = distinct(one.slice.name for one in noised)
+        self.severities = sorted(distinct(one.slice.severity or 0 for one in noised))
+
+    def get(self, metric: str, subject: str, attack: str, kind: str, severity: int) -> Finding | None:
+        """The finding `attack.metric`, if it has a value."""
+        return self._findings.get(f"attack.{metric}", subject, attack, group_of(kind, severity))
+
+    def clean(self, subject: str) -> Finding | None:
+        """The accuracy on the texts as they are."""
+        return self._findings.get("subject.accuracy", subject, "clean")
+
+    def hardest(self, subject: str) -> Finding | None:
+        """The lowest accuracy under one kind of noise at one severity, which its verdict names; its interval allows for
+        having been named after looking."""
+        return lowest(self._findings.select("attack.worst_accuracy", subject=subject))
+
+
+def noise_blocks(findings: NoiseFindings) -> list[Block]:
+    """The curves over severity, one plot per kind of noise, and the table of all numbers; nothing without noise."""
+    return [block for attack in findings.attacks for block in (_curves(findings, attack), _table(findings, attack))]
+
+
+def _curves(findings: NoiseFindings, attack: str) -> Panels:
+    plots = []
+    for kind in findings.kinds:
+        series = [
+            line for subject in findings.subjects if (line := _series(findings, subject, attack, kind)) is not None
+        ]
+        if series:
+            ends = "; ".join(f"{line.name} from {percent(line.y[0])} to {percent(line.y[-1])}" for line in series)
+            plots.append(
+                LinePlot(
+                    kind.capitalize(),
+                    series,
+                    "Severity",
+                    "Accuracy",
+                    f"Accuracy with {kind} by severity: {ends}.",
+                    (0.0, 1.0),
+                    {float(place): "none" if place == 0 else str(place) for place in (0, *findings.severities)},
+                    scale="percent",
+                )
+            )
+    kinds = ", ".join(
+        f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0] * _OF[kind])} to {percent(shares[-1] * _OF[kind], 0)})"
+        for kind, shares in SHARES.items()
+        if kind in findings.kinds
+    )
+    note = (
+        f"Severities 1 to 5 change ever more of the same places: {kinds}. Bands are 95 % intervals (Wilson). Under "
+        "every kind counts as right what is right under each of them."
+    )
+    return Panels(f"Accuracy under noise ({attack})" if attack != "noise" else "Accuracy under noise", plots, note)
+
+
+def _series(findings: NoiseFindings, subject: str, attack: str, kind: str) -> Series | None:
+    points = {0: findings.clean(subject)}
+    points |= {severity: findings.get("accuracy", subject, attack, kind, severity) for severity in findings.severities}
+    known = {float(severity): accuracy for severity, accuracy in points.items() if accuracy is not None}
+    return series_of(subject, list(known), list(known.values())) if any(known) else None
+
+
+def _table(findings: NoiseFindings, attack: str) -> DataTable:
+    columns = [
+        Column("Subject"),
+        Column("Noise"),
+        Column("Severity", "integer"),
+        Column("Accuracy", "percent"),
+        Column("Change", "percent", "Accuracy with noise minus accuracy without, on the same texts"),
+        Column("p", "p", "McNemar's exact test, not corrected"),
+        Column("Concluded"),
+        Column("Flips", "percent", "Predictions that change, right or wrong"),
+        Column("No place", "percent", "Texts in which there was nothing to change"),
+    ]
+    rows: list[list[Cell]] = []
+    for subject in findings.subjects:
+        for kind in findings.kinds:
+            for severity in findings.severities:
+                accuracy, change, test, flips, unchanged = (
+                    findings.get(metric, subject, attack, kind, severity)
+                    for metric in ("accuracy", "accuracy_change", "mcnemar_p", "flip_rate", "unchanged")
+                )
+                if accuracy is None and flips is None:
+                    continue
+                p = None if change is None else change.p_value
+                concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
+                rows.append(
+                    [
+                        subject,
+                        kind,
+                        severity,
+                        estimate(accuracy),
+                        estimate(change),
+                        p,
+                        concluded,
+                        estimate(flips),
+                        estimate(unchanged),
+                    ]
+                )
+    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Newcombe)."
+    return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
+
+
+def noise_sentence(findings: NoiseFindings, subject: str) -> str:
+    """What noise does to a subject, in a sentence; empty where there is none."""
+    hardest, clean = findings.hardest(subject), findings.clean(subject)
+    if hardest is None:
+        return ""
+    beside = "" if clean is None else f", where it had {percent(clean.value)}"
+    cell = slice_of(hardest.verdict)
+    return (
+        f"With {cell.name} at severity {cell.severity} it gets {share_text(hardest)} right{beside} "
+        f"(n = {integer(hardest.n)})."
+    )
+
+
+def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
+    """The part of the report about attacks on texts, from the findings `attack.*` and what the attacks made."""
+    word_findings, noise_findings = WordFindings(findings), NoiseFindings(findings)
+    blocks: list[Block] = []
+    if word_findings.subjects:
+        blocks += [*_rates_plot(word_findings), *figures(word_findings), *differences(word_findings)]
+    blocks += [texts for one in shown if one.attacked is not None and (texts := examples_block(one)) is not None]
+    blocks += [table for one in shown if (table := carriers_table(one)) is not None]
+    blocks += noise_blocks(noise_findings)
+    blocks += [texts for one in shown if one.attacked is None and (texts := examples_block(one)) is not None]
+    if word_findings.subjects:
+        blocks.append(_skipped(word_findings))
+    subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
+    sentences = filter(None, (_sentence(word_findings, noise_findings, subject) for subject in subjects[:NAMED]))
+    sentence = " ".join(capital(text) for text in sentences)
+    flagged = sum(bool(word_findings.constant(subject)) for subject in subjects)
+    judged = plural(flagged, "red flag") if flagged else ""
+    tone: Tone = "bad" if flagged else "neutral"
+    return Part("Attacks on texts", sentence or "Nothing was attacked.", blocks, "text-attacks", tone, judged)
+
+
+def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """The line about attacks on texts for the terminal and the head of the page; none where there was none."""
+    word_findings, noise_findings = WordFindings(findings), NoiseFindings(findings)
+    lines = []
+    subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
+    for subject in subjects:
+        if word_findings.constant(subject):
+            lines.append(_says_nothing(word_findings, subject))
+            continue
+        hardest = noise_findings.hardest(subject)
+        parts = [_success_text(word_findings, subject)] if subject in word_findings.subjects else []
+        if hardest is not None:
+            cell = slice_of(hardest.verdict)
+            parts.append(
+                f"with {cell.name} at severity {cell.severity} {subject} gets {percent(hardest.value, 0)} right"
+            )
+        lines += [" and ".join(parts)] if parts else []
+    if not lines:
+        return ()
+    flagged = any(word_findings.constant(subject) for subject in subjects)
+    return (Verdict(capital(first_few(lines)), "bad" if flagged else "neutral"),)
+
+
+def _says_nothing(findings: WordFindings, subject: str) -> str:
+    return (
+        f"attacks say nothing about {subject}, which is degenerate: {findings.constant(subject)}, and what always "
+        "answers alike withstands everything"
+    )
+
+
+def _success_text(findings: WordFindings, subject: str) -> str:
+    """How often each attack succeeds, the most successful first, each with how similar its words had to be."""
+    worst = findings.worst(subject)
+    nothing = [
+        attack for whose, attack in findings.tried if whose == subject and findings.nothing_tried(subject, attack)
+    ]
+    blind = [attack for attack in nothing if findings.blind(subject, attack)]
+    idle = [attack for attack in nothing if attack not in blind]
+    tried_nothing = ", ".join(
+        f"{' and '.join(some)} {why}"
+        for some, why in ((idle, f"could try nothing on {subject}"), (blind, f"says nothing: {BLIND}"))
+        if some
+    )
+    if worst is None:
+        return tried_nothing
+    first = f"{worst.of} changes the answer of {subject} on {share_text(worst, 0)} of the texts it attacks"
+    rates = measured(findings.get("success_rate", subject, attack) for attack in findings.attacks)
+    others = sorted((rate for rate in rates if rate != worst), key=lambda rate: -(rate.value or 0.0))
+    beside = [f"{rate.of} on {share_text(rate, 0)}{_limits_text(findings, rate)}" for rate in others]
+    return ", ".join(filter(None, (first + _limits_text(findings, worst), *beside, tried_nothing)))
+
+
+def _limits_text(findings: WordFindings, rate: Finding) -> str:
+    short = limits_in_short(findings.limits(rate.subject, rate.of))
+    return f" ({short})" if short else ""
+
+
+def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: str) -> str:
+    if findings.constant(subject):
+        return f"{_says_nothing(findings, subject)}."
+    worst = findings.worst(subject)
+    lines: list[str] = []
+    if worst is not None:
+        words = findings.get("perturbed_words", subject, worst.of)
+        lines.append(
+            f"{worst.of} changes the answer of {subject} on {share_text(worst)} of the {integer(worst.n)} texts that "
+            "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
+        )
+    lines += [_tried_nothing(findings, subject, attack) for whose, attack in findings.tried if whose == subject]
+    lines += [compared(findings, subject, pair, limits_in_short) for whose, pair in findings.pairs if whose == subject]
+    noise = noise_sentence(noise_findings, subject)
+    lines = [capital(line) for line in lines if line]
+    return " ".join([*lines, *([noise if lines else f"{subject}: {noise}"] if noise else [])])
+
+
+def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
+    """That an attack had nothing to try, and most often why; empty where it had."""
+    if not findings.nothing_tried(subject, attack):
+        return ""
+    if findings.blind(subject, attack):
+        return _blind_text(findings, subject, attack)
+    reasons = [(round((one.value or 0.0) * (one.n or 0)), one.group) for one in findings.skipped(subject, attack)]
+    texts = findings.get("skipped", subject, attack)
+    most_first = sorted((-count, reason) for count, reason in reasons if reason)
+    why = "; ".join(f"{-count}: {reason}" for count, reason in most_first)
+    number = "" if texts is None else f" of {integer(texts.n)} texts"
+    because = f" ({why})" if why else ""
+    return f"{attack} could try nothing on any{number}{because}, which says nothing about {subject}."
+
+
+def _blind_text(findings: WordFindings, subject: str, attack: str) -> str:
+    """That an attack has no rate since its vectors know no synonyms, by how much, and what to do."""
+    spaces = findings.told_apart(subject, attack)
+    areas = "; ".join(f"{one.group}: AUC {one.value:.2f} {interval(one.low, one.high, 'number', 2)}" for one in spaces)
+    pairs = max((one.n or 0 for one in spaces), default=0)
+    return (
+        f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its words "
+        "would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or MiniLM)."
+    )
+
+
+def _rates_plot(findings: WordFindings) -> list[Block]:
+    """How often each attack succeeds on each subject, if any could try anything."""
+    rates = measured(
+        findings.get("success_rate", subject, attack) for subject in findings.subjects for attack in findings.attacks
+    )
+    if not rates:
+        return []
+    names = [f"{rate.of} on {rate.subject}" for rate in rates]
+    rates_text = "; ".join(f"{name} {percent(rate.value)}" for name, rate in zip(names, rates, strict=True))
+    return [
+        BarPlot(
+            "How often an attack on words succeeds",
+            names,
+            [rate.value for rate in rates],
+            "Success rate",
+            f"Success rate of word attacks: {rates_text}.",
+            [rate.low for rate in rates],
+            [rate.high for rate in rates],
+            "Of the texts that were not wrong before and could be attacked. Whiskers are 95 % intervals (Wilson).",
+            "percent",
+        )
+    ]
+
+
+def _skipped(findings: WordFindings) -> DataTable:
+    """The texts that were not attacked, and why."""
+    rows: list[list[Cell]] = []
+    for subject, attack in findings.tried:
+        if findings.nothing_tried(subject, attack):
+            rows.append([subject, attack, "the attack could try nothing", None, None])
+        for skipped in findings.skipped(subject, attack):
+            if skipped.group or not skipped.value:
+                count = round((skipped.value or 0.0) * (skipped.n or 0))
+                rows.append([subject, attack, skipped.group or "none was skipped", count, estimate(skipped)])
+    columns = [Column("Subject"), Column("Attack"), Column("Why"), Column("Texts", "integer")]
+    columns.append(Column("Of all", "percent"))
+    return DataTable("Texts that were not attacked", columns, rows, collapsed=True)
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """Per attack and subject the share of texts that were right before and fell."""
+    word_findings = WordFindings(findings)
+    for subject, attack in word_findings.tried:
+        name = sliced("Texts that fell, of those right before", subject, attack)
+        yield from headline_of(name, word_findings.get("success_rate", subject, attack))

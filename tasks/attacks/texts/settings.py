@@ -1,0 +1,155 @@
+"""Options of the attacks on texts: word swaps (A2T, guided by the trust oracle) and noise."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from assay.infra.settings import Settings
+
+Ranking = Literal["gradient", "deletion"]
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+RELATED: Literal["related"] = "related"
+
+
+class WordAttack(Settings):
+    """What every word attack has."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    ranking: Ranking = "gradient"
+    """Which words are tried first: those with the largest gradient, or those whose deletion costs the prediction most
+    (black box; what a subject without gradients gets in any case)."""
+
+    candidates: int = Field(default=20, ge=1, le=1000)
+    """How many replacements are tried for a word."""
+
+    modified: float = Field(default=0.1, gt=0, le=1)
+    """The share of a text's words that may be changed."""
+
+    modified_floor: int = Field(default=4, ge=1)
+    """How many words may be changed in any text, however short."""
+
+    similarity: float = Field(default=0.9, ge=-1, le=1)
+    """How similar the changed text is to the original by the sentence encoder, at least."""
+
+    encoder: str | None = Field(default=None, min_length=1)
+    """Who says how similar texts are: `minilm`, `word-vectors` (the mean of fastText vectors that the training texts
+    taught), or the folder of a sentence encoder; left out, MiniLM where it is installed, else `word-vectors`."""
+
+    part_of_speech: bool = True
+    """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
+
+    antonyms: Literal["refuse", "wordnet", "allow"] = "refuse"
+    """Whether a word may give way to its opposite, which vectors put close to it: `refuse` leaves out what Assay's own
+    list of opposites and the prefixes of negation know (the list is not complete), `wordnet` also the antonyms of
+    WordNet, where NLTK has it installed; with `allow` a success may mean that the text says the opposite."""
+
+    keep: str | tuple[str, ...] | None = Field(default=None, examples=["[soup, waiter]"])
+    """Words that are never replaced, besides stop words and negations: a list, or a UTF-8 file of them."""
+
+    texts: int | None = Field(default=None, ge=1, examples=["100"])
+    """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
+
+    examples: int = Field(default=6, ge=0, le=100)
+    """How many attacked texts the report shows."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+    @property
+    def least_cosine(self) -> float | str | None:
+        """How similar a replacement's vector has to be, where the settings say; `related` is θ_relate."""
+        return None
+
+    @property
+    def guided_by(self) -> str | None:
+        """The explainer that made the word pools that guide it, where the settings say."""
+        return None
+
+
+class A2T(WordAttack):
+    """A2T (Yoo and Qi 2021): synonyms from embedding neighbours, tried in the order of the gradient."""
+
+    attack: Literal["a2t"] = "a2t"
+    """Which attack it is."""
+
+    vectors: str | None = Field(default=None, min_length=1)
+    """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
+    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out, MiniLM
+    where it is installed, else fastText vectors that the training texts teach. Such vectors put opposites close too:
+    where it matters that a replacement is a synonym, name lists that are made for that."""
+
+    min_cosine: Cosine | Literal["related"] | None = None
+    """How similar a replacement's vector is to the word's, at least; left out, 0.8 in a file of word vectors, and in
+    vectors that are made here the cosine that half of Assay's synonym pairs reach. `related` is θ_relate of these
+    vectors, the looser limit that the guided attack goes by: for a comparison under like limits."""
+
+    @property
+    def least_cosine(self) -> float | str | None:
+        """As `min_cosine` says."""
+        return self.min_cosine
+
+
+class Guided(WordAttack):
+    """A2T guided by the trust oracle: a word that the class is about gives way to a similar keyword of its class, any
+    other word to a similar word of another class that is no keyword; where more are similar than are tried, the weakest
+    keywords and the strongest other words are. Needs `trust`. Its limit of similarity is looser than that of `a2t`:
+    compare it also with `a2t: {name: a2t-related, min_cosine: related}`."""
+
+    attack: Literal["guided"] = "guided"
+    """Which attack it is."""
+
+    similar: int = Field(default=50, ge=1, le=100_000)
+    """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
+    the highest) importance are tried. If fewer are similar than are tried, importance chooses nothing: which word is
+    put in, the subject's answers decide."""
+
+    min_cosine: Cosine | None = None
+    """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most
+    providers decide."""
+
+    explainer: str | None = Field(default=None, min_length=1, examples=["lime"])
+    """Whose explanations made the word pools, one of `trust.explainers`; left out, the first."""
+
+    @property
+    def least_cosine(self) -> float | None:
+        """As `min_cosine` says."""
+        return self.min_cosine
+
+    @property
+    def guided_by(self) -> str | None:
+        """As `explainer` says."""
+        return self.explainer
+
+
+NoiseKind = Literal["typos", "casing", "punctuation", "whitespace", "homoglyphs"]
+NOISES: tuple[NoiseKind, ...] = ("typos", "casing", "punctuation", "whitespace", "homoglyphs")
+
+
+class Noise(Settings):
+    """Typos anywhere, casing, punctuation, whitespace, homoglyphs: each at several severities."""
+
+    attack: Literal["noise"] = "noise"
+    """Which attack it is."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, `noise`."""
+
+    kinds: tuple[NoiseKind, ...] = Field(default=NOISES, min_length=1)
+    """Which kinds of noise are tried, each by itself."""
+
+    severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 3, 5), min_length=1)
+    """How much of it, from 1 to 5."""
+
+    examples: int = Field(default=4, ge=0, le=100)
+    """How many noisy texts the report shows."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or self.attack

@@ -1,0 +1,406 @@
+"""What may take a word's place: its nearest words (A2T), or what the trust oracle's pools hold for it (guided),
+searched on workers.
+
+The attack guided by the oracle (section 4) weakens valid reasons and strengthens spurious ones. A word that is
+related to the class gives way to a similar keyword of that class with low mean importance; any other word gives
+way to a similar word that is a keyword of no class, from the pool of another class, with high mean importance.
+"Similar" is what most word embeddings call so, each by its own threshold; of the `similar` nearest, the
+`candidates` of the lowest (or the highest) importance are tried. So importance chooses only where more words
+are similar than are tried: where there are fewer, all of them are, and which of them is put in is decided by
+the subject's answers, as in A2T.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.text_schemas import CosineLimits, SynonymCosines, WordSwaps
+from assay.infra.errors import InputError
+from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, asks_subject
+from assay.tasks.attacks.texts.settings import Guided
+from assay.tasks.attacks.texts.similarity import could_be_alike
+from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_of, vocabulary_of
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
+from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
+from assay.tasks.language.embeddings.provider import Provider, word_vectors
+from assay.tasks.language.relatedness import ToldApart, pair_cosines, theta_relate, told_apart
+from assay.tasks.language.spaces import Anchors, Space, Vocabulary, related_words
+from assay.tasks.language.synonyms import synonym_pairs
+from assay.tasks.language.words import is_negation, is_stop_word, normalised, spelling, words_of
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.rows import load_text_model
+
+if TYPE_CHECKING:
+    from assay.tasks.language.synonyms import Pair
+
+
+EVERY_CLASS = -1
+Floats = npt.NDArray[np.float64]
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The words of every class's pool together, their mean importance in each (NaN where a class has not the word), and
+    whether they are a keyword of it."""
+
+    words: tuple[str, ...]
+    importance: Floats  # [k, n]
+    keyword: npt.NDArray[np.bool_]  # [k, n]
+    anchors: tuple[Anchors, ...]  # per class
+
+    @property
+    def strange(self) -> npt.NDArray[np.bool_]:
+        """The words that are a keyword of no class, [n]: putting one of them in says nothing new about any."""
+        return np.logical_not(self.keyword.any(axis=0))
+
+
+def content_words(texts: Iterable[str]) -> list[str]:
+    """The distinct words that an attack may change, in the form in which words are compared, alphabetically.
+
+    >>> content_words(["The film is not good.", "A GOOD film"])
+    ['film', 'good']
+    """
+    distinct = {normalised(one) for one in {word.text for text in texts for word in words_of(text)}}
+    return sorted(word for word in distinct if may_change(word))
+
+
+def may_change(word: str) -> bool:
+    """Whether an attack may take a word away, or put it in: stop words and negations stay out of it."""
+    return bool(word) and not (is_stop_word(word) or is_negation(word))
+
+
+def synonym_cosine(provider: Provider, pairs: Sequence[Pair]) -> float:
+    """The cosine that half of all synonym pairs reach: what counts as a synonym in vectors that are not made for it.
+
+    Vectors from contexts put everything related close, antonyms too; θ_relate lets those in, this mostly does not.
+    """
+    cosines = pair_cosines(provider.vectors([a for a, _ in pairs]), provider.vectors([b for _, b in pairs]))
+    known = cosines[~np.isnan(cosines)]
+    if not len(known):
+        raise InputError(
+            f"The word vectors {provider.name} know none of the synonym pairs, so nobody can say how close a synonym "
+            "is: set the attack's min_cosine."
+        )
+    return float(np.median(known))
+
+
+def neighbour_rows(
+    asked: Sequence[str], vocabulary: Vocabulary, provider: Provider, count: int, least: float = -1.0
+) -> list[Row]:
+    """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
+    near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
+    return [
+        _row(EVERY_CLASS, word, None, [one.word for one in nearest], [one.cosine for one in nearest], None)
+        for word, nearest in zip(asked, near, strict=True)
+        if nearest
+    ]
+
+
+def near_enough(rows: Iterable[Row], least: float) -> list[Row]:
+    """The rows with those candidates that are near enough, and without words that have none.
+
+    The nearest words of which the far ones are left out are the nearest ones that are near enough: a search need not
+    know the limit.
+
+    >>> row = {"word": "good", "candidates": ["great", "bad"], "cosines": [0.9, 0.4], "importance": [1.0, 2.0]}
+    >>> near_enough([row], 0.5)
+    [{'word': 'good', 'candidates': ['great'], 'cosines': [0.9], 'importance': [1.0]}]
+    """
+    near = []
+    for row in rows:
+        lists = {name: cast("list[object]", row[name]) for name in ("candidates", "cosines", "importance")}
+        kept = [place for place, cosine in enumerate(cast("list[float]", row["cosines"])) if cosine >= least]
+        if kept:
+            near.append(row | {name: [values[place] for place in kept] for name, values in lists.items()})
+    return near
+
+
+def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count: int) -> list[Row]:
+    """Of each word what a file lists for it; such lists have no cosines, and their order is kept."""
+    listed = {
+        word: [other for other in lists.get(word, ()) if other != word and may_change(other) and is_one_word(other)]
+        for word in asked
+    }
+    return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in listed.items() if some]
+
+
+def guided_rows(
+    asked: Sequence[str],
+    pools: Pools,
+    spaces: Sequence[Space],
+    *,
+    candidates: int,
+    similar: int,
+    least: float | None = None,
+    part_of_speech: bool = False,
+) -> list[Row]:
+    """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate.
+
+    With `part_of_speech` words that the attack's constraint would refuse do not count among the similar ones.
+    """
+    if not pools.words or not asked:
+        return []
+    close, nearness = _similar(asked, pools.words, spaces, least)
+    own = np.array([[word == other for other in pools.words] for word in asked], dtype=np.bool_)
+    close &= ~own
+    if part_of_speech:
+        close &= np.array([[could_be_alike(word, other) for other in pools.words] for word in asked], dtype=np.bool_)
+    rows = []
+    for code, anchors in enumerate(pools.anchors):
+        weak = pools.keyword[code], pools.importance[code]
+        strong = _injected(pools, code)
+        for place, related in enumerate(related_words(asked, anchors, spaces)):
+            if related is None:
+                continue
+            allowed, importance = weak if related else strong
+            near = np.flatnonzero(close[place] & allowed & np.isfinite(importance))
+            near = near[np.argsort(-nearness[place][near], kind="stable")][:similar]
+            score = importance[near] if related else -importance[near]
+            chosen = near[np.argsort(score, kind="stable")][:candidates]
+            if len(chosen):
+                words = [pools.words[one] for one in chosen]
+                rows.append(
+                    _row(
+                        code,
+                        asked[place],
+                        related,
+                        words,
+                        nearness[place][chosen].tolist(),
+                        importance[chosen].tolist(),
+                    )
+                )
+    return rows
+
+
+def pools_in(keywords: pa.Table, classes: int) -> Pools:
+    """The pools in a table of `Keywords`; words that an attack may not put in are left out of them."""
+    from assay.tasks.language.spaces import anchors_in
+
+    rows = keywords.select(["code", "word", "importance", "keyword"]).to_pylist()
+    words = sorted({row["word"] for row in rows if may_change(row["word"]) and is_one_word(row["word"])})
+    place = {word: at for at, word in enumerate(words)}
+    importance = np.full((classes, len(words)), np.nan)
+    keyword = np.zeros((classes, len(words)), dtype=np.bool_)
+    for row in rows:
+        if row["word"] in place:
+            importance[row["code"], place[row["word"]]] = row["importance"]
+            keyword[row["code"], place[row["word"]]] = row["keyword"]
+    return Pools(tuple(words), importance, keyword, tuple(anchors_in(keywords, classes)))
+
+
+def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
+    """The neighbour lists in a JSON file: every word with the words that may take its place."""
+    try:
+        raw = json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+    except (OSError, EOFError, ValueError) as fault:
+        raise InputError(f"The neighbour lists {name} cannot be read as JSON ({fault}).") from fault
+    fits = isinstance(raw, dict) and all(
+        isinstance(words, list) and all(isinstance(one, str) for one in words) for words in raw.values()
+    )
+    if not fits:
+        raise InputError(f'The neighbour lists {name} are no lists of words: {{"film": ["movie", …], …}} is expected.')
+    return {normalised(word): [normalised(one) for one in words] for word, words in raw.items()}
+
+
+def is_one_word(word: str) -> bool:
+    """Whether our tokenizer sees one word, the whole of it.
+
+    >>> is_one_word("film"), is_one_word("at all"), is_one_word("film_noir")
+    (True, False, False)
+    """
+    return [one.text for one in words_of(word)] == [word]
+
+
+def _injected(pools: Pools, code: int) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """The words that may strengthen a spurious reason for another class, and their highest importance there, [n]."""
+    others = np.delete(pools.importance, code, axis=0)
+    known = np.isfinite(others).any(axis=0) if len(others) else np.zeros(len(pools.words), np.bool_)
+    best = np.where(np.isfinite(others), others, -np.inf).max(axis=0, initial=-np.inf)
+    return pools.strange & known, np.where(known, best, np.nan)
+
+
+def _similar(
+    asked: Sequence[str], words: Sequence[str], spaces: Sequence[Space], least: float | None
+) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """Which words most voters call similar, and the mean cosine by which the nearest are chosen, both [n, m].
+
+    A provider that does not know one of two words has no vote on them.
+    """
+    yes = np.zeros((len(asked), len(words)), dtype=np.int64)
+    votes, total = yes.copy(), np.zeros(yes.shape)
+    for space in spaces:
+        cosines = space.cosines(asked, words)
+        known = ~np.isnan(cosines)
+        votes += known
+        yes += known & (np.nan_to_num(cosines, nan=-2.0) >= (space.theta if least is None else least))
+        total += np.nan_to_num(cosines)
+    return 2 * yes > votes, total / np.maximum(votes, 1)
+
+
+def _row(
+    code: int,
+    word: str,
+    related: bool | None,
+    candidates: Sequence[str],
+    cosines: Sequence[float] | None,
+    importance: Sequence[float] | None,
+) -> Row:
+    nothing = [float("nan")] * len(candidates)
+    return {
+        "code": code,
+        "word": word,
+        "related": related,
+        "candidates": list(candidates),
+        "cosines": nothing if cosines is None else list(cosines),
+        "importance": nothing if importance is None else list(importance),
+    }
+
+
+MOST_OF_CORPUS, MOST_OF_FILE = 10_000, 65_000
+"""So many words, the most frequent ones, can be put in: of the training texts, and of a file of vectors."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words, as a piece of work."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A provider of word vectors, as a piece of work: its place among them."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The subject, where its own vectors are asked."""
+
+    subject: ResolvedSubject
+    files: dict[str, bytes]
+    classes: int
+
+
+def neighbour_piece(
+    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: Inside | None, seed: int
+) -> tuple[pa.Table, pa.Table]:
+    """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart."""
+    asked, count = piece.words, attack.settings.candidates
+    replacements = TEXT_ATTACKS.of(attack.settings).replacements
+    known: dict[str, object]
+    if replacements is not None:
+        word = TEXT_ATTACKS.of(attack.settings).word
+        rows = listed_rows(asked, replacements(asked, texts, attack.settings, seed), count)
+        known = {"provider": word}
+    elif attack.lists is not None:
+        rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
+        known = {"provider": attack.lists.name}
+    else:
+        assert attack.providers is not None
+        provider = _provider(attack.providers, 0, texts, inside, seed)
+        vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
+        rows = neighbour_rows(asked, vocabulary, provider, count)
+        known = {"provider": provider.name, **_separation(told_apart(provider.vectors, synonym_pairs(), seed))}
+        if attack.given_cosine is None:
+            known |= dict(zip(("synonyms", "related"), _synonym_cosines(provider, seed), strict=True))
+    table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
+    return table, pa.Table.from_pylist([known], schema=SynonymCosines.schema)
+
+
+def pool_limits(spaces: Sequence[Space], least: float | None, seed: int) -> pa.Table:
+    """What the guided attack asks of each space, by its θ_relate where no least cosine is given, as `CosineLimits`."""
+    rows = [
+        {"provider": space.provider, "limit": space.theta if least is None else least}
+        | _separation(told_apart(space.of, synonym_pairs(), seed))
+        for space in spaces
+    ]
+    return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
+
+
+def _separation(apart: ToldApart | None) -> dict[str, object]:
+    return {} if apart is None else asdict(apart)
+
+
+def _synonym_cosines(provider: Provider, seed: int) -> tuple[float, float]:
+    """What half of all synonyms reach, and θ_relate; NaN where the vectors know too few pairs."""
+    pairs, nobody_knows = synonym_pairs(), float("nan")
+    try:
+        synonyms = synonym_cosine(provider, pairs)
+    except InputError:
+        return nobody_knows, nobody_knows
+    try:
+        return synonyms, theta_relate(provider, pairs, seed).value
+    except InputError:
+        return synonyms, nobody_knows
+
+
+def embed_piece(
+    voter: Voter,
+    *,
+    texts: Sequence[str],
+    words: Sequence[str],
+    providers: ResolvedProviders,
+    inside: Inside | None,
+    seed: int,
+) -> pa.Table:
+    """The vectors that one provider gives the words."""
+    return word_vectors(_provider(providers, voter.place, texts, inside, seed), words)
+
+
+def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
+    """The swaps of the guided attack for some words; where words are pooled by their lemmas, they are asked by them."""
+    spelt = [spelling(word, lemmatise) for word in piece.words]
+    swaps = guided_rows(
+        sorted(set(spelt)),
+        pools,
+        spaces,
+        candidates=settings.candidates,
+        similar=settings.similar,
+        least=settings.min_cosine,
+        part_of_speech=settings.part_of_speech,
+    )
+    by_spelling: dict[object, list[dict[str, object]]] = {}
+    for row in swaps:
+        by_spelling.setdefault(row["word"], []).append(row)
+    rows = [
+        row | {"word": word}
+        for word, spelled in zip(piece.words, spelt, strict=True)
+        for row in by_spelling.get(spelled, ())
+    ]
+    return pa.Table.from_pylist(rows, schema=WordSwaps.schema)
+
+
+def sentence_piece(piece: Words, *, texts: Sequence[str], seed: int) -> pa.Table:
+    """The fastText vectors by which sentences are compared, trained on the training texts."""
+    return word_vectors(fasttext_provider(texts, seed), piece.words)
+
+
+def vocabulary_words(provider: Provider, texts: Sequence[str]) -> list[str]:
+    """The words that may be put in: the most frequent ones of the training texts, or of the file of vectors."""
+    if isinstance(provider, KeyedProvider):
+        words = [word.lower() for word in provider.words[:MOST_OF_FILE]]
+    else:
+        words = vocabulary_of(sentences_of(texts), most=MOST_OF_CORPUS)
+    return sorted({word for word in words if may_change(word) and is_one_word(word)})
+
+
+def _provider(
+    providers: ResolvedProviders, place: int, texts: Sequence[str], inside: Inside | None, seed: int
+) -> Provider:
+    single = ResolvedProviders((providers.providers[place],))
+    if not asks_subject(single):
+        return build_providers(single, texts, None, seed)[0]
+    assert inside is not None
+    return build_providers(single, texts, load_text_model(inside.subject, inside.files, inside.classes), seed)[0]

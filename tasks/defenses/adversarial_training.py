@@ -1,0 +1,161 @@
+"""Adversarial training of image subjects: what is done with every batch.
+
+PGD on the batch, against the network as it would answer, drawn per epoch and sample: standard adversarial training
+(Madry et al. 2017; Xu et al. 2020, Eq. 6), Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1), and
+Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.batch import Draws, ball_around
+from assay.tasks.attacks.settings import step_size_for
+from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
+
+
+def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seeds: Seeds) -> Tensor:
+    """The batch's images x' after PGD with that ε (Xu et al., Eq. 1-2; Algorithm 1, lines 9-11), [n, c, h, w].
+
+    The start is uniform within ε, and each step follows the sign of the gradient of the loss that is trained with. The
+    network answers in eval mode meanwhile, so that the attack is one on the model as it will be used and its batch
+    statistics learn nothing from half-made images. `seeds` are the training's: what a sample draws in an epoch depends
+    on nothing else. With an ε of 0 there is nothing to attack with, and the images stay as they are.
+    """
+    if eps == 0:
+        return batch.images
+    images, ball = batch.images, ball_around(batch.images, eps)
+    size = step_size_for(eps, steps, step_size)
+    draws = Draws(Seeds(seeds.run_seed, f"{seeds.stage}/epoch {batch.epoch}"), batch.ids)
+    unit = torch.from_numpy(draws.uniform("attack inside", tuple(images.shape[1:]))).to(images.device)
+    x = ball.clip(images + eps * unit)
+    with answering(batch.model.network), torch.enable_grad():
+        for _ in range(steps):
+            x = x.detach().requires_grad_(True)
+            loss = batch.loss(batch.model.logits(x), batch.targets)
+            (gradient,) = torch.autograd.grad(loss, x)
+            x = ball.clip(x.detach().add(gradient.sign(), alpha=size))
+    return x.detach()
+
+
+@contextmanager
+def answering(network: torch.nn.Module) -> Iterator[None]:
+    """The network in eval mode, and back in the mode it was in."""
+    was = network.training
+    network.eval()
+    try:
+        yield
+    finally:
+        network.train(was)
+
+
+def standard(settings: Standard, seeds: Seeds) -> BatchHook:
+    """A hook that trains on attacked images alone: min over θ of the mean of max ℓ(C(x'), y), |x' - x| ≤ ε (Eq. 6)."""
+
+    def hook(batch: Batch) -> Descent:
+        images = attacked(
+            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
+        )
+        logits = batch.model.logits(images)
+        return Descent(batch.loss(logits, batch.targets), logits)
+
+    return hook
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """What a batch drew: whether it is attacked, within which ε, in how many steps."""
+
+    attacked: bool
+    eps: float
+    steps: int
+
+
+def draw_perturbation(settings: MPAdvT, seeds: Seeds) -> Perturbation:
+    """What a batch with these seeds draws: p ~ U(0, 1), ε ~ U(a, b), T ~ {1 … 5} (Algorithm 1, lines 4-6 and 8).
+
+    The paper writes T ~ U(1, 5); the authors' code takes whole numbers, from 1 to 9. Here the largest may be drawn too.
+    """
+    generator = seeds.generator()
+    p = generator.random()
+    eps = generator.uniform(*settings.bounds())
+    steps = generator.integers(settings.steps[0], settings.steps[1], endpoint=True)
+    return Perturbation(bool(p >= 1 - settings.attacked), float(eps), int(steps))
+
+
+def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
+    """A hook that trains on a batch attacked with a strength of its own where p ≥ .5, else on the batch as it is."""
+
+    def hook(batch: Batch) -> Descent:
+        drawn = draw_perturbation(settings, batch.seeds)
+        images = batch.images
+        if drawn.attacked:
+            eps = drawn.eps * settings.reach(batch.epoch)
+            images = attacked(batch, eps, drawn.steps, settings.step_size, seeds)
+        logits = batch.model.logits(images)
+        return Descent(batch.loss(logits, batch.targets), logits)
+
+    return hook
+
+
+_LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm be infinite
+
+
+def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
+    """A hook that trains on attacked images, and holds the answers to them near those to the clean ones (Alg. 2)."""
+
+    def hook(batch: Batch) -> Descent:
+        images = attacked(
+            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
+        )
+        clean = log_probabilities(batch.model, batch.model.logits(batch.images))
+        logits = batch.model.logits(images)
+        adversarial = log_probabilities(batch.model, logits)
+        return Descent(misclassification_aware_loss(clean, adversarial, batch.targets, settings.weight), logits)
+
+    return hook
+
+
+def misclassification_aware_loss(clean: Tensor, adversarial: Tensor, targets: Tensor, weight: float) -> Tensor:
+    """The mean over the batch of CE(C(x'), y) + λ·R (Eq. 9 and 10), from log probabilities [n, k] of x and of x'.
+
+    The authors' code adds a margin term, -log(1 - p) of the strongest wrong class, that the paper does not have.
+    """
+    cross_entropy = functional.nll_loss(adversarial, targets, reduction="none")
+    return (cross_entropy + weight * regularisation(clean, adversarial, targets)).mean()
+
+
+def regularisation(clean: Tensor, adversarial: Tensor, targets: Tensor) -> Tensor:
+    """R = KL(C(x) ‖ C(x')) × (1 - C_y(x)), [n] (Eq. 8): large for images that are not known yet.
+
+    Algorithm 2 descends the gradient of all of it: the factor 1 - C_y(x) learns too, and so does C(x) inside the
+    divergence; nothing is held constant.
+    """
+    known = clean.gather(1, targets[:, None]).squeeze(1).exp()
+    return divergence(clean, adversarial) * (1 - known)
+
+
+def divergence(clean: Tensor, adversarial: Tensor) -> Tensor:
+    """KL(C(x) ‖ C(x')) = Σ_j C_j(x) log(C_j(x) / C_j(x')), [n] (Eq. 7), from log probabilities [n, k].
+
+    >>> import torch
+    >>> round(float(divergence(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.25, 0.75]]).log())), 4)
+    0.1438
+    """
+    return (clean.exp() * (clean - adversarial)).sum(dim=1)
+
+
+def log_probabilities(model: ImageModel, logits: Tensor) -> Tensor:
+    """The logarithm of what the model holds every class for, [n, k], as float32."""
+    if model.softmaxed:
+        return logits.float().clamp_min(_LEAST).log()
+    return functional.log_softmax(logits.float(), dim=1)

@@ -1,0 +1,355 @@
+"""The findings on defences: what each leaves right, clean and attacked, beside the undefended model, beside a control
+that learned from unchanged copies, and beside the other defences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.measures import WORST, trials_one_by_one
+from assay.tasks.statistics.classification import Groups, Said, Truth, accuracy, answer_name, extreme_share, one_answer
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import COMPARED, not_shown
+from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
+from assay.tasks.statistics.proportions import unvaried
+from assay.tasks.subjects.images.dataset import probabilities_of
+from assay.tasks.subjects.images.model import said
+
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says and what is true, in the order of the sorted ids; `attack` and `group` (its ε) say of what."""
+
+    attack: str  # empty for clean samples
+    group: str  # `clean`, or ε by name
+    ids: npt.NDArray[np.str_]  # [n]
+    predicted: Said  # [n] codes, or [n, k] bool
+    truth: Truth  # [n], or [n, k]; -1 where unknown
+    groups: Groups = None  # [n], or None where samples are independent
+
+    def grouped(self, of_id: Mapping[str, int] | None) -> Answers:
+        """The same with the group of each sample, where they have some."""
+        return self if of_id is None else replace(self, groups=np.array([of_id[one] for one in self.ids.tolist()]))
+
+    @property
+    def label(self) -> str:
+        """The group of a finding on these answers and no others: `clean`, or ε and the attack."""
+        return f"{self.group}, {self.attack}" if self.attack else self.group
+
+    def right(self) -> npt.NDArray[np.float64]:
+        """Per sample whether it is right, 1 or 0; of several labels the share that is; NaN where nobody knows."""
+        hits, known = self.predicted == self.truth, self.truth >= 0
+        if self.truth.ndim == 1:
+            return np.where(known, hits.astype(np.float64), np.nan)
+        counted = known.sum(axis=1)
+        return np.where(counted > 0, (hits & known).sum(axis=1) / np.maximum(counted, 1), np.nan)
+
+
+def clean_answers(predictions: pa.Table, truth: Truth, classes: int) -> Answers:
+    """The answers to clean samples, out of a table of predictions and the truth in its order."""
+    ids = np.array(predictions["id"].to_pylist(), dtype=np.str_)
+    order = np.argsort(ids)
+    answers = said(probabilities_of(predictions, classes), multilabel=truth.ndim == 2)
+    return Answers("", CLEAN, ids[order], answers[order], truth[order])
+
+
+def attacked_answers(tables: Iterable[pa.Table]) -> Iterator[Answers]:
+    """The answers that robust accuracy is taken of, under every attack and ε above 0."""
+    for trial in trials_one_by_one(tables):
+        if trial.eps > 0:
+            yield Answers(trial.attack, trial.group, trial.ids, trial.robust, trial.truth)
+
+
+def by_label(answers: Sequence[Answers]) -> dict[str, Answers]:
+    """The answers by attack and ε."""
+    return {one.label: one for one in answers}
+
+
+NONE = "none"
+"""What findings call the undefended model where they would name a defence."""
+
+
+def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
+    """`defense.accuracy` of one model: on clean samples, and at every ε under the worst case (or the only attack).
+
+    The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
+    nothing.
+    """
+    findings = []
+    for group_answers in deciding_answers(answers):
+        alone = one_answer(group_answers.predicted, group_answers.truth, len(classes))
+        verdict = ""
+        if alone.verdict == "degenerate":
+            verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
+        about = About("defense", defence, group_answers.group, subject)
+        findings.append(
+            about.finding(
+                "accuracy",
+                accuracy(group_answers.predicted, group_answers.truth, group_answers.groups),
+                verdict=verdict,
+            )
+        )
+    return findings
+
+
+def comparison_findings(
+    original: Sequence[Answers],
+    defended: Sequence[Answers],
+    defence: str,
+    subject: str,
+    *,
+    telling: str,
+    significance: float,
+    seeds: Seeds,
+) -> list[Finding]:
+    """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
+
+    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval (of several
+    labels a bootstrap over the samples) and McNemar's p beside it. Concluded are two of them per defence, fixed before
+    anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
+    attack) at the `telling` ε.
+    """
+    before, findings = by_label(original), []
+    concluded = {one.label for one in deciding_answers(original) if one.group in (CLEAN, telling)}
+    for after in defended:
+        if after.label not in before:
+            continue
+        paired = paired_gain(before[after.label], after, seeds.generator(f"{subject}/{defence}/{after.label}"))
+        if paired is None:
+            continue
+        gain, p = paired
+        about = Finding("defense.gain", of=defence, group=after.label, subject=subject, n=gain.n, p_value=p)
+        findings.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if after.label in concluded:
+            verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
+            findings.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
+    return findings
+
+
+def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
+    """Those answers that robustness is read from: clean ones, and the worst case, or the first attack there is."""
+    attacks = list(dict.fromkeys(one.attack for one in answers if one.attack))
+    decides = WORST if WORST in attacks else next(iter(attacks), "")
+    return [one for one in answers if one.attack in ("", decides)]
+
+
+def paired_gain(
+    before: Answers, after: Answers, generator: np.random.Generator | None = None
+) -> tuple[Difference, float] | None:
+    """The gain in accuracy, and McNemar's exact p; None where no sample's truth is known.
+
+    With several labels per image a sample counts for the model that has more of its labels right, since the labels of
+    one image are not independent of each other: with one label that is McNemar's test, with several the sign test. Only
+    there the interval is a bootstrap's, for which a `generator` is needed; where all samples gain alike, `unvaried`.
+    """
+    if not np.array_equal(before.ids, after.ids):
+        raise ValueError("only answers to the same samples can be compared")
+    first, second = before.right(), after.right()
+    known = ~np.isnan(first)
+    if not known.any():
+        return None
+    first, second = first[known], second[known]
+    groups = None if before.groups is None else before.groups[known]
+    if before.truth.ndim == 1:
+        return compared_shares(second, first, groups)
+    p = compared_shares(second > first, first > second, groups)[1]
+    assert generator is not None
+    if groups is None:
+        gain, units = bootstrap_difference(second, first, generator), len(first)
+    else:
+        gain = mean_difference_by_cluster(second, first, groups, generator)
+        units = len(np.unique(groups))
+    if gain.low < gain.high:
+        return gain, p
+    low, high = unvaried(gain.value, units)
+    return replace(gain, low=low, high=high), p
+
+
+def between_findings(answers: Mapping[str, Answers], subject: str, significance: float) -> list[Finding]:
+    """`defense.between_p` of every two defences, `of` as in `mpadvt - standard`: McNemar's exact test, and its verdict.
+
+    `answers` are those of each defended model to the same attacked samples. All pairs are a family of their own for
+    Holm, so that it does not matter which of them is asked about once the accuracies were seen. Of several labels it is
+    the sign test over the samples. Defences that were not attacked alike (an attack on one of them broke) are not
+    compared.
+    """
+    findings = []
+    for first, second in combinations(answers, 2):
+        if answers[first].label != answers[second].label or not np.array_equal(answers[first].ids, answers[second].ids):
+            continue
+        ours, theirs = answers[first].right(), answers[second].right()
+        known = ~np.isnan(ours)
+        if not known.any():
+            continue
+        ours, theirs = ours[known], theirs[known]
+        groups = answers[first].groups
+        p = compared_shares(ours > theirs, theirs > ours, None if groups is None else groups[known])[1]
+        verdict = not_shown(significance) if p > significance else "better" if ours.mean() > theirs.mean() else "worse"
+        about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
+        findings.append(replace(about, n=len(ours), value=p, p_value=p, verdict=verdict, unit=COMPARED))
+    return findings
+
+
+def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) -> list[Finding]:
+    """`defense.best_accuracy`: what the best defence leaves right, its name the verdict, with an interval that holds
+    for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
+    do not always say the same."""
+    sound = {
+        name: one
+        for name, one in answers.items()
+        if one_answer(one.predicted, one.truth, classes).verdict != "degenerate"
+    }
+    first = next(iter(sound.values()), None)
+    if first is None:
+        return []
+    met = {name: one for name, one in sound.items() if one.label == first.label and np.array_equal(one.ids, first.ids)}
+    best = extreme_share(
+        [(one.predicted == one.truth, one.truth >= 0) for one in met.values()], "highest", first.groups
+    )
+    if best is None:
+        return []
+    place, share = best
+    return [About("defense", "", first.group, subject).finding("best_accuracy", share, verdict=list(met)[place])]
+
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one model says of the audited samples, clean or under an `attack`.
+
+    It is `given` where these are its answers to one version of the texts, and no worst case put together of several.
+    """
+
+    answers: Answers
+    attack: str = ""
+    given: bool = True
+
+    @property
+    def group(self) -> str:
+        """What findings call it: `clean`, `a2t`, `typos, severity=5`."""
+        return self.answers.group
+
+    def grouped(self, of_id: Mapping[str, int] | None) -> Tried:
+        """The same with the group of each text, where they have some."""
+        return replace(self, answers=self.answers.grouped(of_id))
+
+
+def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Tried:
+    """The answers to the texts as they are."""
+    ids = predictions["id"].to_pylist()
+    return tried(CLEAN, ids, predictions["predicted"].to_numpy().astype(np.int64), truth)
+
+
+def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Tried:
+    """The answers under a word attack; what was wrong before stays wrong, whatever the attack made of it."""
+    ids = attacked["id"].to_pylist()
+    known = np.array([truth[sample] for sample in ids], dtype=np.int64)
+    before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
+    predicted = np.where((known >= 0) & (before != known), before, after)
+    return tried(called, ids, predicted, truth, attack=called, given=False)
+
+
+def tried(
+    group: str, ids: Sequence[str], predicted: Codes, truth: Mapping[str, int], *, attack: str = "", given: bool = True
+) -> Tried:
+    """Answers in the order of the sorted ids."""
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    names = [ids[place] for place in order]
+    known = np.array([truth[name] for name in names], dtype=np.int64)
+    return Tried(Answers("", group, np.array(names, dtype=np.str_), predicted[order], known), attack, given)
+
+
+def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
+    """`defense.accuracy` of one model: a row of the matrix of what it was trained with by what it is tested on.
+
+    The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
+    attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
+    """
+    findings = []
+    for trial in given:
+        answers = trial.answers
+        alone = one_answer(answers.predicted, answers.truth, len(classes)) if trial.given else None
+        verdict = ""
+        if alone is not None and alone.verdict == "degenerate":
+            verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
+        about = About("defense", defence, trial.group, subject)
+        findings.append(
+            about.finding("accuracy", accuracy(answers.predicted, answers.truth, answers.groups), verdict=verdict)
+        )
+    return findings
+
+
+def text_comparison_findings(
+    original: Sequence[Tried],
+    defended: Sequence[Tried],
+    defence: str,
+    subject: str,
+    *,
+    significance: float,
+    conclude: bool = True,
+) -> list[Finding]:
+    """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
+
+    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
+    McNemar's p beside it, by group where texts stand in some. Concluded is wherever both were tried: clean texts, every
+    word attack, and at the highest severity noise of each kind, and of all kinds together. What is right under all
+    kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a
+    control nothing is concluded (`conclude`): it is there to be compared with.
+    """
+    groups = [one.group for one in defended if conclude]
+    return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)
+
+
+def control_comparison_findings(
+    control: Sequence[Tried],
+    defended: Sequence[Tried],
+    defence: str,
+    subject: str,
+    attacks: Collection[str],
+    *,
+    significance: float,
+) -> list[Finding]:
+    """`defense.gain_over_control` wherever both answered, and `defense.control_mcnemar_p` under the `attacks` that the
+    copies were made with.
+
+    The control learned from unchanged copies of the same texts, so from as many samples in as many steps: what is
+    gained over it is due to the attack.
+    """
+    about = Finding("defense.gain_over_control", of=defence, subject=subject)
+    own = [one.group for one in defended if one.attack in attacks]
+    return _compared(control, defended, about, own, significance, "defense.control_mcnemar_p")
+
+
+def _compared(
+    original: Sequence[Tried],
+    defended: Sequence[Tried],
+    about: Finding,
+    concluded: Collection[str],
+    significance: float,
+    test: str = "defense.mcnemar_p",
+) -> list[Finding]:
+    """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
+    before, findings = {one.group: one.answers for one in original}, []
+    for after in defended:
+        paired = paired_gain(before[after.group], after.answers) if after.group in before else None
+        if paired is None:
+            continue
+        gain, p = paired
+        known = replace(about, group=after.group, n=gain.n, p_value=p)
+        findings.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        if after.group in concluded:
+            verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
+            findings.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
+    return findings

@@ -1,0 +1,226 @@
+"""Which samples are looked into, and what a subject sees in them: rows of numbers, not yet colours.
+
+Samples are drawn evenly over the classes, and those that fell to an attack come before those that did not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from assay.data.image_schemas import DiagnosticImages, LayerFeatures
+from assay.data.images import pixels_of
+from assay.tasks.diagnostics.maps import (
+    Attribution,
+    Layers,
+    attention_maps,
+    baseline_of,
+    feature_maps,
+    features_of,
+    integrated_gradients,
+    layers_of,
+    saliency_maps,
+)
+from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.subjects.holding_out import draw_evenly
+from assay.tasks.subjects.images.dataset import LABELS
+from assay.tasks.subjects.images.model import ImageModel, load_image_model
+from assay.tasks.subjects.resolved import ResolvedSubject
+
+CLEAN, TRAIN = "clean", "train"
+
+
+@dataclass(frozen=True)
+class InspectedSubject:
+    """Everything a worker needs to look into a subject; picklable."""
+
+    subject: ResolvedSubject
+    name: str
+    files: dict[str, bytes]
+    settings: Diagnostics
+
+    def model(self) -> ImageModel:
+        """The subject, loaded."""
+        return load_image_model(self.subject, self.files)
+
+    def layers(self, model: ImageModel) -> Layers:
+        """The layers that are looked at."""
+        return layers_of(model.network, str(self.subject.settings.network), self.settings)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a sample: its class, or its labels; −1 and none where nobody knows."""
+
+    gold: int = -1
+    labels: tuple[int, ...] | None = None
+
+    @property
+    def code(self) -> int:
+        """The class that a picture is coloured by: of several labels the first that holds."""
+        return self.gold if self.labels is None else next((at for at, one in enumerate(self.labels) if one == 1), -1)
+
+
+def at_eps(images: pa.Table, eps: float) -> pa.Table:
+    """The attacked images at one ε."""
+    return images.filter(pc.equal(images["eps"], eps))
+
+
+def pictures_partition(
+    images: pa.Table,
+    *,
+    look: InspectedSubject,
+    shown: str,
+    eps: float,
+    truths: Mapping[str, Truth],
+    ids: frozenset[str],
+) -> pa.Table:
+    """A row per picture of those images of a partition that are among the ids: the image, and what is seen in it."""
+    rows = at_eps(images, eps) if shown != CLEAN else images
+    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    if rows.num_rows == 0:
+        return DiagnosticImages.schema.empty_table()
+    model = look.model()
+    pictures = []
+    for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
+        probabilities = model.predict(pixels[None], [sample])[0]
+        about: dict[str, Any] = {
+            "id": sample,
+            "subject": look.name,
+            "shown": shown,
+            "eps": eps,
+            "said": int(probabilities.argmax()),
+            "probabilities": probabilities.tolist(),
+            **_truth_columns(truths[sample]),
+        }
+        image = torch.from_numpy(pixels).to(model.device)
+        pictures += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
+    return pa.Table.from_pylist(pictures, schema=DiagnosticImages.schema)
+
+
+def features_partition(
+    images: pa.Table, *, look: InspectedSubject, shown: str, eps: float, ids: frozenset[str]
+) -> pa.Table:
+    """What comes out of the layers, a row per layer and image of a partition that is among the ids."""
+    rows = images if shown in (CLEAN, TRAIN) else at_eps(images, eps)
+    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    if rows.num_rows == 0:
+        return LayerFeatures.schema.empty_table()
+    model = look.model()
+    layers = look.layers(model).embedded
+    by_layer = features_of(model, pixels_of(rows), layers)
+    names = rows["id"].to_pylist()
+    table = [
+        {"id": name, "shown": shown, "layer": layer, "features": features}
+        for at, name in enumerate(names)
+        for layer, features in ((layer, by_layer[layer][at]) for layer in layers)
+    ]
+    return pa.Table.from_pylist(table, schema=LayerFeatures.schema)
+
+
+def _pictures(
+    look: InspectedSubject, model: ImageModel, image: Tensor, truth: Truth, predicted: int
+) -> list[dict[str, Any]]:
+    """The image and its maps, each as the columns that differ; of a cropped subject only the window that it sees."""
+    batch, layers, settings = image[None], look.layers(model), look.settings
+    pictures = [_picture("image", model.window(image).cpu().numpy())]
+    if layers.mapped is not None:
+        pictures.append(_picture("feature map", feature_maps(model, batch, layers.mapped), layer=layers.mapped))
+    pictures.append(_picture("saliency", model.window(saliency_maps(model, batch, _target(truth, predicted, model)))))
+    attribution = integrated_gradients(
+        lambda images: model.logits(images)[:, predicted], image, baseline_of(image, settings.baseline), settings.steps
+    )
+    pictures.append(_attribution(replace(attribution, values=model.window(attribution.values))))
+    for gate, attention in attention_maps(model, batch).items():
+        pictures.append(_picture(f"attention {gate}", attention, layer=gate))
+    return pictures
+
+
+def _attribution(attribution: Attribution) -> dict[str, Any]:
+    summed = attribution.values.sum(axis=0, keepdims=True).astype(np.float32)
+    return _picture("integrated gradients", summed, total=attribution.total, expected=attribution.expected)
+
+
+def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
+    channels, height, width = values.shape
+    blob = np.ascontiguousarray(values, dtype=np.float32).tobytes()
+    return {
+        "picture": picture,
+        "values": blob,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "layer": None,
+        "total": None,
+        "expected": None,
+        **more,
+    }
+
+
+def _target(truth: Truth, predicted: int, model: ImageModel) -> Tensor:
+    """What saliency takes for the truth: where nobody knows it, what the subject says."""
+    if truth.labels is not None:
+        return torch.tensor([truth.labels], device=model.device)
+    return torch.tensor([truth.gold if truth.gold >= 0 else predicted], device=model.device)
+
+
+def _truth_columns(truth: Truth) -> dict[str, Any]:
+    return {
+        "gold": truth.gold if truth.gold >= 0 else None,
+        "labels": None if truth.labels is None else list(truth.labels),
+    }
+
+
+def truths_of(samples: pa.Table) -> dict[str, Truth]:
+    """What is true of every sample, by its id."""
+    ids = samples["id"].to_pylist()
+    if LABELS in samples.column_names:
+        rows = samples[LABELS].to_pylist()
+        unknown = [-1] * max((len(row) for row in rows if row is not None), default=0)
+        return {
+            one: Truth(labels=tuple(-1 if label is None else int(label) for label in row or unknown))
+            for one, row in zip(ids, rows, strict=True)
+        }
+    gold = samples["gold"].to_pylist()
+    return {one: Truth(-1 if code is None else int(code)) for one, code in zip(ids, gold, strict=True)}
+
+
+def draw_samples(truths: dict[str, Truth], limit: int) -> frozenset[str]:
+    """At most so many ids, as evenly over the classes as there are samples."""
+    return draw_evenly(truths, (truth.code for truth in truths.values()), limit)
+
+
+def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float, limit: int) -> frozenset[str]:
+    """At most so many ids to look into; where enough of them fell, only of those that were right and then fell."""
+    if attacked is None:
+        return draw_samples(truths, limit)
+    rows = attacked.filter(pc.equal(attacked["eps"], eps))
+    fell = {one for one, success in zip(rows["id"].to_pylist(), rows["success"].to_pylist(), strict=True) if success}
+    wrong = _wrong_before(rows)
+    telling = {one: truth for one, truth in truths.items() if one in fell - wrong}
+    chosen = draw_samples(telling, limit)
+    others = {one: truth for one, truth in truths.items() if one not in chosen}
+    return chosen | draw_samples(others, limit - len(chosen))
+
+
+def rows_with_ids(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
+    """The rows of a partition that are among the ids."""
+    return samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
+
+
+def known_columns(columns: frozenset[str]) -> Sequence[str]:
+    """The columns that say what is true of samples."""
+    return ["id", "gold", *([LABELS] if LABELS in columns else [])]
+
+
+def _wrong_before(rows: pa.Table) -> set[str]:
+    """Samples of one class that the subject got wrong when they were clean."""
+    answers = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
+    return {sample for sample, gold, clean in answers if gold is not None and clean >= 0 and gold != clean}

@@ -1,0 +1,385 @@
+"""Samples whose label is known to be right or wrong, sorted by ranges of one score, and the ties that reach over
+ranges.
+
+Samples are dealt out by ranges as keys are, and each range is sorted by itself. A range does not hold all of its
+first and its last tie: every range says what it holds (`ends_of`), and from what all said `surroundings` tells each one
+where it stands in the whole. Samples fall into parts, so that what would be without one of them is known as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.data.schemas import Clusters, Intervals, Samples
+from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
+from assay.infra.stages.shuffle import Parcels, Received, parcels
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ordering import sorting
+from assay.tasks.ordering.clusters import Pools
+from assay.tasks.ordering.datasets import Integers, Keys, drawn_keys, keys_of, range_bounds, range_ends, sorted_places
+from assay.tasks.ordering.validity import RIGHT, UNKNOWN
+from assay.tasks.statistics.calibration import PARTS
+
+Bools = npt.NDArray[np.bool_]
+
+_ROW = 25  # bytes of a sample on its way: three whole numbers, and what is known of its label
+_RIGHT, _TESTED = 1, 2
+
+
+@dataclass(frozen=True)
+class LabelledSamples:
+    """Samples with their keys, their clusters, whether their label is right, and whether the test is about them."""
+
+    keys: Keys
+    clusters: Integers  # hashes of what makes samples alike
+    right: Bools
+    tested: Bools  # not the undecided ones, where these stand apart
+
+    def __len__(self) -> int:
+        return len(self.clusters)
+
+    def take(self, rows: Integers | Bools) -> LabelledSamples:
+        """These samples, in this order."""
+        keys = Keys(self.keys.scores[rows], self.keys.ties[rows])
+        return LabelledSamples(keys, self.clusters[rows], self.right[rows], self.tested[rows])
+
+    def in_order(self) -> LabelledSamples:
+        """The same samples, the easiest first."""
+        return self.take(sorted_places(self.keys))
+
+    def dealt(self, bounds: Keys) -> list[bytes]:
+        """What a partition sends to each range."""
+        ordered = self.in_order()
+        flags = (_RIGHT * ordered.right + _TESTED * ordered.tested).astype(np.int8)
+        columns = (*ordered.keys, ordered.clusters, flags)
+        return [
+            b"".join(column[start:end].tobytes() for column in columns)
+            for start, end in pairwise(range_ends(ordered.keys, bounds))
+        ]
+
+    @classmethod
+    def received(cls, parts: Mapping[int, memoryview]) -> LabelledSamples:
+        """What all partitions sent to a range, in its order."""
+        columns = zip(*(_unpacked(parts[sender]) for sender in sorted(parts)), strict=True)
+        scores, ties, clusters, flags = (np.concatenate(column) for column in columns)
+        known = cls(Keys(scores, ties), clusters, (flags & _RIGHT).astype(np.bool_), (flags & _TESTED).astype(np.bool_))
+        return known.in_order()
+
+
+def _unpacked(part: memoryview) -> tuple[Integers, Integers, Integers, npt.NDArray[np.int8]]:
+    rows = len(part) // _ROW
+    scores, ties, clusters = np.frombuffer(part[: 24 * rows], np.int64).reshape(3, rows)
+    return scores, ties, clusters, np.frombuffer(part[24 * rows :], np.int8)
+
+
+Floats = npt.NDArray[np.float64]
+
+_FIRST, _LAST, _ALL = 0, 1, 2  # of a range's samples: those of its first tie, those of its last tie, all of them
+_UNITS = 40  # bits: risks are added up in whole units of 2^-40
+_ROWS = 1 << 22  # so many risks of at most 2^40 units add up within 63 bits
+
+
+@dataclass(frozen=True)
+class Ties:
+    """The ties of a range, the easiest first, as they are in the whole order.
+
+    `here` is how many samples of each are in the range, `size` how many there are, `wrong` how many of these are wrong,
+    and `before` and `lost` how many samples, and wrong ones, come before the tie.
+    """
+
+    here: Integers
+    size: Integers
+    wrong: Integers
+    before: Integers
+    lost: Integers
+    start: int  # the rank of the range's first sample
+    n: int  # samples of the whole order
+    all_wrong: int
+
+
+class LeftOut(NamedTuple):
+    """Samples of a range that are left out: the ties they are in, ascending, and of each how many, and wrong ones."""
+
+    ties: Integers
+    samples: Integers
+    wrong: Integers
+
+    @classmethod
+    def of(cls, tie: Integers, wrong: Bools) -> LeftOut:
+        """Of sorted samples.
+
+        >>> [column.tolist() for column in LeftOut.of(np.array([2, 2, 5]), np.array([True, True, False]))]
+        [[2, 5], [2, 1], [2, 0]]
+        """
+        ties, first, samples = np.unique(tie, return_index=True, return_counts=True)
+        wrong_before = np.append(0, np.cumsum(wrong))
+        return cls(ties, samples, wrong_before[first + samples] - wrong_before[first])
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a range stands, counted by part [5, 2, parts], samples and wrong ones: those in earlier ranges, before its
+    first tie, in all of its first tie, in all of its last, and in the whole order."""
+
+    counts: Integers
+
+    def ties(self, here: Integers, wrong: Integers) -> Ties:
+        """The ties of a range that has so many samples of each, and so many wrong ones."""
+        (start, start_lost), first_before, first, last, (n, all_wrong) = self.counts.sum(axis=2)
+        columns = size, lost_here, before, lost = (
+            here.copy(),
+            wrong.copy(),
+            start + np.cumsum(here) - here,
+            start_lost + np.cumsum(wrong) - wrong,
+        )
+        if len(here):
+            before[0], lost[0] = first_before
+            size[0], lost_here[0] = first
+            size[-1], lost_here[-1] = last
+        return Ties(here, *columns, int(start), int(n), int(all_wrong))
+
+
+def places_of(scores: Integers) -> Integers:
+    """The tie of each sample of a sorted range, from 0.
+
+    >>> places_of(np.array([3, 3, 7])).tolist()
+    [0, 0, 1]
+    """
+    return np.cumsum(np.append(False, scores[1:] != scores[:-1])[: len(scores)])
+
+
+def ends_of(scores: Integers, wrong: Bools, parts: Integers, count: int) -> Integers:
+    """What a sorted range says of itself: the scores of its first and last tie, and [3, 2, parts] samples and wrong
+    ones in these and in all of it. Nothing where it is empty."""
+    if not len(scores):
+        return np.zeros(0, dtype=np.int64)
+    there = (scores == scores[0], scores == scores[-1], np.ones(len(scores), dtype=np.bool_))
+    counts = [np.bincount(parts[chosen], minlength=count) for each in there for chosen in (each, each & wrong)]
+    return np.concatenate([[scores[0], scores[-1]], *counts]).astype(np.int64)
+
+
+def surroundings(ends: Sequence[Integers], count: int) -> list[Surroundings]:
+    """Where each of the ranges stands, which follow each other, from what `ends_of` says of each."""
+    nothing = np.zeros((2, count), dtype=np.int64)
+    counts = [each[2:].reshape(3, 2, count) if len(each) else np.stack([nothing] * 3) for each in ends]
+    later, from_here = _later(ends, counts, nothing)
+    whole = np.sum([each[_ALL] for each in counts], axis=0) if counts else nothing
+    found: list[Surroundings] = []
+    start, reaching, before, so_far = nothing, None, nothing, nothing  # of the tie that the last range ended in
+    for each, here, more, first in zip(ends, counts, later, from_here, strict=True):
+        if not len(each):
+            found.append(Surroundings(np.stack([start, start, nothing, nothing, whole])))
+            continue
+        goes_on = reaching == each[0]
+        first_before, earlier = (before, so_far) if goes_on else (start, nothing)
+        one = each[0] == each[1]
+        last = earlier + first if one else here[_LAST] + more
+        found.append(Surroundings(np.stack([start, first_before, earlier + first, last, whole])))
+        before, so_far = (
+            (first_before, earlier + here[_FIRST]) if one else (start + here[_ALL] - here[_LAST], here[_LAST])
+        )
+        start, reaching = start + here[_ALL], each[1]
+    return found
+
+
+def _later(
+    ends: Sequence[Integers], counts: Sequence[Integers], nothing: Integers
+) -> tuple[list[Integers], list[Integers]]:
+    """Of each range: what later ranges hold of its last tie, and what it and they hold of its first."""
+    later, from_here = [nothing] * len(ends), [nothing] * len(ends)
+    following, held = None, nothing
+    for at in reversed(range(len(ends))):
+        if not len(ends[at]):
+            continue
+        first, last = ends[at][:2]
+        later[at] = held if following == last else nothing
+        from_here[at] = counts[at][_FIRST] + (later[at] if first == last else nothing)
+        following, held = first, from_here[at]
+    return later, from_here
+
+
+@dataclass(frozen=True)
+class Risks:
+    """The risks at the coverages that end in a range: inside a tie the k-th sample of all has a risk of
+    (lost + (k − before)·wrong/size)/k. Whole numbers, as floats, by tie; `share` is wrong/size."""
+
+    here: Integers
+    share: Floats
+    before: Floats
+    lost: Floats
+    start: int
+
+    @classmethod
+    def of(cls, ties: Ties) -> Risks:
+        """The risks of all samples."""
+        before, lost = ties.before.astype(np.float64), ties.lost.astype(np.float64)
+        return cls(ties.here, ties.wrong / np.maximum(ties.size, 1), before, lost, ties.start)
+
+    def without(self, ties: Ties, less: LeftOut, here: Surroundings, part: int) -> Risks:
+        """The risks without a part, whose samples are `less`. Only its own ties change, the rest moves up."""
+        gone = here.counts[:, :, part]
+        left, share, before, lost = self.here.copy(), self.share.copy(), self.before.copy(), self.lost.copy()
+        left[less.ties] -= less.samples
+        steps = np.diff(less.ties, prepend=-1, append=len(left) - 1)
+        before -= np.repeat(gone[0, 0] + np.cumsum(np.append(0, less.samples)), steps)
+        lost -= np.repeat(gone[0, 1] + np.cumsum(np.append(0, less.wrong)), steps)
+        size, wrong = ties.size[less.ties] - less.samples, ties.wrong[less.ties] - less.wrong
+        share[less.ties] = wrong / np.maximum(size, 1)
+        for at, whole in ((0, 2), (-1, 3)):  # the rest of these ties, and of the part in them, is in other ranges
+            size, wrong = ties.size[at] - gone[whole, 0], ties.wrong[at] - gone[whole, 1]
+            share[at] = wrong / max(size, 1)
+        before[0], lost[0] = ties.before[0] - gone[1, 0], ties.lost[0] - gone[1, 1]
+        return Risks(left, share, before, lost, ties.start - int(gone[0, 0]))
+
+    def units(self) -> int:
+        """Their sum in units of 2^-40: of whole numbers, so the same in whatever ranges it is made."""
+        share, before, lost = self.share, self.before, self.lost
+        apart = lost - share * before
+        if self.here.max(initial=0) > 1:
+            share, apart = np.repeat(share, self.here), np.repeat(apart, self.here)
+        elif not self.here.all():
+            share, apart = (column[self.here == 1] for column in (share, apart))
+        apart /= np.arange(self.start + 1, self.start + 1 + len(apart))
+        apart += share
+        units = np.rint(np.ldexp(apart, _UNITS, out=apart), out=apart).astype(np.int64)
+        return sum(int(units[at : at + _ROWS].sum()) for at in range(0, len(units), _ROWS))
+
+
+def mean_risk(units: int, samples: int) -> float:
+    """The mean of so many risks; NaN of none."""
+    return units / (samples << _UNITS) if samples else float("nan")
+
+
+SHARE = 4
+"""Of the rows of a range as `sorting` cuts them, one in so many: a sample takes several times the memory here."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of one of the orders that are looked at together, by both their numbers from 0."""
+
+    order: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Known samples on their way to the ranges of one order or two, and where each range stands."""
+
+    pieces: list[Range]
+    sent: Artifact[Parcels]
+    arounds: list[Surroundings]
+
+
+def labelled_samples(
+    intervals: pa.Table, samples: pa.Table, clusters: pa.Table, score: str, apart: bool
+) -> LabelledSamples:
+    """The samples of a partition whose label is known to be right or wrong; undecided ones stand `apart` or do not."""
+    outcomes = sorting.known_of(intervals, samples)
+    rows = np.flatnonzero(outcomes != UNKNOWN)
+    keys = keys_of(intervals[score].to_numpy()[rows], intervals["tie_break"].to_numpy()[rows])
+    undecided = intervals["undecided"].to_numpy()[rows]
+    return LabelledSamples(keys, clusters["cluster"].to_numpy()[rows], outcomes[rows] == RIGHT, ~(undecided & apart))
+
+
+def ends_in_order(known: LabelledSamples, pools: Pools | None) -> Integers:
+    """What a sorted range says of itself, with the parts of its clusters or without."""
+    tested = known.take(known.tested)
+    parts = np.zeros(len(tested), dtype=np.int64) if pools is None else pools.parts(tested.clusters)
+    return ends_of(tested.keys.scores, ~tested.right, parts, 1 if pools is None else PARTS)
+
+
+FindLabelled = Callable[..., list[LabelledSamples]]
+"""What says of a partition's tables which samples are known to be right or wrong, in each of several orders."""
+
+
+@dataclass(frozen=True)
+class LabelledByScores:
+    """The samples whose label is known to be right or wrong: per order a table of intervals, then samples, clusters."""
+
+    scores: tuple[str, ...]
+    apart: bool
+
+    def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
+        """Those of a partition."""
+        *intervals, samples, clusters = tables
+        pairs = zip(intervals, self.scores, strict=True)
+        return [labelled_samples(table, samples, clusters, score, self.apart) for table, score in pairs]
+
+
+def labelled_drawn(*tables: pa.Table, known: FindLabelled, rows: int) -> dict[str, object]:
+    """How many samples of a partition are known, and some of their keys in each order."""
+    orders = known(*tables)
+    return {
+        "rows": len(orders[0]),
+        "keys": {str(at): drawn_keys(each.keys, rows) for at, each in enumerate(orders)},
+    }
+
+
+def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys]) -> pa.Table:
+    """What a partition sends to the ranges of the orders."""
+    orders = zip(known(*tables), bounds, strict=True)
+    return parcels(dict(enumerate(chain.from_iterable(order.dealt(each) for order, each in orders))))
+
+
+def ends_in_range(piece: Range, received: Received, pools: Pools | None) -> dict[str, object]:
+    """What a range says of itself, by its name."""
+    return {_name(piece): ends_in_order(LabelledSamples.received(received), pools)}
+
+
+def labelled_columns(
+    orders: Sequence[tuple[Artifact[Intervals], str]], samples: Artifact[Samples], clusters: Artifact[Clusters]
+) -> list[Columns]:
+    """The columns that `LabelledByScores` looks at, in its order."""
+    scored = [
+        Columns(table, tuple(dict.fromkeys((score, "tie_break", "label", "undecided")))) for table, score in orders
+    ]
+    return [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster",))]
+
+
+def labelled_ranges(
+    inputs: Sequence[Columns], known: FindLabelled, pools: Pools | None, name: str
+) -> tuple[list[Integers], Ranges]:
+    """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
+    drawn = reduce_partitions(labelled_drawn, *inputs, known=known, rows=range_rows())
+    count = -(-drawn["rows"] // range_rows())
+    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(drawn["keys"]))]
+    pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
+    sent: Artifact[Parcels] = map_partitions(
+        labelled_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds
+    )
+    sorting.require_all(sent, side_by_side(*inputs))
+    said: Mapping[str, Integers] = reduce_pieces(ends_in_range, pieces, sent=sent, pools=pools)
+    ends = [said[_name(piece)] for piece in pieces]
+    firsts = [*firsts_of(pieces), len(pieces)]
+    parts = 1 if pools is None else PARTS
+    arounds = list(chain.from_iterable(surroundings(ends[a:b], parts) for a, b in pairwise(firsts)))
+    return ends, Ranges(pieces, sent, arounds)
+
+
+def range_rows() -> int:
+    """How many samples a range holds, about."""
+    return max(1, sorting.RANGE_ROWS // SHARE)
+
+
+def firsts_of(pieces: Sequence[Range]) -> list[int]:
+    """Which piece is the first of each order."""
+    return [at for at, piece in enumerate(pieces) if piece.number == 0]
+
+
+def _name(piece: Range) -> str:
+    return f"{piece.order} {piece.number:09d}"
+
+
+def counted_ties(tested: LabelledSamples) -> tuple[Integers, Integers, Integers]:
+    """Of a sorted range: the tie of each sample, and how many samples, and wrong ones, of each tie are here."""
+    tie = places_of(tested.keys.scores)
+    of_tie = np.bincount(tie)
+    return tie, of_tie, np.bincount(tie[~tested.right], minlength=len(of_tie))

@@ -1,0 +1,280 @@
+"""On which slices of the samples is a subject worse than on the rest? Found on one half, confirmed on the other,
+since what a search finds is worse partly by chance, and only samples that it has not seen can tell.
+
+A slice is a value of a column, or values of several put together: words as they are, numbers of many values in
+quarters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+from pydantic import Field, model_validator
+
+from assay.infra.errors import InputError
+from assay.infra.settings import Settings
+from assay.tasks.statistics.classification import Groups, extreme_share, proportion
+from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
+
+
+class Slices(Settings):
+    """By which columns subjects are looked at in slices; a list of columns alone is the short form."""
+
+    columns: tuple[str, ...] = Field(min_length=1, max_length=20, examples=[["site", "sex"]])
+    """The columns of the samples whose values are slices: a site, a sex, a device. Numbers of many values are cut into
+    quarters."""
+
+    deepest: int = Field(default=2, ge=1, le=3)
+    """How many columns the search puts together: with 2, also women of one site."""
+
+    most: int = Field(default=5, ge=1, le=50)
+    """How many slices the search may take to the other half; the more, the more each has to show (Holm)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_list(cls, written: Any) -> Any:
+        return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Slices:
+        twice = sorted({one for one in self.columns if self.columns.count(one) > 1})
+        if twice:
+            raise ValueError(f"names {', '.join(twice)} twice; name each column once")
+        return self
+
+
+METRICS = metrics(
+    "slices", higher={"share": "accuracy confirmed_accuracy rest_accuracy worst_accuracy"}, neither={"p": "worse_p"}
+)
+
+
+MANY = 12
+"""Numbers of more values than that are cut into quarters."""
+TOO_MANY = 100
+"""Words of more values than that are no slices: nearly every sample would be one."""
+
+
+def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
+    """The slice of each sample by one column; None where the cell is empty.
+
+    >>> slice_values(pa.chunked_array([["a", " ", None]]), "site"), slice_values(pa.chunked_array([[1, 2]]), "ward")
+    (['a', None, None], ['1', '2'])
+    """
+    values = column.combine_chunks()
+    numeric = kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_decimal(values.type)
+    if numeric and pc.count_distinct(values).as_py() > MANY:
+        return _quarters(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    try:
+        words = pc.utf8_trim_whitespace(values.cast(pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
+        raise InputError(f"The column {name!r} holds {values.type}, which are no slices: name another.") from fault
+    if pc.count_distinct(words).as_py() > TOO_MANY:
+        raise InputError(
+            f"The column {name!r} has {pc.count_distinct(words).as_py()} values, and slices want at most {TOO_MANY}: "
+            "name a column of fewer, or make one that puts them together."
+        )
+    return [word or None for word in words.to_pylist()]
+
+
+def _quarters(numbers: np.ndarray) -> list[str | None]:
+    """The quarter of each number, named by its ends; equal numbers are never parted."""
+    known = np.isfinite(numbers)
+    cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
+    places = np.searchsorted(cuts, numbers)  # a number at a cut belongs below it
+    names = [_range(numbers[known & (places == place)]) for place in range(len(cuts) + 1)]
+    return [names[place] if there else None for place, there in zip(places.tolist(), known.tolist(), strict=True)]
+
+
+def _range(numbers: Sequence[float] | np.ndarray) -> str:
+    return f"{np.min(numbers):g} to {np.max(numbers):g}" if len(numbers) else ""
+
+
+FEWEST = 20
+"""A slice of fewer samples in the half that is searched is not looked at."""
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class WorseSlice:
+    """Samples that share values: how they fare in the half that was not searched, beside the rest of it."""
+
+    where: tuple[tuple[str, str], ...]  # (column, value)
+    n: int
+    right: float
+    low: float
+    high: float
+    rest: float
+    others: int
+    """The samples of the rest."""
+    p_value: float
+
+    @property
+    def name(self) -> str:
+        """The slice in words.
+
+        >>> WorseSlice((("site", "B"), ("sex", "f")), 30, 0.5, 0.3, 0.7, 0.9, 200, 0.001).name
+        'site = B, sex = f'
+        """
+        return ", ".join(f"{column} = {value}" for column, value in self.where)
+
+
+def worst_slices(
+    right: npt.ArrayLike,
+    columns: Mapping[str, Sequence[str | None]],
+    clusters: npt.ArrayLike,
+    generator: np.random.Generator,
+    *,
+    deepest: int = 2,
+    most: int = 5,
+) -> list[WorseSlice]:
+    """The `most` worst slices of up to `deepest` columns, the smallest p first.
+
+    Clusters are dealt to two halves. On the first, every slice of at least 20 samples is compared with the rest, and
+    those that lie lowest (by their z-value) are kept; on the second they are tested, one-sided and by cluster. Their p
+    is not yet corrected for how many were kept. Null values make no slice.
+
+    >>> site, hits = ["A"] * 200 + ["B"] * 200, [1] * 200 + [1, 0] * 100
+    >>> slices = worst_slices(hits, {"site": site}, range(400), np.random.default_rng(0))
+    >>> slices[0].name, slices[0].p_value < 0.001
+    ('site = B', True)
+    """
+    hits, codes = np.asarray(right, dtype=np.int64), codes_of(clusters)
+    sides = generator.permutation(int(codes.max(initial=-1)) + 1) % 2 == 0
+    searched = sides[codes]
+    ranked = []
+    for where, inside in _candidates(columns, deepest):
+        seen = inside & searched
+        if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
+            continue
+        ranked.append((_shortfall(hits, inside, searched, codes), where, inside))
+    ranked.sort(key=lambda one: (-one[0], one[1]))
+    kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
+    return _confirmed(hits, kept, ~searched, codes)
+
+
+def _candidates(
+    columns: Mapping[str, Sequence[str | None]], deepest: int
+) -> list[tuple[tuple[tuple[str, str], ...], Bools]]:
+    """Every value of every column, and every pair (…) of values of different columns, with its samples."""
+    single = {
+        name: [
+            (value, np.array([one == value for one in column], dtype=np.bool_))
+            for value in sorted({one for one in column if one is not None})
+        ]
+        for name, column in columns.items()
+    }
+    candidates = []
+    for depth in range(1, deepest + 1):
+        for names in combinations(sorted(single), depth):
+            partial: list[tuple[tuple[tuple[str, str], ...], Bools]] = [
+                ((), np.bool_(True) * np.ones(1, dtype=np.bool_))
+            ]
+            for name in names:
+                partial = [
+                    ((*where, (name, value)), inside & own) for where, inside in partial for value, own in single[name]
+                ]
+            candidates += partial
+    return candidates
+
+
+def _confirmed(
+    hits: Integers, kept: Sequence[tuple[tuple[tuple[str, str], ...], Bools]], half: Bools, codes: Integers
+) -> list[WorseSlice]:
+    from scipy.stats import t
+
+    tested = []
+    for where, inside in kept:
+        mine, others = inside & half, ~inside & half
+        freedom = max(1, len(np.unique(codes[half])) - 1)
+        p = float(t.sf(_shortfall(hits, inside, half, codes), freedom)) if others.any() else 1.0
+        low, high = clustered_wilson(hits[mine], codes[mine])
+        rest = float(hits[others].mean()) if others.any() else float("nan")
+        share = float(hits[mine].mean())
+        tested.append(WorseSlice(where, int(mine.sum()), share, low, high, rest, int(others.sum()), p))
+    return sorted(tested, key=lambda one: (one.p_value, one.where))
+
+
+def _shortfall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
+    """How far the slice lies below the rest of the half, in standard errors that know the clusters."""
+    mine, others = inside & half, ~inside & half
+    if not mine.any() or not others.any():
+        return 0.0
+    apart = float(hits[others].mean() - hits[mine].mean())
+    mean = float(hits[half].mean())
+    weight = np.where(others, 1 / others.sum(), 0.0) - np.where(mine, 1 / mine.sum(), 0.0)
+    sums = np.bincount(codes, weights=weight * (hits - mean) * half)
+    groups = len(np.unique(codes[half]))
+    spread = float(np.sqrt(groups / max(1, groups - 1) * (sums @ sums)))
+    return apart / spread if spread else 0.0
+
+
+Columns = Mapping[str, Sequence[str | None]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a subject has right of the samples of a known class [n], their values by column, and their groups."""
+
+    right: npt.NDArray[np.bool_]
+    columns: Columns
+    groups: Groups = None
+
+
+def slice_findings(judged: Judged, subject: str) -> list[Finding]:
+    """`slices.accuracy` of every value (`of` the column, the value is the group), and `slices.worst_accuracy`.
+
+    The worst is named in its verdict, and its interval holds for all of them at once.
+    """
+    named = [
+        (column, value)
+        for column, values in judged.columns.items()
+        for value in sorted({one for one in values if one is not None})
+    ]
+    inside = [np.array([one == value for one in judged.columns[column]], dtype=np.bool_) for column, value in named]
+    findings = [
+        About("slices", column, value, subject).finding(
+            "accuracy", proportion(judged.right, where, groups=judged.groups)
+        )
+        for (column, value), where in zip(named, inside, strict=True)
+    ]
+    worst = extreme_share([(judged.right, where) for where in inside], "lowest", judged.groups)
+    if worst is None:
+        return findings
+    place, share = worst
+    verdict = " = ".join(named[place])
+    return [*findings, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
+
+
+def search(judged: Judged, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
+    """The slices that one half of the samples shows to be worse, as the other half has them."""
+    clusters = np.arange(len(judged.right)) if judged.groups is None else judged.groups
+    return worst_slices(judged.right, judged.columns, clusters, generator, deepest=settings.deepest, most=settings.most)
+
+
+def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significance: float) -> list[Finding]:
+    """Per subject and slice `slices.worse_p` (Holm over all slices of all subjects that went to the second half), with
+    `slices.confirmed_accuracy` and `slices.rest_accuracy` on that half."""
+    every = [(subject, worse) for subject, slices in by_subject.items() for worse in slices]
+    corrected = adjusted([worse.p_value for _, worse in every])
+    findings = []
+    for (subject, worse), p in zip(every, corrected, strict=True):
+        about = Finding("slices.worse_p", of=worse.name, subject=subject, n=worse.n)
+        verdict = "worse" if p <= significance else not_shown(significance)
+        findings.append(replace(about, value=p, p_value=p, verdict=verdict, unit=OWN_LEVEL))
+        share = replace(about, metric="slices.confirmed_accuracy", value=worse.right, low=worse.low, high=worse.high)
+        findings.append(replace(share, unit="share"))
+        findings.append(replace(about, metric="slices.rest_accuracy", value=worse.rest, n=worse.others, unit="share"))
+    return findings

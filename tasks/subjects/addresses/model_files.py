@@ -1,0 +1,255 @@
+"""Models in files that are read as data: an ONNX graph, and a scikit-learn model in a skops file.
+
+A graph is computed by ONNX Runtime on the CPU with one thread; one that keeps weights in other files is refused, since
+nobody would notice when those change. Of a skops file only types that skops trusts are made; any other is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from assay.infra.errors import InputError
+from assay.infra.storage.folders import require_regular
+from assay.infra.user_code.references import MOST_BYTES, content_of
+from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.own_models import as_probabilities
+from assay.tasks.subjects.predictions import NamedAnswers, columns_of, numbers_of, require_named
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+    from assay.tasks.subjects.settings import Subject
+
+
+def content_at(written: str, beside: Path, what: str) -> bytes:
+    """The content of the file at a path that starts beside pipelines.yaml; `what` is how a sentence calls it."""
+    path = beside / written
+    require_regular(path, what)
+    if not path.is_file():
+        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
+    return content_of(path)
+
+
+_ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
+"""The key of an entry that says in which file a tensor lies, however long its two numbers are written."""
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+
+
+def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
+    """The model in the file; it is opened once on the way, so that what is wrong is said before anything runs."""
+    return onnx_model(settings, written, content_at(written, beside, "The ONNX file"))
+
+
+def onnx_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+    """The model in the content of an ONNX file."""
+    who = f'The ONNX file "{written}"'
+    if _ELSEWHERE.search(content):
+        raise InputError(
+            f"{who} keeps weights in another file, of which nobody would notice a change: save it as one, with "
+            "onnx.save(model, path, save_as_external_data=False)."
+        )
+    features = require_named(settings.features, who) if settings.kind == "model" else None
+    read_by = f"onnxruntime {version('onnxruntime')}"
+    given = GivenModel(written, "onnx", settings.kind, open_onnx, features, content, read_by)
+    open_onnx(given)
+    return given
+
+
+def open_onnx(given: GivenModel) -> Callable[..., object]:
+    """The function that answers for a table, or for images [n, c, h, w]."""
+    graph = _graph(given)
+    return graph.of_images if given.looks_at == "network" else graph.of_table
+
+
+@lru_cache(maxsize=4)
+def _graph(given: GivenModel) -> Graph:
+    return Graph(given)
+
+
+class Graph:
+    """An ONNX graph as this process computes it: one input, or one per feature; one output that holds the answers."""
+
+    def __init__(self, given: GivenModel) -> None:
+        self._who, self._features = f'The ONNX file "{given.written}"', given.features or ()
+        self._session = _session(given.content, self._who)
+        self._inputs = self._session.get_inputs()
+        self._output = _answering([(one.name, one.type) for one in self._session.get_outputs()], self._who)
+        self._by_feature = bool(self._features) and {one.name for one in self._inputs} == set(self._features)
+        if len(self._inputs) != 1 and not self._by_feature:
+            raise InputError(
+                f"{self._who} has the inputs {', '.join(one.name for one in self._inputs)}: expected one, or one for "
+                "each of `features` by its name."
+            )
+        self._require_width()
+
+    def of_table(self, table: pa.Table) -> object:
+        """The probabilities of every row [n, k], with the names of the classes where the file has them."""
+        if self._by_feature:
+            columns = columns_of(table, self._features)
+            return self._answers({one.name: _column(columns[one.name], one.type) for one in self._inputs})
+        matrix = numbers_of(table, self._features, self._who)
+        answers = self._answers({self._inputs[0].name: self._cast(matrix)})
+        return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
+
+    def of_images(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """What the graph says of images [n, c, h, w]: logits or probabilities, [n, k]."""
+        size = self._inputs[0].shape[0] if self._inputs[0].shape else None
+        if not isinstance(size, int) or size == len(images):
+            answers = self._answers({self._inputs[0].name: self._cast(images)})
+        else:  # made for batches of one size: the last is filled up with repeats
+            parts = []
+            for start in range(0, len(images), size):
+                rows = np.minimum(np.arange(start, start + size), len(images) - 1)
+                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows])}))
+            answers = np.concatenate(parts)[: len(images)]
+        return np.asarray(answers, dtype=np.float64)
+
+    def _cast(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(values.astype(_TYPES.get(self._inputs[0].type, np.float32)))
+
+    def _require_width(self) -> None:
+        shape, named = self._inputs[0].shape, len(self._features)
+        wide = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else named
+        if named and not self._by_feature and wide != named:
+            raise InputError(
+                f"{self._who} reads {wide} columns, and `features` names {named}: name those that it was trained on, "
+                "in their order."
+            )
+
+    def _answers(self, given: dict[str, npt.NDArray[Any]]) -> Any:
+        (answers,) = self._session.run([self._output], given)
+        if isinstance(answers, list) and answers and isinstance(answers[0], dict):  # by scikit-learn's converter
+            names = list(answers[0])
+            return NamedAnswers(tuple(names), np.array([[row[name] for name in names] for row in answers]))
+        return np.asarray(answers, dtype=np.float64)
+
+
+def _session(content: bytes, who: str) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as fault:  # each of its errors is a class of its own, made in C++
+        said = " ".join(str(fault).split())[:200]
+        raise InputError(f"{who} cannot be opened: {said}") from fault
+
+
+def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
+    """The output that holds the probabilities: the only one, or the only one that could.
+
+    >>> _answering([("label", "tensor(int64)"), ("probabilities", "tensor(float)")], "It")
+    'probabilities'
+    """
+    numbers = [name for name, kind in outputs if kind in ("tensor(float)", "tensor(double)", "tensor(float16)")]
+    named = [name for name, kind in outputs if kind.startswith("seq(map(")]
+    likely = [name for name in (*numbers, *named) if "prob" in name.lower()]
+    for found in ([*numbers, *named], likely):
+        if len(found) == 1:
+            return found[0]
+    raise InputError(
+        f"{who} has the outputs {', '.join(f'{name} ({kind})' for name, kind in outputs)}: expected one of floating-"
+        'point numbers, or one with "prob" in its name.'
+    )
+
+
+def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
+    """One feature as the graph takes it, [n, 1]; texts stay texts."""
+    values: npt.NDArray[Any] = column.to_numpy()
+    if kind == "tensor(string)":
+        return values.astype(object).reshape(-1, 1)
+    return values.astype(_TYPES.get(kind, np.float32)).reshape(-1, 1)
+
+
+_SHOWN = 3
+
+
+def refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
+    """The model in the file; it is made once on the way, so that what is wrong is said before anything runs."""
+    return skops_model(settings, written, content_at(written, beside, "The skops file"))
+
+
+def skops_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+    """The model in the content of a skops file."""
+    read_by = f"skops {version('skops')}"
+    given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content, read_by)
+    open_skops(given)
+    return given
+
+
+def open_skops(given: GivenModel) -> Callable[..., object]:
+    """The function that answers for a table."""
+    return _fitted(given)
+
+
+@lru_cache(maxsize=4)
+def _fitted(given: GivenModel) -> Callable[..., object]:
+    who = f'The skops file "{given.written}"'
+    model = _made(given.content, who)
+    classes, predict = getattr(model, "classes_", None), getattr(model, "predict_proba", None)
+    if not callable(predict) or classes is None or np.ndim(classes) != 1:
+        raise InputError(
+            f"{who} holds a {type(model).__name__} without predict_proba: save a fitted classifier that gives "
+            "probabilities."
+        )
+    known = getattr(model, "feature_names_in_", None)
+    features = given.features or (None if known is None else tuple(map(str, known)))
+    if features is None:
+        raise InputError(f"{who} does not say which columns it was fitted on: list them as `features`, in their order.")
+    if known is None and getattr(model, "n_features_in_", len(features)) != len(features):
+        raise InputError(
+            f"{who} was fitted on {model.n_features_in_} columns, and `features` names {len(features)}: name those "
+            "columns, in their order."
+        )
+
+    def answers(table: pa.Table) -> NamedAnswers:
+        rows: Any = numbers_of(table, features, who) if known is None else columns_of(table, features).to_pandas()
+        return NamedAnswers(tuple(np.asarray(classes).tolist()), np.asarray(predict(rows)))
+
+    return answers
+
+
+def _made(content: bytes, who: str) -> Any:
+    """The object in a skops file; nothing is made of it before every type in it is known to be trusted."""
+    import skops.io
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(one.file_size for one in packed.infolist()) > MOST_BYTES:
+                raise InputError(f"{who} unpacks to more than {MOST_BYTES >> 30} GiB; give a smaller model.")
+        strangers = skops.io.get_untrusted_types(data=content)
+        if strangers:
+            named = ", ".join(strangers[:_SHOWN])
+            more = f" and {len(strangers) - _SHOWN} more" if strangers[_SHOWN:] else ""
+            raise InputError(
+                f"{who} holds types that skops does not trust ({named}{more}), and Assay makes none of them: convert "
+                "the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
+            )
+        return skops.io.loads(content, trusted=[])
+    except InputError:
+        raise
+    except Exception as fault:  # what a file that is none, or of another version, makes of reading it is up to it
+        said = " ".join(str(fault).split())[:200]
+        raise InputError(
+            f"{who} cannot be read ({type(fault).__name__}: {said}): write it with skops.io.dump."
+        ) from fault

@@ -1,0 +1,165 @@
+"""What a training needs to go on from any epoch: weights, the optimizer's state, the curve and the step size.
+
+States are safetensors and JSON, no pickle. Random generators are not among them: what is drawn in an epoch depends on
+the seed and the epoch's number alone. The weights of some epochs are kept for good: what a network says of a sample
+while it learns (its *training dynamics*, Swayamdipta et al. 2020) tells how early it knew its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.trained import CARD
+
+_WARM, _START, _END = 0.3, 1 / 25, 1e-4  # of a one-cycle: share of steps going up, first and last step size
+
+
+def learning_rate(options: Training, step: int, steps: int, epoch: int) -> float:
+    """The step size at `step` of all `steps`: constant, a tenth every so many epochs, or up and down once.
+
+    >>> options = Training(learning_rate=0.1)
+    >>> [round(learning_rate(options, step, 101, 0), 4) for step in (0, 30, 100)]
+    [0.004, 0.1, 0.0]
+    >>> stepped = Training(learning_rate=0.1, schedule="step", step_epochs=10)
+    >>> [round(learning_rate(stepped, 0, 1, epoch), 4) for epoch in (9, 10, 20)]
+    [0.1, 0.01, 0.001]
+    """
+    highest = options.learning_rate
+    if options.schedule == "constant":
+        return highest
+    if options.schedule == "step":
+        return highest * 0.1 ** (epoch // options.step_epochs)
+    top = max(1.0, _WARM * (steps - 1))
+    if step <= top:
+        return _cosine(highest * _START, highest, step / top)
+    return _cosine(highest, highest * _END, (step - top) / max(1.0, steps - 1 - top))
+
+
+def _cosine(start: float, end: float, way: float) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * way)) / 2
+
+
+NETWORK, _OPTIMIZER, _CURVE = "network.safetensors", "optimizer.safetensors", "curve.json"
+
+
+class Checkpoints(Protocol):
+    """Where a training leaves what it needs to go on."""
+
+    def latest(self) -> tuple[int, dict[str, bytes]] | None:
+        """The last step that was saved, and its files."""
+        ...
+
+    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
+        """Keeps the files of a step, of so many in all."""
+        ...
+
+
+def weights_of(network: nn.Module) -> bytes:
+    """The weights and running statistics of a network as a safetensors file.
+
+    >>> weights_of(nn.Linear(1, 1))[8:20]
+    b'{"bias":{"dt'
+    """
+    return _pack(network.state_dict())
+
+
+def learning_files(network: nn.Module, optimizer: torch.optim.Optimizer, curve: Any) -> dict[str, bytes]:
+    """The state of a training after an epoch, as the files of a checkpoint; `curve` is any JSON value."""
+    state = optimizer.state_dict()["state"]
+    tensors = {f"{place}.{name}": value for place, entries in state.items() for name, value in entries.items()}
+    return {
+        NETWORK: weights_of(network),
+        _OPTIMIZER: _pack({name: value for name, value in tensors.items() if value is not None}),
+        _CURVE: json.dumps(curve).encode(),
+    }
+
+
+def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping[str, bytes]) -> Any:
+    """Puts network and optimizer where `learning_files` left them, and gives the curve."""
+    from safetensors.torch import load
+
+    network.load_state_dict(load(files[NETWORK]))
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in load(files[_OPTIMIZER]).items():
+        place, _, entry = name.partition(".")
+        state.setdefault(int(place), {})[entry] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    return json.loads(files[_CURVE])
+
+
+def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    from safetensors.torch import save
+
+    # Copies, because safetensors refuses weights that share memory (tied layers) or lie with the channels last.
+    packed: bytes = save(
+        {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
+    )
+    return packed
+
+
+WEIGHTS = "model.safetensors"
+_EPOCH = "epoch-"
+
+
+def kept_epochs(options: Training) -> frozenset[int]:
+    """The epochs after which weights are kept: evenly spaced, the last one (the subject itself) not among them.
+
+    >>> from assay.tasks.subjects.settings import Training
+    >>> sorted(kept_epochs(Training(epochs=12, snapshots=3)))
+    [3, 6, 9]
+    >>> sorted(kept_epochs(Training(epochs=2, snapshots=5)))
+    [1]
+    """
+    parts = options.snapshots + 1
+    return frozenset(-(-options.epochs * part // parts) for part in range(1, parts)) - {options.epochs}
+
+
+@dataclass
+class Snapshots:
+    """Checkpoints that keep the weights after some epochs for good, an interruption or not."""
+
+    checkpoints: Checkpoints
+    epochs: frozenset[int]
+    kept: dict[str, bytes] = field(default_factory=dict)
+    """The weights by the name they have among the subject's files."""
+
+    def latest(self) -> tuple[int, dict[str, bytes]] | None:
+        """The last step that was saved, and its files."""
+        checkpoint = self.checkpoints.latest()
+        if checkpoint is not None:
+            self.kept.update(_epoch_files(checkpoint[1]))
+        return checkpoint
+
+    def save(self, step: int, total: int, files: Mapping[str, bytes]) -> None:
+        """Keeps the files of a step, and with them the weights kept so far."""
+        if step in self.epochs:
+            self.kept[f"{_EPOCH}{step:05d}"] = files[NETWORK]
+        self.checkpoints.save(step, total, {**files, **self.kept})
+
+
+def earlier_selves(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
+    """The files that the subject had after each kept epoch, in order; none where none was kept."""
+    now = {name: content for name, content in files.items() if name not in _epoch_files(files)}
+    return [
+        {**now, WEIGHTS: weights, CARD: _card_at(now[CARD], name)}
+        for name, weights in sorted(_epoch_files(files).items())
+    ]
+
+
+def _epoch_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if name.startswith(_EPOCH)}
+
+
+def _card_at(card: bytes, epoch: str) -> bytes:
+    """The card with a fingerprint of its own, since loaded models are known by it."""
+    known = json.loads(card)
+    return json.dumps({**known, "fingerprint": f"{known['fingerprint']} {epoch}"}).encode()

@@ -1,0 +1,263 @@
+"""A model of the user's own: a function or object that gives probabilities, or a Torch module with its weights.
+
+Samples go in as blocks of one fixed size, the last one filled up with repeats of its last sample, so that what a model
+says of a sample does not depend on how the samples were cut; an endpoint is asked for those that there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from assay.infra.errors import AssayError, InputError
+from assay.infra.storage.folders import require_regular
+from assay.infra.user_code.references import CodeReference, content_of
+from assay.tasks.subjects.predictions import Matrix, checked_probabilities, feature_matrix, predictions_table
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Asked(Protocol):
+    """Whatever answers for a subject that Assay did not build."""
+
+    @property
+    def written(self) -> str:
+        """How the settings name it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of what its answers depend on."""
+
+    @property
+    def asks_elsewhere(self) -> bool:
+        """Whether a service answers, which is asked for what there is and for nothing twice."""
+
+    def __hash__(self) -> int:
+        """Equal where what answers is the same: each process makes it once."""
+
+    def load(self) -> object:
+        """The object that answers."""
+
+    def at_work(self, what: str) -> AbstractContextManager[None]:
+        """Within the block it is asked; `what` it is begins the sentences about it."""
+
+    def raised(self, fault: BaseException, masked: bool = False) -> str:
+        """What it raised, in words; `masked` without those of the error."""
+
+    def line_of(self, fault: BaseException) -> str:
+        """Where in its code that was, or nothing."""
+
+
+T = TypeVar("T")
+
+
+def asked_at_once(block: Sequence[T], size: int, code: Asked) -> list[T]:
+    """What a function is asked at a time: filled up to `size` with repeats of the last, so that the cut never shows.
+
+    An endpoint is asked for what there is, and for nothing twice.
+    """
+    return [*block, *([] if code.asks_elsewhere else [block[-1]] * (size - len(block)))]
+
+
+def classifier_function(code: Asked) -> Callable[[list[str]], object]:
+    """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
+    loaded = code.load()
+    method: Callable[[list[str]], object] | None = getattr(loaded, "predict_proba", None)
+    if isinstance(loaded, type):
+        raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
+    if method is not None and callable(method):
+        return method
+    if not callable(loaded):
+        raise InputError(
+            f'The classifier "{code.written}" is a {type(loaded).__name__}, expected a function that gives '
+            "probabilities for a list of texts, or an object with predict_proba."
+        )
+    return loaded
+
+
+def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
+    """The function behind the reference of a tagger or a scorer; an error in words otherwise."""
+    function = code.load()
+    if isinstance(function, type) or not callable(function):
+        raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
+    return function
+
+
+BLOCK = 1024  # samples a model sees at a time
+
+Predictor = Callable[[pa.Table], object]
+
+
+def read_weights(path: Path) -> bytes:
+    """The bytes of a safetensors file; anything else is refused, since unpickling a file can run what is in it."""
+    if path.suffix == ".pt2":
+        raise InputError(
+            f'Assay does not open the exported program "{path}": torch.export.load unpickles what is in it and so can '
+            "run code hidden there; name the function that builds the network, and save its state_dict with "
+            "safetensors.torch.save_file."
+        )
+    if path.suffix != ".safetensors":
+        raise InputError(
+            f'The weights "{path}" are no .safetensors file, and Assay opens no other: a pickle (.pt, .bin) can run '
+            "code hidden in it when it is loaded; convert them with safetensors.torch.save_file(model.state_dict(), …)."
+        )
+    require_regular(path, "The file of weights")
+    if not path.is_file():
+        raise InputError(f'There is no file "{path}" to take the weights from; paths start beside pipelines.yaml.')
+    return content_of(path)
+
+
+def predict_with_own(
+    table: pa.Table,
+    *,
+    code: Asked,
+    weights: bytes | None,
+    features: tuple[str, ...] | None,
+    classes: Sequence[str],
+) -> pa.Table:
+    """Predictions for a partition of the samples; the model never sees their gold labels."""
+    who = f'The model "{code.written}"'
+    predictor = _predictor(code, weights, features)
+    chosen = features is not None and weights is None and isinstance(code, CodeReference)  # others choose themselves
+    seen = table.select(features) if chosen else table.drop_columns(["gold"])
+    ids = table["id"].to_pylist()
+    outputs = [
+        _predict_block(predictor, seen.slice(start, BLOCK), ids[start : start + BLOCK], classes, code, who)
+        for start in range(0, table.num_rows, BLOCK)
+    ]
+    return predictions_table(table["id"], np.concatenate(outputs) if outputs else np.zeros((0, len(classes))))
+
+
+def require_usable(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> None:
+    """Raises at once, and in words, where the model cannot be built, so that no worker has to find out."""
+    _predictor(code, weights, features)
+
+
+def _predict_block(
+    predictor: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: Asked, who: str
+) -> Matrix:
+    rows = asked_at_once(range(block.num_rows), BLOCK, code)
+    padded_ids = [ids[row] for row in rows]
+    try:
+        with code.at_work("model"):
+            output = predictor(block.take(pa.array(rows)))
+    except AssayError:
+        raise
+    except Exception as fault:
+        raise InputError(f"{who} raised {code.raised(fault)} on the samples {ids[0]!r} to {ids[-1]!r}.") from fault
+    return checked_probabilities(output, padded_ids, classes, who)[: len(ids)]
+
+
+@lru_cache(maxsize=4)
+def _predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
+    model = code.load()
+    method = getattr(model, "predict_proba", None)
+    if isinstance(model, type) and (method is not None or weights is None):
+        raise InputError(f'The model "{code.written}" is a class: name an object of it, or a function that makes one.')
+    if callable(method):
+        return _without_weights(method, code, weights)
+    if not callable(model):
+        raise InputError(
+            f'The model "{code.written}" is a {type(model).__name__}, expected an object with predict_proba(table), a '
+            "function of a table, or a function without arguments that builds a Torch module."
+        )
+    if _wanted_arguments(model) > 0:
+        return _without_weights(model, code, weights)
+    return _torch_predictor(model, code, weights, features)
+
+
+def _without_weights(function: Predictor, code: Asked, weights: bytes | None) -> Predictor:
+    if weights is not None:
+        raise InputError(
+            f'The model "{code.written}" predicts by itself, so the subject\'s `weights` would go nowhere: leave them '
+            "out, or name a function without arguments that builds the Torch module they belong to."
+        )
+    return function
+
+
+def _torch_predictor(
+    build: Callable[[], object], code: Asked, weights: bytes | None, features: tuple[str, ...] | None
+) -> Predictor:
+    import torch
+
+    if weights is None:
+        raise InputError(
+            f'The model "{code.written}" takes no arguments, so it builds a Torch module, and that needs `weights: '
+            "file.safetensors` (a function that predicts takes the table)."
+        )
+    if features is None:
+        raise InputError(f'The Torch module of "{code.written}" needs `features`: the columns it reads, in its order.')
+    try:
+        with code.at_work("model"):
+            module = build()
+    except AssayError:
+        raise
+    except Exception as fault:
+        raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
+    _load_weights(module, weights, code)
+
+    def predict(table: pa.Table) -> Matrix:
+        matrix = feature_matrix(table, features)
+        missing = np.argwhere(np.isnan(matrix))
+        if len(missing):
+            sample, feature = table["id"][int(missing[0][0])].as_py(), features[missing[0][1]]
+            raise InputError(
+                f'The feature {feature!r} of sample {sample!r} is missing, and the Torch module of "{code.written}" '
+                "takes numbers only: list it under the source's `required`, or fill it in before."
+            )
+        with torch.inference_mode():
+            output = module(torch.from_numpy(matrix).to(torch.float32))
+        if not isinstance(output, torch.Tensor):
+            raise InputError(
+                f'The Torch module of "{code.written}" returned {type(output).__name__}, expected a tensor.'
+            )
+        return as_probabilities(output.to(torch.float64).numpy())
+
+    return predict
+
+
+def _load_weights(module: torch.nn.Module, weights: bytes, code: Asked) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        module.load_state_dict(load(weights), strict=True)
+    except SafetensorError as fault:
+        raise InputError(f'The weights for "{code.written}" are no safetensors file: {fault}.') from fault
+    except RuntimeError as fault:
+        reason = " ".join(str(fault).split())
+        raise InputError(f'The weights do not fit the module that "{code.written}" builds: {reason}') from fault
+    module.eval()
+
+
+def as_probabilities(output: Matrix) -> Matrix:
+    """Probabilities from what a Torch module returned: rows that are none yet are logits, and get their softmax.
+
+    >>> as_probabilities(np.array([[0.25, 0.75], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.5, 0.5]]
+    """
+    if output.ndim != 2 or output.shape[1] == 0:
+        return output
+    ready = (output >= 0).all(axis=1) & (np.abs(output.sum(axis=1) - 1) < 1e-4)
+    powers = np.exp(output - output.max(axis=1, keepdims=True))
+    return np.where(ready[:, None], output, powers / powers.sum(axis=1, keepdims=True))
+
+
+def _wanted_arguments(function: Callable[..., object]) -> int:
+    """How many arguments a call must give; 1 where Python cannot tell."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in parameters)

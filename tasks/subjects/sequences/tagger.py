@@ -1,0 +1,395 @@
+"""A network that tags words: which piece stands for which word, how it learns, and one that came trained.
+
+The first piece of a word carries its tag; the others carry none. A tokenizer that has every frequent word as one piece
+never shows a network what is inside, so while a small tagger trains, some words, drawn anew in every epoch, are spelt
+out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+from tokenizers import Tokenizer
+
+from assay.infra.engines.devices import torch_device_here
+from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.sequences.rows import Tagging, Words, card_file, sentences_of, tag_names
+from assay.tasks.subjects.settings import options_of
+from assay.tasks.subjects.texts.rows import origins_of
+from assay.tasks.subjects.token_networks.blocks import IntArray
+from assay.tasks.subjects.token_networks.epochs import (
+    CHUNK,
+    Answer,
+    Exercise,
+    blocks_on,
+    learn_here,
+    make_ready,
+    padded,
+    tokenizer_in,
+    validating,
+)
+from assay.tasks.subjects.token_networks.hugging_face import (
+    Start,
+    about_as_it_came,
+    complete,
+    pad_of,
+    read_network,
+    start_from,
+    start_small,
+)
+from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
+from assay.tasks.subjects.trained import curve_table
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.checkpoints import Checkpoints
+
+
+PieceArray = npt.NDArray[np.int64]
+
+NONE = -100
+"""The target of a piece that carries no tag; Torch's cross-entropy passes over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """A sentence as pieces, the tokenizer's own at its ends included, and the place of each word's first piece."""
+
+    ids: PieceArray  # [pieces]
+    places: PieceArray  # [words], -1 where no piece of the word was read
+    cut: bool  # whether the sentence is longer than the model reads
+
+    @property
+    def read(self) -> PieceArray:
+        """Which words have a piece, in order."""
+        return np.flatnonzero(self.places >= 0)
+
+
+def read_word_by_word(tokenizer: Tokenizer) -> None:
+    """Makes a tokenizer take sentences that are words already."""
+    splitter = tokenizer.pre_tokenizer
+    if type(splitter).__name__ == "ByteLevel":  # else a word after a blank and one without are two different words
+        splitter.add_prefix_space = True
+        tokenizer.pre_tokenizer = splitter
+
+
+def align(tokenizer: Tokenizer, words: Sequence[str], pad: int) -> Aligned:
+    """The pieces of a sentence. A word of which nothing is left (white space, control characters) has no place."""
+    places = np.full(len(words), -1, dtype=np.int64)
+    encoded = tokenizer.encode(list(words), is_pretokenized=True)
+    for piece, word in enumerate(encoded.word_ids):
+        if word is not None and places[word] < 0:
+            places[word] = piece
+    ids = np.array(encoded.ids or [pad], dtype=np.int64)
+    return Aligned(ids, places, bool(encoded.overflowing))
+
+
+def targets(aligned: Aligned, codes: Sequence[int]) -> PieceArray:
+    """What each piece should be tagged, [pieces]: the code of the word it is the first piece of, else nothing.
+
+    >>> targets(Aligned(np.array([2, 7, 8, 9, 3]), np.array([1, 3]), False), [0, 4]).tolist()
+    [-100, 0, -100, 4, -100]
+    """
+    labels = np.full(len(aligned.ids), NONE, dtype=np.int64)
+    read = aligned.read
+    labels[aligned.places[read]] = np.asarray(codes, dtype=np.int64)[read]
+    return labels
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTagger:
+    """A network that gives each piece one of `outputs`, the tags by name; several outputs may be of one tag."""
+
+    network: Any
+    tokenizer: Tokenizer
+    outputs: tuple[str, ...]
+    pad: int
+    limit: int
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        make_ready(self.network, self.tokenizer, self.limit)
+        read_word_by_word(self.tokenizer)
+
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
+        """The tags of every sentence; what it did not read is `O` at confidence 0."""
+        taggings: list[Tagging] = []
+        for start in range(0, len(sentences), CHUNK):
+            chunk = [align(self.tokenizer, words, self.pad) for words in sentences[start : start + CHUNK]]
+            taggings += self._blockwise(chunk, start)
+        return taggings
+
+    def _blockwise(self, chunk: list[Aligned], first: int) -> list[Tagging]:
+        names = tuple(dict.fromkeys(("O", *self.outputs)))
+        columns = [[place for place, name in enumerate(self.outputs) if name == wanted] for wanted in names]
+        taggings: dict[int, Tagging] = {}
+        with torch.inference_mode():
+            batch = [aligned.ids for aligned in chunk]
+            for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
+                logits = self.network(input_ids=ids, attention_mask=mask).logits
+                shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+                for row, sentence in enumerate(texts.tolist()):
+                    aligned = chunk[sentence]
+                    mine = shares[row][aligned.places[aligned.read]]  # [words read, outputs]
+                    if not np.isfinite(mine).all():
+                        raise InputError(f"The tagger gives no finite number for sentence {first + sentence + 1}.")
+                    by_tag = np.stack([mine[:, some].sum(axis=1) for some in columns], axis=1)
+                    taggings[sentence] = _tagging(aligned, by_tag, names)
+        return [taggings[place] for place in range(len(chunk))]
+
+
+def _tagging(aligned: Aligned, shares: np.ndarray[Any, Any], names: Sequence[str]) -> Tagging:
+    tags, confidence = ["O"] * len(aligned.places), [0.0] * len(aligned.places)
+    for word, row in zip(aligned.read.tolist(), shares, strict=True):
+        best = int(row.argmax())
+        tags[word], confidence[word] = names[best], float(row[best])
+    return Tagging(tags, confidence, aligned.cut)
+
+
+def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTagger:
+    """The tagger in a subject's files."""
+    card = json.loads(files["card.json"])
+    device = device or torch_device_here()
+    module = read_network(files, card["who"], "tokens").to(device)
+    return TokenTagger(
+        module, tokenizer_in(files), tuple(card["outputs"]), pad_of(module.config), card["limit"], device
+    )
+
+
+def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
+    """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
+    pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
+    lengths = torch.tensor([len(one) for one in ids], device=device)
+    mask = (torch.arange(pieces.shape[1], device=device)[None] < lengths[:, None]).long()
+    logits = network(input_ids=pieces, attention_mask=mask).logits
+    words = wanted != NONE
+    loss = torch.nn.functional.cross_entropy(logits[words], wanted[words])
+    right = int((logits.argmax(dim=-1)[words] == wanted[words]).sum())
+    return Answer(loss, right, int(words.sum()))
+
+
+SHARE = 0.4
+"""So many words are spelt out."""
+
+_LONGEST_PART = 5  # characters of a piece that is no whole word to a speller
+
+
+@dataclass(frozen=True)
+class SpeltSentence:
+    """A sentence word by word: the pieces of each as it is read, as it is spelt, and the code of its tag."""
+
+    whole: list[IntArray]
+    spelt: list[IntArray]
+    codes: list[int]
+
+
+@dataclass(frozen=True)
+class SpellingExercise:
+    """Tagged sentences in which some words are spelt out, others in every epoch."""
+
+    network: Any
+    sentences: list[SpeltSentence]
+    ends: tuple[int, int]
+    limit: int
+    pad: int
+
+    @property
+    def lengths(self) -> IntArray:
+        """The words of every sentence."""
+        return np.array([len(one.codes) for one in self.sentences], dtype=np.int64)
+
+    def answer(self, rows: IntArray, device: str) -> Answer:
+        """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
+        ids, target = zip(*(self._drawn(self.sentences[row]) for row in rows), strict=True)
+        return tag_answer(self.network, list(ids), list(target), self.pad, device)
+
+    def _drawn(self, sentence: SpeltSentence) -> tuple[IntArray, IntArray]:
+        """The pieces of a sentence and the target of each; what is not learnt from is never spelt out."""
+        share = SHARE if self.network.training else 0.0
+        spells = torch.rand(len(sentence.codes)).numpy() < share
+        ids, target = [self.ends[0]], [NONE]
+        for place, code in enumerate(sentence.codes):
+            pieces = (sentence.spelt if spells[place] else sentence.whole)[place]
+            ids += pieces.tolist()
+            target += [code, *[NONE] * (len(pieces) - 1)] if len(pieces) else []
+        ids, target = ids[: self.limit - 1], target[: self.limit - 1]
+        return np.array([*ids, self.ends[1]], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
+
+
+def speller(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer without whole words, so that it cuts each into parts; the codes of pieces stay."""
+    written = json.loads(tokenizer.to_str())
+    vocabulary: dict[str, int] = written["model"]["vocab"]
+    written["model"]["vocab"] = {
+        piece: code
+        for piece, code in vocabulary.items()
+        if piece.startswith("[") or len(piece.removeprefix("##")) <= _LONGEST_PART
+    }
+    return Tokenizer.from_str(json.dumps(written))
+
+
+def spelt(tokenizer: Tokenizer, sentences: Sequence[Sequence[str]], codes: Sequence[list[int]]) -> list[SpeltSentence]:
+    """Sentences both ways."""
+    whole, parts = _Pieces(tokenizer, {}), _Pieces(speller(tokenizer), {})
+    return [
+        SpeltSentence([whole.of(word) for word in words], [parts.of(word) for word in words], given)
+        for words, given in zip(sentences, codes, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """The pieces of words, each looked up once."""
+
+    tokenizer: Tokenizer
+    known: dict[str, IntArray]
+
+    def of(self, word: str) -> IntArray:
+        """The pieces of a word."""
+        if word not in self.known:
+            pieces = self.tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
+            self.known[word] = np.array(pieces, dtype=np.int64)
+        return self.known[word]
+
+
+@dataclass(frozen=True)
+class TagExercise:
+    """Sentences as pieces, and the tag of each piece that carries one."""
+
+    network: Any
+    ids: list[IntArray]
+    target: list[IntArray]
+    pad: int
+
+    @property
+    def lengths(self) -> IntArray:
+        """The pieces of every sentence."""
+        return np.array([len(one) for one in self.ids], dtype=np.int64)
+
+    def answer(self, rows: IntArray, device: str) -> Answer:
+        """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
+
+        ids, target = ([some[row] for row in rows] for some in (self.ids, self.target))
+        return tag_answer(self.network, ids, target, self.pad, device)
+
+
+def learn_tags(
+    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, seeds: Seeds
+) -> tuple[dict[str, bytes], pa.Table]:
+    """The subject's files and its curve: a small BERT from scratch, or a transformer fine-tuned."""
+    options = options_of(subject.settings)
+    assert options is not None
+    lesson = _lesson(training, subject)
+    sentences, names = lesson.sentences, lesson.names
+    start = _start(subject, sentences, len(names), seeds)
+    tokenizer = tokenizer_in(start.files)
+    make_ready(start.network, tokenizer, start.limit)
+    read_word_by_word(tokenizer)
+    numbers = {name: code for code, name in enumerate(names)}
+    codes = [[numbers[tag] for tag in given] for given in lesson.tags]
+    curve = learn_here(
+        start.network,
+        _exercise(start, tokenizer, sentences, codes, spells=subject.source is None),
+        validating(lesson.origins, options.validation),
+        options,
+        seeds=seeds,
+        checkpoints=checkpoints,
+    )
+    about = start.about(options, len(sentences)) | {"outputs": list(names)}
+    files = start.trained_files()
+    return files | card_file(subject, files, about), curve_table(curve)
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """Tagged sentences in the order of their ids, all tags, and per sentence the text that it comes from."""
+
+    sentences: list[Words]
+    tags: list[Words]
+    names: tuple[str, ...]
+    origins: list[str]
+
+
+def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
+    """What there is to learn from; no order of files shows in it."""
+    ordered = training.sort_by("id")
+    sentences = sentences_of(ordered, subject.settings)
+    origins = origins_of(ordered, [" ".join(words) for words in sentences.tokens])
+    known = [
+        (words, tags, origin)
+        for words, tags, origin in zip(sentences.tokens, sentences.tags, origins, strict=True)
+        if tags is not None and words
+    ]
+    names = tag_names([tag for _, tags, _ in known for tag in tags])
+    if len(names) == 1:
+        raise InputError(
+            f"None of the {len(sentences.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
+            "needs tagged ones to learn from."
+        )
+    return _Lesson(
+        [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for _, _, origin in known]
+    )
+
+
+def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds: Seeds) -> Start:
+    if subject.source is None:
+        return start_small([" ".join(words) for words in sentences], "tokens", outputs, seeds)
+    return start_from(subject.source, f'The tagger "{subject.settings.tagger}"', "tokens", outputs, seeds)
+
+
+def _exercise(
+    start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]], spells: bool
+) -> Exercise:
+    """Sentences and their tags; a network that knows no words yet also learns to spell."""
+    pad = pad_of(start.network.config)
+    if spells:
+        ends = (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
+        return SpellingExercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
+    aligned = [align(tokenizer, words, pad) for words in sentences]
+    taught = [targets(one, given) for one, given in zip(aligned, codes, strict=True)]
+    return TagExercise(start.network, [one.ids for one in aligned], taught, pad)
+
+
+_BEGINS = ("B-", "S-", "U-")
+
+
+def given_tagger(source: ModelSource, known: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a token classifier, and what its card says; refused where it shares no entity with the samples."""
+    who = f'The tagger "{source.written}"'
+    files = complete(source.read(), source.written)
+    module = read_network(files, who, "tokens")
+    with made_of_files(who, "token classifier"):
+        outputs = outputs_of(module.config, known, who)
+        about = about_as_it_came(module, files, source)
+    labels = [str(module.config.id2label[code]) for code in range(module.config.num_labels)]
+    strangers = [label for label, tag in zip(labels, outputs, strict=True) if tag == "O" and label != "O"]
+    return files, about | {"outputs": list(outputs), "strangers": strangers}
+
+
+def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
+    """The tag that each output of a model stands for, in the words of the data; `O` for types the data does not have.
+
+    B- and I- are read as they are, BIOES and BILOU as the B- and I- that they stand for, and a bare type as I-.
+    """
+    types = {name[2:].casefold(): name[2:] for name in tag_names(known) if name != "O"}
+    tags = []
+    for code in range(config.num_labels):
+        name = str(config.id2label[code])
+        start, kind = ("I-", name) if name[1:2] not in ("-", "_") else (name[0].upper() + "-", name[2:])
+        ours = types.get(kind.casefold())
+        tags.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
+    if set(tags) == {"O"}:
+        names = ", ".join(str(config.id2label[code]) for code in range(config.num_labels))
+        raise InputError(
+            f"{who} tags {names}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
+            "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
+        )
+    return tuple(tags)

@@ -1,0 +1,176 @@
+"""The stages of taggers and of scorers of sentence pairs: each learns (or comes trained), and answers for samples."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from assay.data.biomedical_schemas import Scored, Tagged
+from assay.data.schemas import Samples, SubjectFiles
+from assay.infra.errors import InputError
+from assay.infra.stages.partitions import Tallied, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.stage import say, stage, stage_seeds
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
+from assay.tasks.subjects.sequences.rows import Scorer, Tagger, card_file, pairs_of, sentences_of
+from assay.tasks.subjects.sequences.scorer import learn_scores
+from assay.tasks.subjects.sequences.tagger import learn_tags
+from assay.tasks.subjects.settings import options_of
+from assay.tasks.subjects.trained import CARD, TrainedSubject, cut_in_words, trained_on_worker, without_epochs
+
+
+def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
+    """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
+    return _build_tagger(BuiltFrom.of(subject, files), device)
+
+
+def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
+    """`Tagged` for a partition of the samples, and how many sentences were longer than the tagger reads (`cut`)."""
+    sentences = sentences_of(samples, subject.settings)
+    taggings = load_tagger(subject, files).tag(sentences.tokens)
+    rows = [
+        sentences.ids,
+        sentences.tokens,
+        sentences.tags,
+        [tagging.tags for tagging in taggings],
+        [tagging.confidence for tagging in taggings],
+    ]
+    columns = [pa.array(values, field.type) for values, field in zip(rows, Tagged.schema, strict=True)]
+    return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(tagging.cut for tagging in taggings)})
+
+
+@lru_cache(maxsize=2)
+def _build_tagger(source: BuiltFrom, device: str | None) -> Tagger:
+    if json.loads(source.files["card.json"])["kind"] == "own":
+        from assay.tasks.subjects.sequences.rows import OwnTagger
+
+        assert source.subject.code is not None
+        return OwnTagger(source.subject.code, source.subject.masked)
+    from assay.tasks.subjects.sequences.tagger import tagger_from_files
+
+    return tagger_from_files(source.files, device)
+
+
+def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
+    """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
+    return _build_scorer(BuiltFrom.of(subject, files), device)
+
+
+def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
+    """`Scored` for a partition of the samples, and how many pairs were longer than the scorer reads (`cut`)."""
+    pairs = pairs_of(samples, subject.settings)
+    asked = list(zip(pairs.first, pairs.second, strict=True))
+    scorer = load_scorer(subject, files)
+    scores = scorer.score(asked)
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise InputError(f"The scorer gives no finite number for sample {pairs.ids[int(wrong[0])]!r}.")
+    columns = [pa.array(pairs.ids, pa.string()), pa.array(pairs.scores, pa.float64()), pa.array(scores)]
+    return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
+
+
+@lru_cache(maxsize=2)
+def _build_scorer(source: BuiltFrom, device: str | None) -> Scorer:
+    if json.loads(source.files["card.json"])["kind"] == "own":
+        from assay.tasks.subjects.sequences.rows import OwnScorer
+
+        assert source.subject.code is not None
+        return OwnScorer(source.subject.code, source.subject.masked)
+    from assay.tasks.subjects.sequences.scorer import scorer_from_files
+
+    return scorer_from_files(source.files, device)
+
+
+def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+    """The tagger's files by the stage that makes them: trained on these sentences, or as it came."""
+    learns = subject.way != "own" and options_of(subject.settings) is not None
+    return teach_tagger(training, subject) if learns else take_tagger(training, subject)
+
+
+@stage(version=1, title="train", draws=True, gpu=True)
+def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+    """A small BERT from scratch, or a transformer fine-tuned, by epochs on one worker."""
+    trained = trained_on_worker(learn_tags, training, subject=subject, seeds=stage_seeds())
+    last = trained.last_epoch()
+    shown = "" if last["train_accuracy"] is None else f", {last['train_accuracy']:.1%} of the words right"
+    say(f"{subject.settings.tagger} · {last['epoch']} epochs of {training.rows} sentences{shown}")
+    return trained
+
+
+@stage(version=1, title="subject")
+def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+    """A tagger as it came: the user's function, or a Hugging Face model, its labels read as the samples' tags."""
+    files: dict[str, bytes] = {}
+    strangers = ""
+    if subject.source is None:
+        about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
+    else:
+        from assay.tasks.subjects.sequences.tagger import given_tagger
+
+        known = reduce_partitions(tags_in, training, subject=subject)["tags"]
+        files, about = given_tagger(subject.source, sorted(known))
+        strangers = f" · read as O: {', '.join(about['strangers'])}" if about["strangers"] else ""
+    say(f"{subject.settings.tagger}, as it came{strangers}")
+    return without_epochs(files | card_file(subject, files, about))
+
+
+@stage(version=1, title="tags", gpu=True)
+def predict_tags(
+    samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[Tagged]:
+    """What the tagger says of every word."""
+    tagged: Artifact[Tagged] = map_partitions(tag_table, samples, into=Tagged, subject=subject, files=read_files(files))
+    say(f"{subject.settings.tagger} · {samples.rows} sentences{cut_in_words(tagged)}")
+    return tagged
+
+
+def tags_in(samples: pa.Table, *, subject: ResolvedSubject) -> dict[str, frozenset[str]]:
+    """The tags in a partition of the samples."""
+    sentences = sentences_of(samples, subject.settings)
+    return {"tags": frozenset(tag for tags in sentences.tags for tag in tags or ())}
+
+
+def train_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+    """The scorer's files by the stage that makes them: trained on these pairs, or as it came."""
+    learns = subject.way != "own" and options_of(subject.settings) is not None
+    return teach_scorer(training, subject) if learns else take_scorer(subject)
+
+
+@stage(version=1, title="train", draws=True, gpu=True)
+def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+    """Two towers from scratch or from MiniLM, or a transformer fine-tuned, by epochs on one worker."""
+    trained = trained_on_worker(learn_scores, training, subject=subject, seeds=stage_seeds())
+    last = trained.last_epoch()
+    pairs = json.loads(read_files(trained.files)[CARD])["training_samples"]
+    say(f"{subject.settings.scorer} · {last['epoch']} epochs of {pairs} pairs, mean squared error {last['loss']:.3f}")
+    return trained
+
+
+@stage(version=1, title="subject")
+def take_scorer(subject: ResolvedSubject) -> TrainedSubject:
+    """A scorer as it came: the user's function, or a Hugging Face model with one output."""
+    files: dict[str, bytes] = {}
+    if subject.source is None:
+        about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
+    else:
+        from assay.tasks.subjects.sequences.scorer import given_scorer
+
+        files, about = given_scorer(subject.source)
+    say(f"{subject.settings.scorer}, as it came")
+    return without_epochs(files | card_file(subject, files, about))
+
+
+@stage(version=1, title="scores", gpu=True)
+def predict_scores(
+    samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
+) -> Artifact[Scored]:
+    """How similar the scorer finds the sentences of every pair."""
+    scored: Artifact[Scored] = map_partitions(
+        score_table, samples, into=Scored, subject=subject, files=read_files(files)
+    )
+    say(f"{subject.settings.scorer} · {samples.rows} pairs{cut_in_words(scored)}")
+    return scored

@@ -1,0 +1,266 @@
+"""The stages that set samples apart: those that may train, those that are audited, and those that teach weak
+labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.data.schemas import Classes, Findings, Samples, WeakLabels, class_names
+from assay.infra.errors import InputError
+from assay.infra.stages.partitions import collect, first_rows, map_partitions, reduce_partitions
+from assay.infra.stages.runs import current_run
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import integer, plural
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP
+from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.holding_out import (
+    DOCUMENT,
+    Marks,
+    Side,
+    are_words,
+    choose_groups,
+    columns_of,
+    content_columns,
+    content_marks,
+    documents_in,
+    first_audited,
+    groups_in,
+    in_documents,
+    marks_among,
+    require_splits,
+    rows_as_they_are,
+    rows_on_side,
+    seated,
+    shared_texts,
+    splits_in,
+    text_marks,
+)
+from assay.tasks.subjects.settings import Evaluation
+
+Codes = npt.NDArray[np.int16]
+NONE = -1
+
+
+def weak_codes(ids: pa.ChunkedArray, labels: pa.Table) -> Codes:
+    """The weak label of each sample, −1 where it has none or the votes were undecided.
+
+    >>> labels = pa.table({"id": ["a", "b"], "label": pa.array([1, 0], pa.int16()), "undecided": [False, True]})
+    >>> weak_codes(pa.chunked_array([["b", "c", "a"]]), labels).tolist()
+    [-1, -1, 1]
+    """
+    decided = labels.filter(pc.invert(labels["undecided"]))
+    places = pc.index_in(ids, value_set=decided["id"].combine_chunks())
+    codes: Codes = pc.fill_null(decided["label"].take(places), NONE).to_numpy().astype(np.int16)
+    return codes
+
+
+def taught_rows(samples: pa.Table, codes: Codes) -> pa.Table:
+    """The samples of a partition that have a decided weak label, which stands where gold stood."""
+    at = samples.column_names.index("gold")
+    taught = samples.set_column(at, pa.field("gold", pa.int16()), pa.array(codes))
+    return taught.filter(pa.array(codes != NONE))
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """How many samples could train, how many of them do, and of those with gold how many bear the right label."""
+
+    samples: int
+    taught: int
+    judged: int
+    right: int
+
+
+def lessons(gold: npt.NDArray[np.int16], codes: Codes) -> Lessons:
+    """The counts; gold is −1 where unknown, and teaches nothing here."""
+    taught = codes != NONE
+    judged = taught & (gold != NONE)
+    return Lessons(len(codes), int(taught.sum()), int(judged.sum()), int((judged & (gold == codes)).sum()))
+
+
+def lesson_findings(counted: Lessons, subject: str) -> list[Finding]:
+    """The share of the training samples that the subject learns from, and how many of its lessons gold confirms."""
+    return [
+        share("subject.taught", counted.taught, counted.samples, of="weak", subject=subject),
+        share("subject.lessons_right", counted.right, counted.judged, of="weak", subject=subject),
+    ]
+
+
+@dataclass(frozen=True)
+class Parted:
+    """The columns by whose hash samples are told apart, the audited texts where groups were drawn, and the words."""
+
+    content: tuple[str, ...]
+    texts: Marks | None = None
+    note: str = ""
+
+
+def parting(
+    samples: Artifact[Samples], settings: Evaluation, columns: Collection[str], content: tuple[str, ...]
+) -> Parted:
+    """What is held out together; where nobody knows what belongs together, a notice says so."""
+    if GROUP in columns:
+        groups = reduce_partitions(groups_in, samples)["groups"]
+        return Parted((GROUP,), note=f" · {plural(len(groups), 'group')} held together")
+    if content == ("image",) or not content:
+        return Parted(content)
+    if DOCUMENT in columns and DOCUMENT not in content:
+        merged = reduce_partitions(documents_in, samples)
+        if in_documents(merged["documents"], samples.rows):
+            return Parted((DOCUMENT,), note=f" · {integer(len(merged['documents']))} documents held together")
+    if are_words(first_rows(samples, 1), content):
+        current_run().notice(
+            "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
+            "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
+            "`document`."
+        )
+        return Parted(content, note=" · sentences held out one by one, documents are not known")
+    return _paired(samples, settings, content) if len(content) > 1 else Parted(content)
+
+
+def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], content: tuple[str, ...]) -> str:
+    """How many audited pairs share a sentence with a pair that trains, as the end of a line; empty where none does."""
+    if len(content) < 2 or are_words(first_rows(evaluation, 1), content):
+        return ""
+    shared = shared_texts(*(_marks(side, content, name) for side, name in ((training, "train"), (evaluation, "test"))))
+    if not shared:
+        return ""
+    sentence = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
+    current_run().notice(f"{sentence}: what is measured on them is no measure of new texts.")
+    return f" · {sentence}"
+
+
+def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Samples]) -> str:
+    """How many groups the split column parts, as the end of a line; empty where it parts none."""
+    sides = [reduce_partitions(groups_in, side)["groups"] for side in (training, evaluation)]
+    parted = len(sides[0] & sides[1])
+    if not parted:
+        return ""
+    sentence = f"{plural(parted, 'group')} of `source.group` stand on both sides of the split"
+    current_run().notice(
+        f"{sentence}: what is measured there is no measure of new ones. Mend the split, or leave it out."
+    )
+    return f" · {sentence}"
+
+
+def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> Parted:
+    chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
+    if chosen.texts is not None:
+        return Parted(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
+    return Parted(content, note=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted")
+
+
+def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
+    marks = map_partitions(text_marks, samples, into=Samples, name=f"marks_{name}", content=content)
+    return collect(marks, ["texts"])["texts"]
+
+
+ROWS = 128  # of a partition that networks work on: small, since each image is worked on for long
+
+
+class HeldOut(NamedTuple):
+    """The samples that may train, and those that are audited; none is in both."""
+
+    training: Artifact[Samples]
+    evaluation: Artifact[Samples]
+
+
+@stage(version=2, title="hold out")
+def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[str] = ("text",)) -> HeldOut:
+    """The samples apart, by their column `split` or else by a hash of what they hold, in partitions of few rows.
+
+    What they hold is the image, or else the columns of `texts`: copies under several ids are on one side, and so are
+    samples that share one of several texts, a document, or the group of `source.group`. A split column is obeyed, and
+    if it parts copies or groups, the stage says how many.
+    """
+    by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
+    columns = reduce_partitions(columns_of, samples)["columns"]
+    content = content_columns(columns, texts)
+    parted = Parted(content) if by_column else parting(samples, settings, columns, content)
+    rule: dict[str, Any] = {
+        "settings": settings,
+        "by_column": by_column,
+        "content": parted.content,
+        "texts": parted.texts,
+    }
+
+    def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
+        chosen: Artifact[Samples] = map_partitions(
+            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, **rule
+        )
+        if chosen.rows == 0:
+            raise InputError(
+                f"No sample is left for {which} out of {samples.rows}: look at `evaluation`, or bring more samples."
+            )
+        dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name=which, rows=ROWS)
+        return dense
+
+    only = None
+    if settings.limit is not None:
+        audited = reduce_partitions(first_audited, samples, limit=settings.limit, **rule)
+        sizes, first = ({int(code): one for code, one in audited[name].items()} for name in ("sizes", "first"))
+        only = seated(sizes, {code: one.values for code, one in first.items()}, settings.limit)
+    held = HeldOut(side("training"), side("evaluation", only))
+    how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
+    shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.note}{shared}")
+    return held
+
+
+def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
+    """How many audited samples hold what a training sample holds too, as the end of a line; empty where none does."""
+    copies = copies_among(held.evaluation, [held.training], content)
+    if not copies:
+        return shared_by_pairs(held.training, held.evaluation, content)
+    what = "are also" if copies > 1 else "is also"
+    sentence = f"{copies} of the audited samples {what} among those that train, under another id"
+    current_run().notice(f"{sentence}: what is measured on them is no measure of new samples. Mend the split.")
+    return f" · {sentence}"
+
+
+def copies_among(looked_at: Artifact[Samples], others: Sequence[Artifact[Samples]], content: tuple[str, ...]) -> int:
+    """How many samples hold what one of the others holds; of those nothing comes here but which were found."""
+    marked = map_partitions(content_marks, looked_at, into=Samples, name="content", content=content)
+    marks, times = np.unique(collect(marked, ["content"])["content"].to_numpy(), return_counts=True)
+    found = [reduce_partitions(marks_among, other, content=content, marks=marks).places for other in others]
+    return int(times[np.unique(np.concatenate(found))].sum())
+
+
+@stage(version=1, title="weak lessons")
+def take_weak_lessons(
+    training: Artifact[Samples], labels: Artifact[WeakLabels], classes: Artifact[Classes]
+) -> Artifact[Samples]:
+    """The training samples that have a decided weak label, with it in the place of gold."""
+    codes = weak_codes(collect(training, ["id"])["id"], collect(labels, ["id", "label", "undecided"]))
+    names, known = class_names(collect(classes, None)), np.unique(codes[codes != NONE])
+    if len(known) < 2:
+        lack = f"all say {names[known[0]]!r}" if len(known) else "none is decided"
+        raise InputError(
+            f"A subject is to learn from the weak labels of {training.rows} training samples, and {lack}: a classifier "
+            "needs two classes at least. Write rules for the others, or set `train_on: gold`."
+        )
+    rows = map_partitions(taught_rows, training, into=Samples, name="taught_rows", aligned={"codes": codes})
+    taught: Artifact[Samples] = map_partitions(rows_as_they_are, rows, into=Samples, rows=ROWS)
+    say(f"{taught.rows} of {training.rows} training samples have a decided label")
+    return taught
+
+
+@stage(version=1, title="lessons")
+def measure_weak_lessons(training: Artifact[Samples], labels: Artifact[WeakLabels], name: str) -> Artifact[Findings]:
+    """How many training samples a subject learns from, and how many of its lessons gold confirms."""
+    known = collect(training, ["id", "gold"])
+    gold = pc.fill_null(known["gold"], NONE).to_numpy().astype(np.int16)
+    counted = lessons(gold, weak_codes(known["id"], collect(labels, ["id", "label", "undecided"])))
+    right = f", {counted.right} of {counted.judged} rightly by gold" if counted.judged else ""
+    say(f"{name} · taught by {counted.taught} of {counted.samples} samples{right}")
+    return write_table(findings_table(lesson_findings(counted, name)), into=Findings)

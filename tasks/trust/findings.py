@@ -1,0 +1,310 @@
+"""The findings on trust labels: what share is trustworthy, how good the oracle and its baselines are where the
+truth is known, means over repeats, and the seconds spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.auc import auc_finding, binary_auc
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.clusters import Integers, effective_size, share_by
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.paired import bootstrap_difference, mean_difference_by_cluster
+from assay.tasks.statistics.proportions import Judge, corrected_share, share, unvaried
+from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
+from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
+from assay.tasks.trust.settings import SPREAD
+
+ALL = "all"
+Bools = npt.NDArray[np.bool_]
+_TRUTHS = {"trustworthy": "trustworthy", "untrustworthy": "untrustworthy", None: "unknown"}
+
+
+@dataclass(frozen=True)
+class About:
+    """What the findings are about: the subject and the explainer; and the group of each sample by id, if it has one."""
+
+    subject: str
+    explainer: str
+    of_id: Mapping[str, int] | None = None
+
+    def groups(self, ids: Sequence[str]) -> Integers | None:
+        """The groups of some samples, where they have any."""
+        return None if self.of_id is None else np.array([self.of_id[one] for one in ids], dtype=np.int64)
+
+    def share(self, metric: str, hits: Sequence[bool], ids: Sequence[str], group: str) -> Finding:
+        """The share of the samples that are hits, about this explainer."""
+        named = {"of": self.explainer, "group": group, "subject": self.subject}
+        return share_by(f"trust.{metric}", hits, self.groups(ids), **named)
+
+
+def label_findings(
+    labels: Sequence[Mapping[str, Any]],
+    samples: Sequence[Mapping[str, Any]],
+    predicted: Sequence[int],
+    classes: Sequence[str],
+    about: About,
+) -> list[Finding]:
+    """The oracle's shares per class and over all: of the correct predictions that were explained; and what share of all
+    predictions is out of scope, being wrong or without a known class. `trust.faint` is the share of what was decided
+    whose words together weigh next to nothing, as in a saturated model: the oracle still weighs them against each
+    other, as Eq. 6 says, but nobody should believe it."""
+    toki = [row for row in labels if row["oracle"] == TOKI and row["label"] != "out of scope"]
+    findings = []
+    for group, mine in _by_class(toki, "predicted", classes):
+        ids = [row["id"] for row in mine]
+        findings += [about.share(name, [row["label"] == name for row in mine], ids, group) for name in _LABELS]
+        if about.explainer in _IN_PROBABILITIES:
+            decided = [row for row in mine if row["label"] != "undecided"]
+            faint = [row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided]
+            findings.append(about.share("faint", faint, [row["id"] for row in decided], group))
+    beside = [{**sample, "out": sample["gold"] != code} for sample, code in zip(samples, predicted, strict=True)]
+    for group, some in _by_class(beside, "gold", classes):
+        out = [bool(row["out"]) for row in some]
+        findings.append(about.share("out_of_scope", out, [row["id"] for row in some], group))
+    return findings
+
+
+_LABELS = ("trustworthy", "untrustworthy", "undecided")
+FAINT = 0.005
+"""Where all words of an explanation together weigh less, in probability, the label hangs on next to nothing."""
+_IN_PROBABILITIES = ("lime", "lime-package", "omission")  # how a gradient is scaled is the network's own business
+
+
+def _by_class(
+    rows: Sequence[Mapping[str, Any]], column: str, classes: Sequence[str]
+) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    groups = [(name, [row for row in rows if row[column] == code]) for code, name in enumerate(classes)]
+    return [(ALL, list(rows)), *groups]
+
+
+def truth_findings(
+    labels: Sequence[Mapping[str, Any]],
+    truths: Mapping[str, str | None],
+    precisions: Mapping[str, float],
+    about: About,
+    generator: np.random.Generator,
+) -> list[Finding]:
+    """The six measures of the oracle and its baselines, how they differ, and what confidence knows of trust."""
+    by_oracle = {
+        name: {row["id"]: row for row in labels if row["oracle"] == name and row["label"] != "out of scope"}
+        for name in (TOKI, BY_NAME, NAIVE)
+    }
+    ids = sorted(by_oracle[TOKI])
+    known, groups = [truths.get(key) for key in ids], about.groups(ids)
+    judged = {name: [str(rows[key]["label"]) for key in ids] for name, rows in by_oracle.items()}
+    findings = [
+        about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()
+    ]
+    for name in (TOKI, BY_NAME, NAIVE):
+        findings += measure_findings(
+            judged[name],
+            known,
+            oracle=name,
+            explainer=about.explainer,
+            subject=about.subject,
+            generator=generator,
+            groups=groups,
+        )
+    findings += _corrected(judged[TOKI], known, about, groups)
+    for name in (NAIVE, BY_NAME):
+        findings += difference_findings(
+            judged[TOKI],
+            judged[name],
+            known,
+            of=f"{TOKI} - {name}",
+            group=about.explainer,
+            subject=about.subject,
+            generator=generator,
+            groups=groups,
+        )
+    confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
+    findings.append(_confidence_auc(confident, known, about, groups))
+    if precisions:
+        findings.append(_explanation_precision(precisions, about, generator))
+    return findings
+
+
+def _explanation_precision(precisions: Mapping[str, float], about: About, generator: np.random.Generator) -> Finding:
+    """The mean share of an explanation's words that people name too, with its bootstrap interval, by group if any."""
+    values, together = list(precisions.values()), about.groups(list(precisions))
+    nothing = np.zeros(len(values))
+    if together is None:
+        mean, units = bootstrap_difference(values, nothing, generator, RESAMPLES), len(values)
+    else:
+        mean, units = mean_difference_by_cluster(values, nothing, together, generator), len(np.unique(together))
+    low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
+    return Finding(
+        "trust.explanation_precision",
+        of=about.explainer,
+        subject=about.subject,
+        value=mean.value,
+        low=max(0.0, low),
+        high=high,
+        n=mean.n,
+        unit="share",
+    )
+
+
+def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
+    """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
+    where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
+    labels, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
+    decided = labels != "undecided"
+    untrustworthy = labels == "untrustworthy"
+
+    def counted(chosen: Bools, hits: Bools) -> tuple[float, float]:
+        of = None if groups is None else groups[chosen]
+        return _counted(hits[chosen], of)
+
+    detected, cases = counted(decided & (truth == "untrustworthy"), untrustworthy)
+    cleared, others = counted(decided & (truth == "trustworthy"), ~untrustworthy)
+    judge = Judge(detected, cases, cleared, others)
+    share_in_truth = corrected_share(*counted(decided, untrustworthy), judge)
+    n = int(decided.sum())
+    of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=n)
+    if share_in_truth is None:
+        why = "TOKI is not known to be better than guessing" if judge.cases and judge.others else "too little is known"
+        return [replace(of, verdict=f"not measured: {why}")]
+    return [replace(of, value=share_in_truth.value, low=share_in_truth.low, high=share_in_truth.high, unit="share")]
+
+
+def _counted(hits: Bools, groups: Groups) -> tuple[float, float]:
+    """Hits and samples, as many as would be as uncertain were they independent."""
+    if groups is None or not len(hits):
+        return float(hits.sum()), float(len(hits))
+    counted = effective_size(hits, groups).counted()
+    return float(hits.mean()) * counted, counted
+
+
+def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> list[Finding]:
+    """θ_relate of every provider, and how well it tells synonyms from random pairs."""
+    findings = []
+    for row in thresholds:
+        name, pairs = row["provider"], row["pairs"]
+        findings.append(
+            Finding(
+                "trust.theta_relate",
+                of=about.explainer,
+                group=name,
+                subject=about.subject,
+                value=row["theta"],
+                n=pairs or None,
+            )
+        )
+        if row["balance"] is not None:
+            named = {"of": about.explainer, "group": name, "subject": about.subject}
+            findings.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
+    return findings
+
+
+def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups) -> Finding:
+    pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
+    metric = "trust.confidence_auc"
+    if len({positive for _, positive in pairs}) < 2:
+        return Finding(
+            metric, of=NAIVE, group=about.explainer, subject=about.subject, n=len(pairs), verdict="not measured"
+        )
+    scores, positive = zip(*pairs, strict=True)
+    of_known = None if groups is None else groups[[truth is not None for truth in known]]
+    area = binary_auc(scores, positive, groups=of_known)
+    return auc_finding(metric, area, (), of=NAIVE, group=about.explainer, subject=about.subject)
+
+
+def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """Every finding with the mean of its values over the repeats, followed by their standard deviation.
+
+    The ends of the interval are means as well: they say what the samples leave open, the standard deviation (as
+    `…_spread`, its n the repeats) says what the draws do. A finding that some repeat could not measure is averaged over
+    the others. No p-value is averaged.
+
+    >>> findings = averaged([[Finding("trust.g_mean", value=0.5)], [Finding("trust.g_mean", value=0.7)]])
+    >>> [(one.metric, round(one.value, 3), one.n) for one in findings]
+    [('trust.g_mean', 0.6, None), ('trust.g_mean_spread', 0.141, 2)]
+    """
+    together: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for findings in repeats:
+        for finding in findings:
+            together.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(finding)
+    return [mean for same in together.values() for mean in _average(same)]
+
+
+def _average(same: Sequence[Finding]) -> list[Finding]:
+    measured = [one for one in same if one.value is not None]
+    if not measured:
+        return [same[0]]
+    values = [one.value for one in measured if one.value is not None]
+    counts = [one.n for one in measured if one.n is not None]
+    mean = replace(
+        measured[0],
+        value=float(np.mean(values)),
+        low=_mean([one.low for one in measured]),
+        high=_mean([one.high for one in measured]),
+        n=round(float(np.mean(counts))) if counts else None,
+        p_value=None,
+    )
+    if len(values) < 2:
+        return [mean]
+    spread = replace(
+        mean,
+        metric=mean.metric + SPREAD,
+        value=float(np.std(values, ddof=1)),
+        low=None,
+        high=None,
+        n=len(values),
+        unit="",
+    )
+    return [mean, spread]
+
+
+def _mean(ends: Sequence[float | None]) -> float | None:
+    known = [end for end in ends if end is not None]
+    return float(np.mean(known)) if known else None
+
+
+Step = tuple[str, Artifact[Any]]
+"""The name of a stage, and what it made."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was made on the way to keywords, and to labels, in every repeat, about one subject by one explainer."""
+
+    subject: str
+    explainer: str
+    keywords: Sequence[Sequence[Step]]
+    labels: Sequence[Sequence[Step]]
+
+
+def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
+    """The time columns of Table 3 per subject and explainer, as they were when the stages ran, in this run or before.
+
+    `trust.keyword_seconds` counts the explanation of the training texts, word vectors and keywords; its n are the
+    training texts. `trust.label_seconds` counts the explanation of the audited texts and their labels. Word vectors are
+    made once for all explainers, and counted for each. Of several repeats it is the mean.
+    """
+    return [
+        Finding(
+            metric,
+            of=one.explainer,
+            subject=one.subject,
+            n=repeats[0][0][1].rows,
+            unit="seconds",
+            value=sum(_wall(store, *step) for repeat in repeats for step in repeat) / len(repeats),
+        )
+        for one in asked
+        for metric, repeats in (("trust.keyword_seconds", one.keywords), ("trust.label_seconds", one.labels))
+    ]
+
+
+def _wall(store: Store, stage: str, artifact: Artifact[Any]) -> float:
+    manifest = store.manifest(stage, artifact.key)
+    return manifest.wall_seconds if manifest is not None else 0.0
