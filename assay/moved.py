@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -43,7 +42,7 @@ MOVED = {
 class Forwarding(MetaPathFinder, Loader):
     """Imports the new module under the old name."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         """A specification of what has moved, None for everything else."""
         return ModuleSpec(name, self) if name in MOVED else None
 

@@ -8,13 +8,7 @@ from collections.abc import Sequence
 
 
 def claim(
-    name: str,
-    ours: Sequence[float],
-    peer: Sequence[float] | None = None,
-    *,
-    unit: str,
-    digits: int = 3,
-    **more: object,
+    name: str, ours: Sequence[float], peer: Sequence[float] | None = None, *, unit: str, digits: int = 3, **more: object
 ) -> dict[str, object]:
     """Medians of repeated measurements, and the ratio peer over ours (more is better for us) with its smallest and
     largest value; measurements at the same place were made one after the other. Without a peer there is no ratio.

@@ -131,11 +131,7 @@ def textattacks_a2t(network, tokenizer):
     """A2TYoo2021, with vectors, encoder and parts of speech that need no network."""
     from textattack import Attack
     from textattack.constraints import Constraint
-    from textattack.constraints.pre_transformation import (
-        MaxModificationRate,
-        RepeatModification,
-        StopwordModification,
-    )
+    from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification, StopwordModification
     from textattack.constraints.semantics import WordEmbeddingDistance
     from textattack.constraints.semantics.sentence_encoders import SBERT
     from textattack.goal_functions import UntargetedClassification

@@ -111,10 +111,7 @@ class TrainingCurve(Table):
     """
 
     schema = _schema(
-        ("epoch", _I4, False),
-        ("loss", _F, False),
-        ("train_accuracy", _F, True),
-        ("validation_accuracy", _F, True),
+        ("epoch", _I4, False), ("loss", _F, False), ("train_accuracy", _F, True), ("validation_accuracy", _F, True)
     )
 
 
@@ -173,10 +170,7 @@ class LayerFeatures(Table):
     """What comes out of one layer for one image; `shown` is `train`, `clean` or the name of an attack."""
 
     schema = _schema(
-        ("id", _S, False),
-        ("shown", _S, False),
-        ("layer", _S, False),
-        ("features", pa.list_(pa.float32()), False),
+        ("id", _S, False), ("shown", _S, False), ("layer", _S, False), ("features", pa.list_(pa.float32()), False)
     )
 
 

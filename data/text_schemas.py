@@ -125,12 +125,7 @@ class TrustTruth(Table):
     `precision` is the explanation precision, where rationales tell; such rows hold for one explainer only.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("explainer", _S, False),
-        ("truth", _S, True),
-        ("precision", _F, True),
-    )
+    schema = _schema(("id", _S, False), ("explainer", _S, False), ("truth", _S, True), ("precision", _F, True))
 
 
 class TrustSettings(Table):

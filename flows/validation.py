@@ -272,10 +272,7 @@ def _has(value: object, step: str | int) -> bool:
 
 
 def _mistakes(
-    model: type[BaseModel],
-    document: Document,
-    errors: Sequence[ErrorDetails],
-    presets: Mapping[str, Collection[str]],
+    model: type[BaseModel], document: Document, errors: Sequence[ErrorDetails], presets: Mapping[str, Collection[str]]
 ) -> list[tuple[Where, Mistake]]:
     mistakes: dict[Where, Mistake] = {}
     for error in errors:

@@ -87,10 +87,7 @@ def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Wher
         if isinstance(group, str) and re.fullmatch(r"D\d+", group):
             yield Clash((*where, "group"), "is a set of the order: of images and texts write along.accuracy")
     elif len(on_tables) == len(meant) and pipeline.get("ordering") is None:
-        yield Clash(
-            (*where, "finding"),
-            "nothing will measure it: tables are measured along the order; add ordering",
-        )
+        yield Clash((*where, "finding"), "nothing will measure it: tables are measured along the order; add ordering")
     elif isinstance(group, str) and re.fullmatch(r"D\d+", group):
         sets = as_dict(pipeline.get("ordering")).get("datasets", 10)
         if isinstance(sets, int) and not 1 <= int(group[1:]) <= sets:

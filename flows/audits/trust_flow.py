@@ -190,20 +190,9 @@ def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
     examination, subject, settings = case.examination, case.subject, case.trust.settings
     options = settings.explaining(explainer)
     pooled = explain_predictions(
-        subject.learned_from,
-        case.on_training,
-        *subject.model,
-        options,
-        limit=settings.training_texts,
-        repeat=repeat,
+        subject.learned_from, case.on_training, *subject.model, options, limit=settings.training_texts, repeat=repeat
     )
-    tested = explain_predictions(
-        examination.evaluation,
-        subject.predictions,
-        *subject.model,
-        options,
-        repeat=repeat,
-    )
+    tested = explain_predictions(examination.evaluation, subject.predictions, *subject.model, options, repeat=repeat)
     return Explained(pooled, tested)
 
 

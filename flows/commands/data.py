@@ -317,9 +317,7 @@ FORMS = (
     Form("--results DIR", _results),
     Form("--lake WHERE", _lake, ("delta",)),
     Form(
-        "--label-studio N",
-        _label_studio,
-        ("to", "by", "subject", "labeler", "text", "without_gold", "picture_files"),
+        "--label-studio N", _label_studio, ("to", "by", "subject", "labeler", "text", "without_gold", "picture_files")
     ),
     Form("--hardest N", _hardest, ("to", "subject")),
     Form("--model NAME", _model, ("to",)),

@@ -142,12 +142,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     """
     workers_go_without_main()
     security = Security.temporary()
-    common = {
-        "host": LOOPBACK,
-        "protocol": "tls://",
-        "security": security,
-        "dashboard": False,
-    }
+    common = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
     worker = common | {
         "worker_class": WorkerWithoutHTTP,
         "nthreads": 1,

@@ -165,9 +165,7 @@ class Manifest:
         """The manifest that `to_json` described."""
         outputs = {name: Output.from_json(output) for name, output in value["outputs"].items()}
         counted = tuple(Part.from_json(part) for part in value.get("counted", ()))
-        return cls(
-            **{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"]), "counted": counted},
-        )
+        return cls(**{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"]), "counted": counted})
 
 
 @dataclass

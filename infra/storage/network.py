@@ -86,10 +86,7 @@ def _http_status(fault: BaseException) -> int | None:
 
 
 def with_retries(
-    operation: Callable[[], V],
-    place: str,
-    seconds: float = RETRY_SECONDS,
-    notice: Callable[[str], None] | None = None,
+    operation: Callable[[], V], place: str, seconds: float = RETRY_SECONDS, notice: Callable[[str], None] | None = None
 ) -> V:
     """What the operation gives, asked again after faults that pass; it must be one that may be done twice.
 

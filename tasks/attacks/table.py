@@ -171,12 +171,7 @@ TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
 
 AnyTextAttack = WordAttack | Noise
 ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
-    "attack",
-    GROUP,
-    AttackChoice,
-    (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS),
-    presets=PRESETS,
-    bundles=BUNDLES,
+    "attack", GROUP, AttackChoice, (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS), presets=PRESETS, bundles=BUNDLES
 )
 if TYPE_CHECKING:
     AnyAttack = ImageAttack | AnyTextAttack | AnyTermAttack

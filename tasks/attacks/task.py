@@ -270,13 +270,7 @@ def probe_subject(
     ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
     held = read_files(files)
     probed = map_partitions(
-        probe_partition,
-        evaluation,
-        into=Probed,
-        files=held,
-        subject=subject,
-        ids=frozenset(ids),
-        seeds=stage_seeds(),
+        probe_partition, evaluation, into=Probed, files=held, subject=subject, ids=frozenset(ids), seeds=stage_seeds()
     )
     rows = collect(probed, None)
     truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)

@@ -263,11 +263,7 @@ CORRUPTIONS = NamedChoices(
             single("sd", (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38)),
         ),
         Corruption(
-            "shot-noise",
-            "noise",
-            "noise",
-            shot_noisy,
-            single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3)),
+            "shot-noise", "noise", "noise", shot_noisy, single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
         ),
         Corruption(
             "speckle-noise",

@@ -78,9 +78,7 @@ IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
         ImageDefenceChoice(Standard, _standard),
         ImageDefenceChoice(MPAdvT, _mpadvt),
         ImageDefenceChoice(
-            MAAdvT,
-            _maadvt,
-            one_class="MAAdvT compares the probabilities of classes that exclude each other (Eq. 7)",
+            MAAdvT, _maadvt, one_class="MAAdvT compares the probabilities of classes that exclude each other (Eq. 7)"
         ),
     ),
 )

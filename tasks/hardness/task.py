@@ -118,13 +118,7 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
         hardness: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
         hardness = map_partitions(
-            hardness_rows,
-            table,
-            into=SampleHardness,
-            reuse=Reuse(),
-            measure=measure,
-            subject=subject,
-            several=several,
+            hardness_rows, table, into=SampleHardness, reuse=Reuse(), measure=measure, subject=subject, several=several
         )
     say(f"{measure}{f' · {subject}' if subject else ''} · {plural(hardness.rows, 'sample')}")
     return hardness

@@ -142,11 +142,7 @@ def _named(settings: Source, names: Sequence[str], metadata: Mapping[bytes, byte
 
 
 def _assign(
-    settings: Source,
-    types: pa.Schema,
-    name: str,
-    heads: dict[str, Head],
-    metadata: dict[bytes, bytes] | None,
+    settings: Source, types: pa.Schema, name: str, heads: dict[str, Head], metadata: dict[bytes, bytes] | None
 ) -> Layout:
     """Every setting that names a column, checked against the columns there are."""
     schema_metadata = metadata or {}

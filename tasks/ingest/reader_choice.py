@@ -416,11 +416,7 @@ def _from_to(name: str, values: set[str]) -> str:
 
 
 FILES = Places(
-    files_at,
-    short_names,
-    lambda file, _: hash_of_file(file.url),
-    lambda file, _: size_of(file.url),
-    files_found,
+    files_at, short_names, lambda file, _: hash_of_file(file.url), lambda file, _: size_of(file.url), files_found
 )
 """Files, each read as it lies there."""
 

@@ -144,15 +144,7 @@ _NO_NEGATIONS = frozenset(
     )
 )
 """Words that begin like a negation and are none of the rest, or do not turn it round."""
-_ENDINGS = (
-    ("ily", "y"),
-    ("ally", ""),
-    ("ly", ""),
-    ("ly", "l"),
-    ("ly", "le"),
-    ("iness", "y"),
-    ("ness", ""),
-)
+_ENDINGS = (("ily", "y"), ("ally", ""), ("ly", ""), ("ly", "l"), ("ly", "le"), ("iness", "y"), ("ness", ""))
 _OTHER_SIDE = {"+": "-", "-": "+"}
 
 

@@ -317,10 +317,7 @@ class LabelledByScores:
 def labelled_drawn(*tables: pa.Table, known: FindLabelled, rows: int) -> dict[str, object]:
     """How many samples of a partition are known, and some of their keys in each order."""
     orders = known(*tables)
-    return {
-        "rows": len(orders[0]),
-        "keys": {str(at): drawn_keys(each.keys, rows) for at, each in enumerate(orders)},
-    }
+    return {"rows": len(orders[0]), "keys": {str(at): drawn_keys(each.keys, rows) for at, each in enumerate(orders)}}
 
 
 def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys]) -> pa.Table:

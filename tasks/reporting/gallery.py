@@ -18,32 +18,9 @@ from assay.tasks.reporting.parts import Gallery, Mark, MarkedText, MarkedTexts, 
 Rgb = npt.NDArray[np.float32]  # [3, h, w], each value in [0, 1]
 
 # Cividis (Nuñez, Anderton and Renslow 2018): rises evenly in lightness, and looks the same with any colour vision.
-_HEAT = (
-    "00224e",
-    "123570",
-    "3b496c",
-    "575d6d",
-    "707173",
-    "8a8678",
-    "a59c74",
-    "c3b369",
-    "e1cc55",
-    "fee838",
-)
+_HEAT = ("00224e", "123570", "3b496c", "575d6d", "707173", "8a8678", "a59c74", "c3b369", "e1cc55", "fee838")
 # Blue to orange over near-white, alike in lightness on both sides (after Crameri's vik and ColorBrewer's PuOr).
-_SIGNED = (
-    "08306b",
-    "2166ac",
-    "4393c3",
-    "92c5de",
-    "d1e5f0",
-    "f7f7f7",
-    "fddbb0",
-    "f4a85c",
-    "d9731a",
-    "a34808",
-    "652b00",
-)
+_SIGNED = ("08306b", "2166ac", "4393c3", "92c5de", "d1e5f0", "f7f7f7", "fddbb0", "f4a85c", "d9731a", "a34808", "652b00")
 
 
 def heat(values: npt.ArrayLike, low: float, high: float) -> Rgb:

@@ -116,12 +116,7 @@ def read_weights(path: Path) -> bytes:
 
 
 def predict_with_own(
-    table: pa.Table,
-    *,
-    code: Asked,
-    weights: bytes | None,
-    features: tuple[str, ...] | None,
-    classes: Sequence[str],
+    table: pa.Table, *, code: Asked, weights: bytes | None, features: tuple[str, ...] | None, classes: Sequence[str]
 ) -> pa.Table:
     """Predictions for a partition of the samples; the model never sees their gold labels."""
     who = f'The model "{code.written}"'

@@ -19,12 +19,7 @@ _BESIDE = 1  # trustworthy ones per class, to compare with
 class ChosenTexts(Table):
     """One row per sample that was chosen: its text."""
 
-    schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("text", pa.string(), nullable=False),
-        ]
-    )
+    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("text", pa.string(), nullable=False)])
 
 
 def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:

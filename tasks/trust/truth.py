@@ -150,10 +150,7 @@ class RationaleWords(Table):
     """One row per sample: the words that people point to as the reason for its class; empty where there are none."""
 
     schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("words", pa.list_(pa.string()), nullable=False),
-        ]
+        [pa.field("id", pa.string(), nullable=False), pa.field("words", pa.list_(pa.string()), nullable=False)]
     )
 
 

@@ -380,9 +380,7 @@ def _check_probabilities(choice: LabelerChoice, votes: npt.NDArray[np.int8]) -> 
 
 
 def _check_learning(
-    choice: LabelerChoice,
-    votes: npt.NDArray[np.int8],
-    learn: Callable[[VoteCounts, Options], Labeler],
+    choice: LabelerChoice, votes: npt.NDArray[np.int8], learn: Callable[[VoteCounts, Options], Labeler]
 ) -> None:
     names = tuple(f"rule_{number}" for number in range(FUNCTIONS))
     hot = (votes[:, :, None] == np.arange(CLASSES)).reshape(len(votes), -1).astype(np.int64)

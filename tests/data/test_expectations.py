@@ -8,13 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.expectations import (
-    bounded_sample,
-    check_contract,
-    check_curated_sets,
-    require_contract,
-    votes_extent,
-)
+from assay.data.expectations import bounded_sample, check_contract, check_curated_sets, require_contract, votes_extent
 from assay.data.schemas import ContractResults, CuratedSets
 from assay.infra.errors import InputError
 

@@ -59,10 +59,7 @@ def test_inputs_that_lack_different_partitions_are_not_taken_for_cut_differently
     """Both have as many rows, so that by rows alone the second's partition would stand beside the third's."""
     one, other = {0: 100, 2: 100, 3: 100}, {0: 100, 1: 100, 3: 100}
     assert planned(one, other) == [["part-0[0:100]", "part-0[0:100]"], ["part-3[0:100]", "part-3[0:100]"]]
-    assert planned(one, other, rows=150) == [
-        ["part-0[0:100]", "part-0[0:100]"],
-        ["part-3[0:100]", "part-3[0:100]"],
-    ]
+    assert planned(one, other, rows=150) == [["part-0[0:100]", "part-0[0:100]"], ["part-3[0:100]", "part-3[0:100]"]]
 
 
 def test_the_same_rows_cut_differently_stand_side_by_side() -> None:

@@ -39,11 +39,7 @@ def handle(digest: str, rows: int = 100) -> Artifact[object]:
 
 def work(settings: Settings, digest: str = "a", made_by: str = "ingest", *, learns: bool = False) -> Work:
     return work_signature(
-        "attack",
-        {"samples": handle(digest), "settings": settings},
-        {digest: made_by},
-        device="cpu",
-        learns=learns,
+        "attack", {"samples": handle(digest), "settings": settings}, {digest: made_by}, device="cpu", learns=learns
     )
 
 

@@ -19,16 +19,7 @@ import pytest
 from command_line import Command, digests, environment, still_there
 from s3_door import Door
 from served_nights import records_in, served_team, soon, write_nights
-from service_processes import (
-    Certificates,
-    Service,
-    gpu_worker,
-    postgres,
-    prefect_server,
-    scheduler,
-    wait_until,
-    worker,
-)
+from service_processes import Certificates, Service, gpu_worker, postgres, prefect_server, scheduler, wait_until, worker
 
 from assay.infra.storage.store import Store
 

@@ -99,10 +99,7 @@ def _tls(port: int, question: bytes) -> bytes:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with (
-            socket.create_connection(("127.0.0.1", port), timeout=5) as line,
-            context.wrap_socket(line) as wrapped,
-        ):
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as line, context.wrap_socket(line) as wrapped:
             wrapped.sendall(question)
             return wrapped.recv(65536)
     except OSError:

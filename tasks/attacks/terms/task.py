@@ -97,13 +97,7 @@ def match_entities(
         forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
         known = forms.get("forms") or frozenset()
     matches: Artifact[EntityMatches] = map_partitions(
-        match_rows,
-        tagged,
-        original,
-        into=EntityMatches,
-        tokens=sentences.words,
-        tags=sentences.tags,
-        known=known,
+        match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags, known=known
     )
     cut = tally_of(matches).get("cut", 0)
     say(f"{matches.rows} sentences" + (f" · {cut} longer than it reads, and cut" if cut else ""))

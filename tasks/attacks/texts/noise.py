@@ -434,13 +434,7 @@ def noise_findings(
 
 
 def _change(
-    about: About,
-    right: Bools,
-    clean: Codes,
-    truth: Codes,
-    concluded: bool,
-    significance: float,
-    groups: Groups,
+    about: About, right: Bools, clean: Codes, truth: Codes, concluded: bool, significance: float, groups: Groups
 ) -> list[Finding]:
     """The paired change in accuracy, and McNemar's test of it; nothing where no class is known."""
     known = truth >= 0

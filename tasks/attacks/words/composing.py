@@ -15,14 +15,8 @@ textattack()
 from textattack import Attack  # noqa: E402
 from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification  # noqa: E402
 
-from assay.tasks.attacks.texts.settings import (  # noqa: E402
-    Ranking,
-    WordAttack,
-)
-from assay.tasks.attacks.texts.similarity import (  # noqa: E402
-    Compared,
-    Encoder,
-)
+from assay.tasks.attacks.texts.settings import Ranking, WordAttack  # noqa: E402
+from assay.tasks.attacks.texts.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.words.parts import (  # noqa: E402
     MOST_RANKED,
     ChangedLabel,

@@ -28,16 +28,9 @@ from textattack.search_methods import GreedyWordSwapWIR  # noqa: E402
 from textattack.transformations import WordSwap  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
 
-from assay.tasks.attacks.texts.similarity import (  # noqa: E402
-    Compared,
-    could_be_alike,
-)
+from assay.tasks.attacks.texts.similarity import Compared, could_be_alike  # noqa: E402
 from assay.tasks.attacks.words.spanned_text import SpannedText, tokens_of_words  # noqa: E402
-from assay.tasks.language.words import (  # noqa: E402
-    is_negation,
-    is_stop_word,
-    normalised,
-)
+from assay.tasks.language.words import is_negation, is_stop_word, normalised  # noqa: E402
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
 
 MOST_RANKED = 512

@@ -197,11 +197,7 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
 
 
 def _build(
-    resolved: ResolvedProvider,
-    corpus: Sequence[str],
-    model: object,
-    seed: int,
-    encoders: dict[str, SentenceEncoder],
+    resolved: ResolvedProvider, corpus: Sequence[str], model: object, seed: int, encoders: dict[str, SentenceEncoder]
 ) -> Provider:
     if resolved.code is not None:
         return OwnProvider(resolved.name, resolved.code)

@@ -81,11 +81,7 @@ def count_predictions(predictions: pa.Table, *, classes: int) -> dict[str, Count
 
 
 def agreement_findings(
-    counts: Mapping[str, Counts],
-    *,
-    subject: str,
-    permutations: int,
-    generator: np.random.Generator,
+    counts: Mapping[str, Counts], *, subject: str, permutations: int, generator: np.random.Generator
 ) -> list[Finding]:
     """Accuracy on every D_i and on every stratum, by both yardsticks, and the trend with its permutation test.
 

@@ -106,14 +106,7 @@ def learn_here(
     def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
         network.load_state_dict(first)
         return learn(
-            network,
-            exercise,
-            validates,
-            options,
-            seeds=seeds,
-            device=device,
-            checkpoints=checkpoints,
-            judged=judged,
+            network, exercise, validates, options, seeds=seeds, device=device, checkpoints=checkpoints, judged=judged
         )
 
     return deterministically(from_the_start, device)

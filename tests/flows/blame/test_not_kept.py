@@ -48,13 +48,7 @@ LARGE = "classifier: 'model.py:predict'"
     ],
 )
 def test_the_sentence_names_the_lump_beside_the_shares(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    classifier: str,
-    keep: str,
-    module: str,
-    named: str,
-    why: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classifier: str, keep: str, module: str, named: str, why: str
 ) -> None:
     folder, packages = tmp_path / "team", tmp_path / "packages"
     folder.mkdir()

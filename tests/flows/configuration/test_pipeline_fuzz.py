@@ -29,14 +29,7 @@ WORDS = [name for model in MODELS for name in model.model_fields] + [
     "../..",
     "0 2 * * *",
 ]
-ATOMS = st.one_of(
-    st.sampled_from(WORDS),
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=8),
-)
+ATOMS = st.one_of(st.sampled_from(WORDS), st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8))
 VALUES = st.recursive(
     ATOMS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS) | ATOMS, inner, max_size=5),

@@ -139,10 +139,7 @@ def test_lineage_goes_to_a_server_with_a_key_from_the_environment(
 def test_a_night_is_the_same_whether_or_not_anybody_takes_it(night, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, store, record = night
     file = folder / "elsewhere.yaml"
-    lines = [
-        f"mlflow: {{tracking_uri: '{NOBODY}', seconds: 4}}",
-        f"openlineage: {{url: '{NOBODY}', seconds: 4}}",
-    ]
+    lines = [f"mlflow: {{tracking_uri: '{NOBODY}', seconds: 4}}", f"openlineage: {{url: '{NOBODY}', seconds: 4}}"]
     file.write_text("\n".join([*lines, (folder / "pipelines.yaml").read_text()]))
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
     before, said, began = store.folder.read(f"runs/{record.id}.json"), list[str](), time.monotonic()

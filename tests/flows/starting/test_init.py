@@ -203,11 +203,7 @@ def test_what_cannot_be_known_is_asked(
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_writes_nothing(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    says: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
 ) -> None:
     file = patients(tmp_path)
     scans(tmp_path, each=3)

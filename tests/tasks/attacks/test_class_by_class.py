@@ -29,10 +29,7 @@ def test_the_targeted_ratio_is_equation_6():
     assert scaled.item() == pytest.approx(ratio.item())  # neither scaling nor shifting the logits changes it
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.floats(-2, 2)), min_size=1, max_size=8),
-    st.floats(-3, 3),
-)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(-2, 2)), min_size=1, max_size=8), st.floats(-3, 3))
 @settings(max_examples=200, deadline=None)
 def test_the_projection_is_the_least_move_that_bisection_finds(pairs, missing):
     points, slope = (np.array(column) for column in zip(*pairs, strict=True))

@@ -106,12 +106,7 @@ def test_a_sample_without_a_class_is_attacked_away_from_what_the_subject_says(ru
 def test_partitions_are_large_where_samples_are_dropped_and_images_small_enough():
     assert [
         _rows_for(attack, n, (1, 16))
-        for attack, n in (
-            (PGD(), 5000),
-            (PGD(only_accuracy=True), 5000),
-            (Square(), 100_000),
-            (Square(), 300),
-        )
+        for attack, n in ((PGD(), 5000), (PGD(only_accuracy=True), 5000), (Square(), 100_000), (Square(), 300))
     ] == [None, 1024, 1024, None]
     assert _rows_for(Square(), 5000, (3, 224)) is None  # they would not fit in memory
 
@@ -132,11 +127,7 @@ def test_several_labels_stand_in_lists(run):
 def test_the_worst_case_names_the_attack_that_won_and_is_no_better_than_any(run):
     tables = [
         attacked(attack=one)[1].attacked
-        for one in (
-            FGSM(eps=(0.02, 0.05)),
-            PGD(eps=(0.02, 0.1), steps=5),
-            Square(eps=(0.05,), queries=20),
-        )
+        for one in (FGSM(eps=(0.02, 0.05)), PGD(eps=(0.02, 0.1), steps=5), Square(eps=(0.05,), queries=20))
     ]
     worst = collect(worst_case(tables), None)
     assert set(worst["attack"].to_pylist()) == {"worst-case"}

@@ -63,10 +63,7 @@ def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
     found = comparison_findings(before, after, "mpadvt", "plain", telling="eps=0.1", significance=0.01, seeds=SEEDS)
     tests = [one for one in found if one.unit == "p"]
     assert family_size(found) == len(tests) == 2
-    assert [(one.group, one.verdict) for one in tests] == [
-        ("clean", NEEDED),
-        ("eps=0.1, worst-case", "better"),
-    ]
+    assert [(one.group, one.verdict) for one in tests] == [("clean", NEEDED), ("eps=0.1, worst-case", "better")]
     assert {one.metric for one in tests} == {"defense.mcnemar_p"}
     gains = {one.group: one for one in found if one.metric == "defense.gain"}
     assert set(gains) == {"clean", *(f"{eps}, {of}" for eps in ("eps=0.1", "eps=0.2") for of in ("pgd", "worst-case"))}

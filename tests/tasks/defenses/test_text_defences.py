@@ -124,11 +124,7 @@ def test_what_comes_from_a_validation_text_is_known_by_that_text():
 
 
 def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
-    right = {
-        "none": wrong(set(range(1, 13))),
-        "on-a2t-control": wrong(set(range(1, 12))),
-        "on-a2t": wrong({2}),
-    }
+    right = {"none": wrong(set(range(1, 13))), "on-a2t-control": wrong(set(range(1, 12))), "on-a2t": wrong({2})}
 
     def audited(answers):
         tables = {model: {"a2t": under_attack(GOLD, said)} for model, said in answers.items()}

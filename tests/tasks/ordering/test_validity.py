@@ -10,16 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from assay.tasks.ordering.datasets import adversarial_order, cut_points
-from assay.tasks.ordering.validity import (
-    RIGHT,
-    UNKNOWN,
-    WRONG,
-    Ordered,
-    tie_free_accuracy,
-    tie_range,
-    trend,
-    validity,
-)
+from assay.tasks.ordering.validity import RIGHT, UNKNOWN, WRONG, Ordered, tie_free_accuracy, tie_range, trend, validity
 from assay.tasks.statistics.correlation import nested_accuracy, permutation_p
 
 

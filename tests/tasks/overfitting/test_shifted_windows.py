@@ -19,13 +19,7 @@ from assay.tasks.ingest.settings import Pixels
 from assay.tasks.overfitting.independence import Record, pairwise_test, records_from
 from assay.tasks.overfitting.page import window_blocks
 from assay.tasks.overfitting.settings import Dishonest, Overfitting, Translations
-from assay.tasks.overfitting.task import (
-    fresh_samples,
-    measure_windows,
-    shift_windows,
-    train_again,
-    train_dishonestly,
-)
+from assay.tasks.overfitting.task import fresh_samples, measure_windows, shift_windows, train_again, train_dishonestly
 from assay.tasks.overfitting.verdicts import judge
 from assay.tasks.overfitting.windows import (
     learned_rows,

@@ -71,10 +71,7 @@ def test_independent_cells_have_sidaks_level_and_cells_that_go_together_the_plai
     assert joint_level(np.diag([0.25, 0.0, 0.0])) == 0.95  # what does not vary takes no part
 
 
-@given(
-    st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=1, max_size=6),
-    st.permutations(range(12)),
-)
+@given(st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=1, max_size=6), st.permutations(range(12)))
 @settings(max_examples=60, deadline=None)
 def test_the_order_of_samples_does_not_matter_and_nothing_is_narrower_than_alone(cells, order):
     known = np.ones(12, dtype=np.bool_)

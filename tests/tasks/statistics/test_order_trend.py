@@ -145,10 +145,7 @@ def test_size_in_clusters_that_a_mann_whitney_test_gets_wrong(seed):
     ours, theirs = 0, 0
     for _ in range(60):
         groups = np.repeat(np.arange(40), 8)
-        scores, right = (
-            rng.normal(size=40)[groups],
-            rng.normal(size=40)[groups] + rng.normal(size=320) > 0,
-        )
+        scores, right = (rng.normal(size=40)[groups], rng.normal(size=40)[groups] + rng.normal(size=320) > 0)
         ours += order_test(scores, right, groups).p_value <= 0.05
         theirs += mannwhitneyu(scores[right == 1], scores[right == 0]).pvalue <= 0.05
     assert ours <= 7 < theirs

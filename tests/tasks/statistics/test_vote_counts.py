@@ -27,8 +27,7 @@ def table_of(votes: np.ndarray) -> pa.Table:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 2)),
-    st.integers(0, 30),
+    arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 2)), st.integers(0, 30)
 )
 def test_counts_of_parts_add_up_to_the_counts_of_the_whole(votes, cut):
     whole = count_votes(table_of(votes), 3)
@@ -40,9 +39,7 @@ def test_counts_of_parts_add_up_to_the_counts_of_the_whole(votes, cut):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 4)),
-)
+@given(arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-1, 4)))
 def test_from_vote_to_vote_from_cell_to_cell_and_without_a_matrix_is_the_same(votes):
     columns = list(np.ascontiguousarray(votes.T))
     names = tuple(f"f{i}" for i in range(len(columns)))

@@ -84,12 +84,7 @@ def ask(subject: ResolvedSubject, kind: str, rows: int) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "rows", "requests"),
-    [
-        ("model", 1030, [1024, 6]),
-        ("classifier", 18, [16, 2]),
-        ("scorer", 3, [3]),
-        ("tagger", 17, [16, 1]),
-    ],
+    [("model", 1030, [1024, 6]), ("classifier", 18, [16, 2]), ("scorer", 3, [3]), ("tagger", 17, [16, 1])],
 )
 def test_a_service_is_asked_for_the_rows_that_there_are(
     tmp_path: Path, service: Any, kind: str, rows: int, requests: list[int]

@@ -76,8 +76,7 @@ def test_what_is_left_out_is_counted_and_gold_judges_the_lessons(run: Run) -> No
 
 
 @pytest.mark.parametrize(
-    ("weak", "said"),
-    [({"s0": [1, True]}, "none is decided"), ({"s0": [1, False], "s1": [1, False]}, "all say 'yes'")],
+    ("weak", "said"), [({"s0": [1, True]}, "none is decided"), ({"s0": [1, False], "s1": [1, False]}, "all say 'yes'")]
 )
 def test_labels_of_one_class_teach_nothing_and_say_so(run: Run, weak: dict[str, list[int | bool]], said: str) -> None:
     samples, stored, classes = store_all(weak)

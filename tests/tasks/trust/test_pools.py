@@ -54,9 +54,7 @@ def test_lemmas_are_one_word_where_asked_for():
 
 ROWS = st.lists(
     st.tuples(
-        st.integers(0, 1),
-        st.integers(0, 1),
-        st.dictionaries(st.sampled_from("abcde"), st.floats(-1, 1), max_size=4),
+        st.integers(0, 1), st.integers(0, 1), st.dictionaries(st.sampled_from("abcde"), st.floats(-1, 1), max_size=4)
     ),
     max_size=8,
 )

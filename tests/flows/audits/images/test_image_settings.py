@@ -189,7 +189,7 @@ def test_attacks_and_corruptions_need_a_subject_that_looks_at_images(tmp_path: P
     told = mistakes(tmp_path, (NETWORK, subject))
     assert told[0].endswith("fgsm needs a subject for images: add one with network, as in subject: {network: …}")
     assert told[-1:] == [
-        "8: corruptions — needs a subject for images: add one with network, as in subject: {network: …}",
+        "8: corruptions — needs a subject for images: add one with network, as in subject: {network: …}"
     ]
 
 

@@ -140,10 +140,7 @@ def test_attacks_are_made_once_and_every_tagger_sees_the_same_sentences(run, aud
 def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, audited):
     attacks, defenses = (
         ["swap", {"attack": "synonymy"}],
-        [
-            {"attack": "swap", "control": True},
-            {"attack": "mixed", "share": 0.5},
-        ],
+        [{"attack": "swap", "control": True}, {"attack": "mixed", "share": 0.5}],
     )
     pipeline = settings(
         SMALL,

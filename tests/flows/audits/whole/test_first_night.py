@@ -144,12 +144,7 @@ def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_pat
     ],
 )
 def test_a_stage_that_fails_leaves_the_rest_whole_and_says_what_is_missing(
-    whole: dict[str, Any],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-    gone: set[str],
-    missing: list[str],
+    whole: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, gone: set[str], missing: list[str]
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug in one stage")

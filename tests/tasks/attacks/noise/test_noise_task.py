@@ -80,11 +80,7 @@ def test_accuracy_flips_and_the_paired_change_can_be_counted(run, clean):
     whole = found["attack.accuracy_change", "typos, severity=1"]
     assert (whole.value, whole.low < -0.2, whole.high > 0.2) == (0.0, True, True)  # eight ties are no certainty
     tests = {group: one.verdict for (metric, group), one in found.items() if metric == "attack.mcnemar_p"}
-    assert tests == {
-        "typos, severity=5": "worse",
-        "casing, severity=5": NEEDED,
-        "every kind, severity=5": "worse",
-    }
+    assert tests == {"typos, severity=5": "worse", "casing, severity=5": NEEDED, "every kind, severity=5": "worse"}
 
 
 def test_examples_show_what_noise_turned_wrong_one_kind_after_the_other(run, clean):

@@ -101,15 +101,7 @@ def test_what_is_said():
     assert said(np.array([[0.1, 0.9], [0.5, 0.5]]), multilabel=True).tolist() == [[False, True], [True, True]]
 
 
-CARD = {
-    "classes": 2,
-    "channels": 1,
-    "size": 32,
-    "multilabel": False,
-    "mean": [0.5],
-    "std": [0.25],
-    "softmaxed": False,
-}
+CARD = {"classes": 2, "channels": 1, "size": 32, "multilabel": False, "mean": [0.5], "std": [0.25], "softmaxed": False}
 
 
 def files_of(network: torch.nn.Module, **card) -> dict[str, bytes]:

@@ -36,12 +36,7 @@ def measured(counts: dict[str, list[int]]) -> dict[tuple[str, str, str], Finding
 
 
 def test_hits_are_counted_per_stratum_by_hand() -> None:
-    assert counted() == {
-        "weak_n": [2, 2, 2],
-        "weak_hits": [2, 1, 0],
-        "gold_n": [2, 1, 1],
-        "gold_hits": [2, 1, 1],
-    }
+    assert counted() == {"weak_n": [2, 2, 2], "weak_hits": [2, 1, 0], "gold_n": [2, 1, 1], "gold_hits": [2, 1, 1]}
 
 
 def test_counts_do_not_depend_on_the_order_of_either_table() -> None:

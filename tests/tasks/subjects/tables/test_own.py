@@ -86,10 +86,7 @@ def test_an_object_or_a_function_beside_the_pipelines_file_predicts(tmp_path: Pa
 
 
 def test_a_model_sees_the_listed_features_and_only_them(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        "def f(table):\n    assert table.column_names == ['y', 'x']\n    return [[1, 0]] * len(table)",
-    )
+    write(tmp_path, "def f(table):\n    assert table.column_names == ['y', 'x']\n    return [[1, 0]] * len(table)")
     assert predict(subject(tmp_path, "mine.py:f", features=["y", "x"])).num_rows == 3000
 
 

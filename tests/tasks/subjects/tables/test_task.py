@@ -14,16 +14,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.data.schemas import (
-    Classes,
-    Clusters,
-    CuratedSets,
-    Findings,
-    Intervals,
-    Predictions,
-    Samples,
-    WeakLabels,
-)
+from assay.data.schemas import Classes, Clusters, CuratedSets, Findings, Intervals, Predictions, Samples, WeakLabels
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.partitions import collect, map_pieces, read_files
 from assay.infra.stages.runs import Run

@@ -13,12 +13,7 @@ X = RNG.normal(size=(N, 2))
 GOLD = (X[:, 0] + 0.3 * RNG.normal(size=N) > 0).astype(np.int16)
 KNOWN = np.arange(N) % 3 > 0
 SAMPLES = pa.table(
-    {
-        "id": [f"s{i:03d}" for i in range(N)],
-        "gold": pa.array(GOLD, mask=~KNOWN),
-        "target": X[:, 0],
-        "fold": X[:, 1],
-    }
+    {"id": [f"s{i:03d}" for i in range(N)], "gold": pa.array(GOLD, mask=~KNOWN), "target": X[:, 0], "fold": X[:, 1]}
 )
 LABELS = pa.table({"id": SAMPLES["id"], "label": pa.array(GOLD, pa.int16()), "undecided": np.arange(N) % 10 == 0})
 
