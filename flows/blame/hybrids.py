@@ -29,9 +29,8 @@ from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.folders import contained
-from assay.infra.storage.store import Store
+from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress, SilentProgress
-from assay.infra.user_code.references import INGREDIENTS
 from assay.tasks.statistics.between_runs import Coalition, Sampled
 from assay.tasks.statistics.findings import Finding, findings_from
 

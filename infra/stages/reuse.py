@@ -10,10 +10,9 @@ finding them and nothing more: what counts is a committed manifest, and files in
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
     from assay.infra.engines.calls import Outcome
     from assay.infra.stages.stage import Workbench
     from assay.infra.storage.artifacts import Table
-    from assay.infra.storage.store import Store
 
 
-PARTITION_INDEX = "partitions"
 MOST_RESULTS = 8
 """So many results of a step are looked into, the latest first: one more file a night is in the last of them."""
 
@@ -89,13 +86,15 @@ def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reus
 
 def take_earlier_parts(bench: Workbench, step: str, work: Sequence[PartitionWork]) -> dict[int, Part]:
     """By index the partitions that an earlier result holds, each at its place in the new one."""
-    earlier = find_earlier_parts(bench, step, {item.content for item in work if item.content}, _parts_in)
+    earlier = find_earlier_parts(
+        bench, step, {item.content for item in work if item.content}, lambda manifest: manifest.parts
+    )
     placed = {item.index: _placed(bench, earlier[item.content], item) for item in work if item.content in earlier}
     return {index: part for index, part in placed.items() if part is not None}
 
 
 def find_earlier_parts(
-    bench: Workbench, step: str, wanted: Collection[str], parts_of: Callable[[Manifest], Iterator[Part]]
+    bench: Workbench, step: str, wanted: Collection[str], parts_of: Callable[[Manifest], Iterable[Part]]
 ) -> dict[str, Part]:
     """By content the parts that earlier results hold whole, each with the result that it is from."""
     parts: dict[str, Part] = {}
@@ -136,36 +135,12 @@ def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: s
     )
 
 
-def index_partitions(store: Store, manifest: Manifest) -> None:
-    """Write down where later results find the partitions of this one."""
-    known = itertools.chain(_parts_in(manifest), manifest.counted)
-    steps = {part.content.partition(".")[0] for part in known} - {""}
-    when = "".join(sign for sign in manifest.created if sign.isdigit())[:14]
-    for step in steps:
-        name = f"{PARTITION_INDEX}/{manifest.stage}/{step}/{when}-{manifest.key}.json"
-        store.folder.write_json(name, {"run": manifest.run})
-
-
-def drop_index_of_removed(store: Store) -> None:
-    """Forget the lists of results that are gone."""
-    for name in store.folder.sizes(PARTITION_INDEX):
-        stage, key = name.split("/")[1], _key_in(name)
-        if store.manifest(stage, key) is None:
-            store.folder.remove(name)
-
-
 def _earlier_results(bench: Workbench, step: str) -> Iterator[Manifest]:
     store = bench.run.store
-    listed = sorted(store.folder.sizes(f"{PARTITION_INDEX}/{bench.stage}/{step}"), reverse=True)
-    for key in [key for key in map(_key_in, listed) if key != bench.key][:MOST_RESULTS]:
+    for key in [key for key in store.results_with(bench.stage, step) if key != bench.key][:MOST_RESULTS]:
         manifest = store.standing(bench.stage, key)
         if manifest is not None and manifest.key != bench.key:
             yield manifest
-
-
-def _parts_in(manifest: Manifest) -> Iterator[Part]:
-    for output in manifest.outputs.values():
-        yield from output.parts
 
 
 def _is_whole(files: Sequence[PartFile], sizes: Mapping[str, int]) -> bool:
@@ -185,10 +160,6 @@ def _placed(bench: Workbench, part: Part, work: PartitionWork) -> Part | None:
 
 def _is_plain(function: Callable[..., Any]) -> bool:
     return isinstance(function, types.FunctionType) and "<" not in function.__qualname__ and not function.__closure__
-
-
-def _key_in(name: str) -> str:
-    return name.rsplit("-", 1)[-1].removesuffix(".json")
 
 
 def _hash(value: object) -> str:

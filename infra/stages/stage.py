@@ -26,7 +26,6 @@ from assay.infra.masking import mask
 from assay.infra.stages.branches import announced_kinds
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import HERE
-from assay.infra.stages.reuse import index_partitions
 from assay.infra.stages.runs import (
     OnProgress,
     Run,
@@ -315,7 +314,7 @@ class Stage(Generic[P, R]):
                     cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
-                index_partitions(run.store, manifest)
+                run.store.index_partitions(manifest)
         record = StageRecord(
             self.name,
             self.title,

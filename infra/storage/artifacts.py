@@ -4,7 +4,7 @@ parts, and the records of runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from types import UnionType
@@ -143,9 +143,14 @@ class Manifest:
     """What reductions counted in single partitions, a file each: no part of the result, and kept for later ones."""
 
     @property
+    def parts(self) -> Iterator[Part]:
+        """The partitions of all outputs."""
+        return (part for output in self.outputs.values() for part in output.parts)
+
+    @property
     def cost(self) -> dict[str, float]:
         """What it took to compute: seconds of processors and of GPUs, partitions, and the bytes that are kept."""
-        parts = {part.files: part for output in self.outputs.values() for part in output.parts if not part.taken_from}
+        parts = {part.files: part for part in self.parts if not part.taken_from}
         gpu = sum(part.wall_seconds for part in parts.values() if part.device not in ("cpu", ""))
         size = sum(self.files.values())
         return {"cpu": self.cpu_seconds, "gpu": round(gpu, 3), "partitions": float(len(parts)), "bytes": float(size)}

@@ -30,6 +30,7 @@ from assay.infra.storage.folders import Folder, reached
 from assay.infra.storage.network import FIRST_RETRY_SECONDS
 
 FORMAT = 1
+ANSWERS, INGREDIENTS, PARTITIONS, TURNS = "answers", "ingredients", "partitions", "turns"
 MANIFESTS = ("manifest.json", "manifest-partial.json")
 """What a committed result is known by: whole, or without the partitions that are kept apart."""
 
@@ -207,6 +208,24 @@ class Store:
     def _manifests(self) -> dict[tuple[str, str], Manifest]:
         return {}
 
+    def index_partitions(self, manifest: Manifest) -> None:
+        """Write down where later results find the partitions of this one, and what reductions counted in them."""
+        steps = {part.content.partition(".")[0] for part in (*manifest.parts, *manifest.counted)} - {""}
+        when = "".join(sign for sign in manifest.created if sign.isdigit())[:14]
+        for step in steps:
+            name = f"{PARTITIONS}/{manifest.stage}/{step}/{when}-{manifest.key}.json"
+            self.folder.write_json(name, {"run": manifest.run})
+
+    def results_with(self, stage: str, step: str) -> list[str]:
+        """The keys of a stage's results that hold partitions of a step, the latest first."""
+        return [_indexed_key(name) for name in sorted(self.folder.sizes(f"{PARTITIONS}/{stage}/{step}"), reverse=True)]
+
+    def drop_index_of_removed(self) -> None:
+        """Forget where partitions lie of results that are gone."""
+        for name in self.folder.sizes(PARTITIONS):
+            if self.manifest(name.split("/")[1], _indexed_key(name)) is None:
+                self.folder.remove(name)
+
     def save_run(self, record: RunRecord, aside: bool = False) -> None:
         """Write down what a run has done so far; of one that stands aside, where nobody takes it for a night."""
         self.folder.write_json(f"{'asides' if aside else 'runs'}/{record.id}.json", record.to_json())
@@ -263,12 +282,14 @@ class Store:
 
 
 def _json_bytes(manifest: Manifest) -> bytes:
-    import json
-
     return json.dumps(manifest.to_json(), indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 
-ANSWERS, TURNS = "answers", "turns"
+def _indexed_key(name: str) -> str:
+    """The key of the result that a file of the index of partitions is about."""
+    return name.rsplit("-", 1)[-1].removesuffix(".json")
+
+
 _LOOK_AGAIN = 5.0  # seconds after which a process looks for what others have been answered
 Numbers = list[float]
 

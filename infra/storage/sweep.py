@@ -13,11 +13,8 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from assay.infra.stages.reuse import drop_index_of_removed
-from assay.infra.storage import store as answers
 from assay.infra.storage.artifacts import RunRecord
-from assay.infra.storage.store import ANSWERS, MANIFESTS, Store
-from assay.infra.user_code.references import INGREDIENTS
+from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
 _LEASE_SECONDS = 600.0
 _BEATS = 20  # renewals in that time; the last one says how long a killed run had lived
@@ -137,7 +134,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             store.folder.remove(name)
     if not dry_run:
         _drop_successors(store)
-        drop_index_of_removed(store)
+        store.drop_index_of_removed()
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
 
 
@@ -162,9 +159,9 @@ def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
 
 def _unused_answers(store: Store, kept: set[str]) -> list[str]:
     """Answers of services that no remaining run asked, and the turns of runs that have ended."""
-    there = [f"{answers.ANSWERS}/{name}" for name in store.folder.folders(answers.ANSWERS)]
-    used = {f"{answers.ANSWERS}/{sha256}" for sha256 in _hashes_used(store, kept)}
-    turns = [f"{answers.TURNS}/{run}" for run in store.folder.folders(answers.TURNS) if not is_alive(store, run)]
+    there = [f"{ANSWERS}/{name}" for name in store.folder.folders(ANSWERS)]
+    used = {f"{ANSWERS}/{sha256}" for sha256 in _hashes_used(store, kept)}
+    turns = [f"{TURNS}/{run}" for run in store.folder.folders(TURNS) if not is_alive(store, run)]
     return [*(name for name in there if name not in used), *turns]
 
 

@@ -24,12 +24,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.settings import StandsOn
+from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import no_answer
+from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.user_code.sources import (
     FileDigests,
     digest_of,
@@ -55,12 +57,6 @@ from assay.infra.user_code.supervision import (
     supervised,
 )
 
-if TYPE_CHECKING:
-    from assay.infra.storage.artifacts import RunRecord
-    from assay.infra.storage.store import Store
-
-
-INGREDIENTS = "ingredients"
 MOST_KEPT_BYTES = 64 << 20
 """Larger files are named in the record and not kept, unless the settings say otherwise (`keep_mib`)."""
 What = Literal["code", "file", "elsewhere"]
@@ -100,6 +96,11 @@ class Ingredients:
         self._begun = False
         self._noted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+
+    @property
+    def run_id(self) -> str:
+        """The run that they are noted for."""
+        return self._record.id
 
     def begin(self) -> None:
         """The run is a night, whose record is written: plans, and runs that stand aside, note nothing."""
@@ -146,6 +147,12 @@ class Ingredients:
 
 
 _current: ContextVar[Ingredients | None] = ContextVar("assay_ingredients", default=None)
+
+
+def current_run_id() -> str:
+    """The run that surrounds the caller; empty where there is none."""
+    ingredients = _current.get()
+    return "" if ingredients is None else ingredients.run_id
 
 
 def note_file(path: Path) -> None:
@@ -472,20 +479,10 @@ def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeRef
     files = file_digests([*named, *reference.read_files(heard)], beside)
     imports = {name for name, source in reference.sources for name in imported_by(source, name, "")}
     asks = bool(heard.hosts) or (names_an_endpoint(sources) and not _CLIENTS.isdisjoint(imports))
-    version = version_of(stands_on, reference.written, beside, _run(), asks)
+    version = version_of(stands_on, reference.written, beside, current_run_id(), asks)
     whole = replace(reference, files=files, version=version)
     note_code(whole)
     return whole
-
-
-def _run() -> str:
-    """The run that this happens in, if any."""
-    from assay.infra.stages.runs import current_run
-
-    try:
-        return current_run().id
-    except LookupError:
-        return ""
 
 
 def _is_system(path: Path) -> bool:

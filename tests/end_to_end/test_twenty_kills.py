@@ -18,10 +18,9 @@ from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
-from assay.infra.storage.store import MANIFESTS, Store
+from assay.infra.storage.store import INGREDIENTS, MANIFESTS, Store
 from assay.infra.storage.sweep import clean
 from assay.infra.terminal import SilentProgress
-from assay.infra.user_code.references import INGREDIENTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("interrupted-runs")]
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.infra.storage.store import INGREDIENTS
 from assay.infra.storage.sweep import clean
-from assay.infra.user_code.references import INGREDIENTS, Ingredient
+from assay.infra.user_code.references import Ingredient
 from tests.support.direct_nights import latest, perform_night
 from tests.support.team_project import team_project
 
