@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.infra.user_code.choices import Named, NamedChoices
+from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import Named, NamedChoices, tried
 from assay.tasks.statistics.metrics import metrics
 
 if TYPE_CHECKING:
@@ -134,9 +135,7 @@ class Corruption(Named):
 
     def conformance(self) -> list[str]:
         """What keeps the perturbation from being one, a sentence each: it is tried on a few images."""
-        from assay.tasks.corruptions.conformance import corruption_conformance
-
-        return corruption_conformance(self)
+        return _conformance(self)
 
 
 def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws, frames: int) -> Tensor:
@@ -248,6 +247,75 @@ def each(images: Tensor, shares: Sequence[float], frame: Callable[[float], Tenso
     for place, share in enumerate(shares):
         frames[place] = images if share == 0 else frame(share)
     return frames
+
+
+_FRAMES, _SAMPLES = 5, 4
+_SHAPES = ((32, 32, 3), (19, 33, 1))
+"""Height, width and channels of the images that a perturbation is tried on."""
+_CLEAN = 0.02
+"""How far a pixel may move at a strength of 0, where the sequence has the image itself in its place."""
+
+
+def _conformance(corruption: Corruption) -> list[str]:
+    """What keeps a perturbation from being one, a sentence each; nothing where all is well.
+
+    Its constants are complete, frames keep the shape and the bounds, at a strength of 0 nothing happens and beyond it
+    something does, the same draws give the same frames, and no image's frames depend on the other images.
+    """
+    levels, names = corruption.levels, len(corruption.levels.names)
+    if any([len(row) for row in rows] != [names] * 5 for rows in (levels.small, levels.large)):
+        return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
+    for severity in (1, 5):
+        for shape in _SHAPES:
+            if faults := tried(partial(_faults, corruption, severity, *shape)):
+                where = f"At severity {severity}, on images of {shape[0]}×{shape[1]} with {shape[2]} channels,"
+                return [f"{where} {sentence}" for sentence in faults]
+    return []
+
+
+def _faults(corruption: Corruption, severity: int, height: int, width: int, channels: int) -> list[str]:
+    import torch
+
+    from assay.tasks.subjects.images.inference import practice_images
+
+    images = practice_images(_SAMPLES, height, width, channels)
+    given, shares = images.clone(), strengths(corruption.kind, _FRAMES)
+    at = constants(corruption.levels, severity, height, width)
+    raw: object = corruption.make(at, images, _draws(range(_SAMPLES)), shares)
+    expected = [_FRAMES, *images.shape]
+    if not isinstance(raw, torch.Tensor) or list(raw.shape) != expected or raw.dtype != images.dtype:
+        what = f"{raw.dtype} {list(raw.shape)}" if isinstance(raw, torch.Tensor) else type(raw).__name__
+        return [f"it makes {what}: a frame per strength, {images.dtype} {expected}."]
+    if not torch.equal(images, given):
+        return ["it changes the images that it is handed: work on a copy."]
+    return _frame_faults(corruption, severity, images, raw)
+
+
+def _frame_faults(corruption: Corruption, severity: int, images: Tensor, raw: Tensor) -> list[str]:
+    import torch
+
+    clean = clean_frame(corruption.kind, _FRAMES)
+    perturbed = sequence(corruption, severity, images, _draws(range(_SAMPLES)), _FRAMES)
+    moved = float((raw[clean] - images).abs().max()) if corruption.kind != "noise" else 0.0
+    faults = []
+    if not torch.isfinite(perturbed).all() or perturbed.min() < 0 or perturbed.max() > 1:
+        faults.append("pixels leave [0, 1]: clamp the frames.")
+    if not moved <= _CLEAN:
+        faults.append(f"at a strength of 0 a pixel moves by {moved:.3g}: nothing may happen there.")
+    if torch.equal(perturbed, images.expand_as(perturbed)):
+        faults.append("no frame differs from the image.")
+    if not torch.equal(perturbed, sequence(corruption, severity, images, _draws(range(_SAMPLES)), _FRAMES)):
+        return [*faults, "the same draws give other frames: take random numbers from `draws` alone."]
+    alone = sequence(corruption, severity, images[2:3], _draws([2]), _FRAMES)
+    if not torch.equal(perturbed[:, 2], alone[:, 0]):
+        faults.append("the frames of an image depend on the other images: draw per sample, and take no sums over them.")
+    return faults
+
+
+def _draws(rows: range | list[int]) -> Draws:
+    from assay.tasks.corruptions.camera import Draws
+
+    return Draws(Seeds(0, "corrupt_subjects"), [f"sample {row}" for row in rows])
 
 
 CORRUPTIONS = NamedChoices(

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from assay.infra.errors import InputError
-from assay.infra.user_code.choices import Tagged, TaggedChoices
+from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import Tagged, TaggedChoices, tried
 from assay.tasks.defenses.settings import AttackedCopies, Defence, MAAdvT, MPAdvT, Standard
 from assay.tasks.statistics.metrics import metrics
 
 if TYPE_CHECKING:
-    from assay.infra.stages.exact import Seeds
     from assay.tasks.subjects.images.training import BatchHook
 
 
@@ -47,9 +48,58 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
 
     def conformance(self) -> list[str]:
         """What keeps the defence from being one, a sentence each: it is tried on a small batch."""
-        from assay.tasks.defenses.conformance import defence_conformance
+        return super().conformance() + self.without_default or _conformance(self)
 
-        return super().conformance() + self.without_default or defence_conformance(self)
+
+_EPS, _SAMPLES = 0.1, 6  # of the batch that a defence is tried on
+
+
+def _conformance(choice: ImageDefenceChoice[Any]) -> list[str]:
+    """What keeps a defence from being one, a sentence each; nothing where all is well.
+
+    Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
+    seeds give the same loss.
+    """
+    sentences = list[str]()
+    for variant in choice.settings().variants(_EPS):
+        for multilabel in (False,) if choice.one_class else (False, True):
+            several = " (several labels)" if multilabel else ""
+            faults = tried(partial(_faults, choice, variant, multilabel))
+            sentences += [f"As {variant.called}{several} {sentence}" for sentence in faults]
+    return sentences
+
+
+def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> object:
+    from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
+    from assay.tasks.subjects.images.training import Batch, loss_for
+
+    model = practice_model(multilabel=multilabel)
+    images = practice_images(_SAMPLES)
+    targets = answers(model, images)
+    model.network.requires_grad_(True).train()
+    ids = tuple(f"sample {row}" for row in range(_SAMPLES))
+    seeds = Seeds(0, "defend_subject/epoch 1/batch 0")
+    loss = loss_for("cross-entropy", multilabel=multilabel, softmaxed=False)
+    return choice.hook(variant, Seeds(0, "defend_subject"))(Batch(model, images, targets, ids, seeds, loss, epoch=1))
+
+
+def _faults(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
+    import torch
+
+    from assay.tasks.subjects.images.training import Descent
+
+    descended = _descended(choice, variant, multilabel)
+    if not isinstance(descended, Descent):
+        return [f"it returns a {type(descended).__name__}: a hook returns a Descent, the loss and the logits."]
+    loss, logits = descended.loss, descended.logits
+    if loss.numel() != 1 or not torch.isfinite(loss).all() or not loss.requires_grad:
+        return ["its loss is no single finite number with a gradient."]
+    if logits.ndim != 2 or len(logits) != _SAMPLES:
+        return [f"its logits are {list(logits.shape)}, expected a row for each of {_SAMPLES} images."]
+    again = _descended(choice, variant, multilabel)
+    if not isinstance(again, Descent) or not torch.equal(again.loss, loss):
+        return ["the same seeds give another loss: take random numbers from its seeds alone (`batch.seeds`)."]
+    return []
 
 
 def _standard(settings: Standard, seeds: Seeds) -> BatchHook:
