@@ -166,7 +166,7 @@ def krippendorff_alpha(counts: npt.ArrayLike, times: Times = None) -> float | No
     apart = sum((Fraction(int(differing[given == m].sum()), m - 1) for m in np.unique(given).tolist()), Fraction(0))
     of_class = (often @ pairable).tolist()
     total = sum(of_class)
-    expected = total * total - sum(one * one for one in of_class)
+    expected = total * total - sum(count * count for count in of_class)
     return None if not expected else float(1 - (total - 1) * apart / expected)
 
 
@@ -269,7 +269,7 @@ def agreement_findings(labelled: Labelled, classes: int) -> list[Finding]:
         findings.append(about.finding("labelled", _share(given, np.ones_like(given), labelled)))
         findings.append(about.finding("with_gold", _share(codes == gold, given & (gold >= 0), labelled)))
     pairs = combinations(labels, 2) if len(labels) > 2 else ()
-    findings += [_alpha_finding([labels[one] for one in pair], labelled, " - ".join(pair), classes) for pair in pairs]
+    findings += [_alpha_finding([labels[name] for name in pair], labelled, " - ".join(pair), classes) for pair in pairs]
     return findings
 
 

@@ -33,7 +33,7 @@ def page(findings: FindingIndex) -> Part:
         Column("As gold", "percent", "Of the samples with a known class that they labelled"),
     ]
     blocks: list[Block] = [DataTable("Each annotator", columns, each)]
-    pairs: list[list[Cell]] = [[one.of, estimate(one)] for one in findings.select("annotators.alpha") if one.of]
+    pairs: list[list[Cell]] = [[alpha.of, estimate(alpha)] for alpha in findings.select("annotators.alpha") if alpha.of]
     if pairs:
         blocks.append(DataTable("Every two of them", [Column("Pair"), Column("α", "number")], pairs, _NOTE))
     return Part("Annotators", sentence, blocks, "annotators")

@@ -85,7 +85,7 @@ def clustered_share(
     own = _inflation(of, hits, trials)
     each = total / of.units
     known = None if alike is None else 1 + (each - 1) * alike
-    inflation = max((one for one in (own, known) if one is not None), default=each)
+    inflation = max((effect for effect in (own, known) if effect is not None), default=each)
     correction = 1.0 if own is None else _t_correction(int(of.sums[0, 0]), level)
     worth = min(max(total / inflation, of.units), total) * correction
     low, high = wilson([value * worth], [worth], level)
@@ -343,13 +343,13 @@ class _Subject:
         every = range(len(self.tally.severities))
         counts = self.tally.counted(subject, what, every)
         wider = (counts[:, cell.perturbations].sum(axis=1), counts.sum(axis=1))
-        known = (intraclass_correlation(self._of_units(one), *_OWN) for one in wider)
+        known = (intraclass_correlation(self._of_units(counts), *_OWN) for counts in wider)
         return next((alike for alike in known if alike is not None), None)
 
     def _gram(self, cell: Cell, what: Counted) -> Gram:
         """Hits and trials of this subject, and of the reference, in one cell."""
         both = [self.tally.counted(subject, what, cell.severities) for subject in (self.own, self.reference)]
-        return self._of_units(np.concatenate([one[:, cell.perturbations].sum(axis=1) for one in both], axis=1))
+        return self._of_units(np.concatenate([counts[:, cell.perturbations].sum(axis=1) for counts in both], axis=1))
 
     def _of_units(self, counts: npt.NDArray[np.int64]) -> Gram:
         tried = counts[:, 1] > 0

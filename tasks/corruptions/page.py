@@ -43,7 +43,7 @@ class CorruptionFindings:
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
         self.perturbations = list(in_order(set(tried) - {MEAN, ""}))
-        severities = {one.slice.severity for one in findings.select("corruption")}
+        severities = {finding.slice.severity for finding in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
 
     def get(self, metric: str, subject: str, of: str, severity: int | None) -> Finding | None:
@@ -323,5 +323,5 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
         flips = findings.get("corruption.flip_probability", subject, MEAN, ALL)
         yield from headline_of(sliced("Answers that flip from frame to frame", subject), flips)
         left = findings.select("corruption.accuracy", subject=subject, group=ALL)
-        worst = lowest(one for one in left if one.of != MEAN)
+        worst = lowest(accuracy for accuracy in left if accuracy.of != MEAN)
         yield from headline_of(sliced("Accuracy under the worst corruption", subject), worst)

@@ -474,7 +474,7 @@ class Corruptions(Settings):
                 f"number must be odd; write {self.frames + 1}"
             )
         for option, given in (("perturbations", self.perturbations), ("severities", self.severities)):
-            twice = [one for place, one in enumerate(given) if one in given[:place]]
+            twice = [value for place, value in enumerate(given) if value in given[:place]]
             if twice:
                 raise ValueError(f"{option} lists {twice[0]} more than once")
         return self

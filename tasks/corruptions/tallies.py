@@ -124,7 +124,7 @@ class Tally:
         """Every perturbation and their mean, at every severity and over all."""
         every, levels = list(range(len(self.perturbations))), list(range(len(self.severities)))
         of = [*((name, [at]) for at, name in enumerate(self.perturbations)), (MEAN, every)]
-        groups = [*((severity_group(one), [at]) for at, one in enumerate(self.severities)), (ALL, levels)]
+        groups = [*((severity_group(severity), [at]) for at, severity in enumerate(self.severities)), (ALL, levels)]
         for (name, places), (group, grades) in product(of, groups):
             yield Cell(name, group, places, grades)
 
@@ -155,7 +155,7 @@ def sum_flips(flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruption
         return {}
     cube, ids, subjects = _cube(flips, settings)
     cube[..., 2:] *= _frame_weights(settings)[:, None, None]
-    blocks, at = np.unique(np.array([of_id[one] for one in ids]), return_inverse=True)
+    blocks, at = np.unique(np.array([of_id[sample] for sample in ids]), return_inverse=True)
     added = np.zeros((len(blocks), *cube.shape[1:]), np.int64)
     np.add.at(added, at, cube)
     return {
@@ -184,12 +184,12 @@ def tally_from(sums: Mapping[str, object], blocks: Blocks, settings: Corruptions
 
 def _frame_weights(settings: Corruptions) -> Counts:
     """What a frame at full strength counts under each perturbation, so that each comes to n − 1 of them."""
-    kinds = [CORRUPTIONS.named(one, settings).kind for one in settings.perturbations]
+    kinds = [CORRUPTIONS.named(word, settings).kind for word in settings.perturbations]
     return np.array([(settings.frames - 1) // len(strongest_frames(kind, settings.frames)) for kind in kinds])
 
 
 def _words(settings: Corruptions) -> list[str]:
-    return [CORRUPTIONS.named(one, settings).word for one in settings.perturbations]
+    return [CORRUPTIONS.named(word, settings).word for word in settings.perturbations]
 
 
 def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], list[str]]:
@@ -210,5 +210,5 @@ def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], li
 def _places(column: pa.ChunkedArray, names: list[str] | list[int]) -> Counts:
     """Where each cell's name stands among the names."""
     coded = column.combine_chunks().dictionary_encode()
-    at = np.array([names.index(one) for one in coded.dictionary.to_pylist()], np.int64)
+    at = np.array([names.index(name) for name in coded.dictionary.to_pylist()], np.int64)
     return np.asarray(at[coded.indices.to_numpy()])

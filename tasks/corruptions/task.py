@@ -160,7 +160,9 @@ def corrupt_partition(
     from assay.tasks.subjects.images.model import load_image_model
 
     require_one_shape(samples)
-    models = {one.name: for_inference(load_image_model(one.subject, one.files)) for one in onlookers}
+    models = {
+        onlooker.name: for_inference(load_image_model(onlooker.subject, onlooker.files)) for onlooker in onlookers
+    }
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
     for seen in answers_to_frames(models, pixels, ids, shown, settings, seeds):
@@ -281,7 +283,7 @@ def measure_corruptions(
     errors = _errors_when_clean(evaluation, classes, clean, blocks) if known else {}
     findings = corruption_findings(tally, reference, errors, stage_seeds())
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
-    flips_of = {one.subject: one.value for one in measured(overall)}
+    flips_of = {finding.subject: finding.value for finding in measured(overall)}
     say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))
     return write_table(findings_table(findings), into=Findings)
 
@@ -293,7 +295,7 @@ def _errors_when_clean(
     names = class_names(collect(classes, None))
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
     rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
-    truth, at = targets_of(rows, names), np.array([blocks.of_id[one] for one in rows["id"].to_pylist()])
+    truth, at = targets_of(rows, names), np.array([blocks.of_id[sample] for sample in rows["id"].to_pylist()])
     errors = {}
     for name, predictions in clean.items():
         answers = collect(predictions, None)

@@ -39,7 +39,9 @@ class Answers:
 
     def grouped(self, of_id: Mapping[str, int] | None) -> Answers:
         """The same with the group of each sample, where they have some."""
-        return self if of_id is None else replace(self, groups=np.array([of_id[one] for one in self.ids.tolist()]))
+        return (
+            self if of_id is None else replace(self, groups=np.array([of_id[sample] for sample in self.ids.tolist()]))
+        )
 
     @property
     def label(self) -> str:
@@ -72,7 +74,7 @@ def attacked_answers(tables: Iterable[pa.Table]) -> Iterator[Answers]:
 
 def by_label(answers: Sequence[Answers]) -> dict[str, Answers]:
     """The answers by attack and ε."""
-    return {one.label: one for one in answers}
+    return {given.label: given for given in answers}
 
 
 NONE = "none"
@@ -120,7 +122,7 @@ def comparison_findings(
     attack) at the `telling` ε.
     """
     before, findings = by_label(original), []
-    concluded = {one.label for one in deciding_answers(original) if one.group in (CLEAN, telling)}
+    concluded = {given.label for given in deciding_answers(original) if given.group in (CLEAN, telling)}
     for after in defended:
         if after.label not in before:
             continue
@@ -138,9 +140,9 @@ def comparison_findings(
 
 def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
     """Those answers that robustness is read from: clean ones, and the worst case, or the first attack there is."""
-    attacks = list(dict.fromkeys(one.attack for one in answers if one.attack))
+    attacks = list(dict.fromkeys(given.attack for given in answers if given.attack))
     decides = WORST if WORST in attacks else next(iter(attacks), "")
-    return [one for one in answers if one.attack in ("", decides)]
+    return [given for given in answers if given.attack in ("", decides)]
 
 
 def paired_gain(
@@ -205,16 +207,20 @@ def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) ->
     for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
     do not always say the same."""
     sound = {
-        name: one
-        for name, one in answers.items()
-        if one_answer(one.predicted, one.truth, classes).verdict != "degenerate"
+        name: given
+        for name, given in answers.items()
+        if one_answer(given.predicted, given.truth, classes).verdict != "degenerate"
     }
     first = next(iter(sound.values()), None)
     if first is None:
         return []
-    met = {name: one for name, one in sound.items() if one.label == first.label and np.array_equal(one.ids, first.ids)}
+    met = {
+        name: given
+        for name, given in sound.items()
+        if given.label == first.label and np.array_equal(given.ids, first.ids)
+    }
     best = extreme_share(
-        [(one.predicted == one.truth, one.truth >= 0) for one in met.values()], "highest", first.groups
+        [(given.predicted == given.truth, given.truth >= 0) for given in met.values()], "highest", first.groups
     )
     if best is None:
         return []
@@ -308,7 +314,7 @@ def text_comparison_findings(
     kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a
     control nothing is concluded (`conclude`): it is there to be compared with.
     """
-    groups = [one.group for one in defended if conclude]
+    groups = [trial.group for trial in defended if conclude]
     return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)
 
 
@@ -328,7 +334,7 @@ def control_comparison_findings(
     gained over it is due to the attack.
     """
     about = Finding("defense.gain_over_control", of=defence, subject=subject)
-    own = [one.group for one in defended if one.attack in attacks]
+    own = [trial.group for trial in defended if trial.attack in attacks]
     return _compared(control, defended, about, own, significance, "defense.control_mcnemar_p")
 
 
@@ -341,7 +347,7 @@ def _compared(
     test: str = "defense.mcnemar_p",
 ) -> list[Finding]:
     """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
-    before, findings = {one.group: one.answers for one in original}, []
+    before, findings = {trial.group: trial.answers for trial in original}, []
     for after in defended:
         paired = paired_gain(before[after.group], after.answers) if after.group in before else None
         if paired is None:

@@ -44,12 +44,16 @@ class DefenceFindings:
 
     def __init__(self, findings: FindingIndex) -> None:
         self._findings = findings
-        compared = [one for one in findings.select("defense") if one.metric in _COMPARED]
-        texts = {one.subject for one in compared if one.group != CLEAN and one.slice.eps is None}
-        mine = [one for one in compared if one.subject not in texts]  # texts have a part of their own, without ε
-        self.subjects = distinct(one.subject for one in mine)
-        self.defences = distinct(one.of for one in mine if one.of != NONE)
-        tested = [one.slice for one in mine if one.metric == "defense.mcnemar_p" and one.slice.eps is not None]
+        compared = [finding for finding in findings.select("defense") if finding.metric in _COMPARED]
+        texts = {finding.subject for finding in compared if finding.group != CLEAN and finding.slice.eps is None}
+        mine = [
+            finding for finding in compared if finding.subject not in texts
+        ]  # texts have a part of their own, without ε
+        self.subjects = distinct(finding.subject for finding in mine)
+        self.defences = distinct(finding.of for finding in mine if finding.of != NONE)
+        tested = [
+            finding.slice for finding in mine if finding.metric == "defense.mcnemar_p" and finding.slice.eps is not None
+        ]
         self.group = f"eps={tested[0].eps_text}" if tested else ""
         self.attack = tested[0].name if tested else ""
 
@@ -78,7 +82,7 @@ class DefenceFindings:
     def best(self, subject: str) -> str:
         """The defence that leaves most right at the telling ε, of those that do not always say the same."""
         left = self._accuracies(subject)
-        return max(left, key=lambda one: left[one], default="")
+        return max(left, key=lambda defence: left[defence], default="")
 
     def best_accuracy(self, subject: str) -> Finding | None:
         """What the best leaves right, with an interval that holds for whichever had come out best."""
@@ -89,16 +93,20 @@ class DefenceFindings:
         """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
         best = self.best(subject)
         left = self._accuracies(subject)
-        near = [one for one in left if one != best and not self._differ(subject, best, one)]
-        return [best, *sorted(near, key=lambda one: -left[one])] if best else []
+        near = [defence for defence in left if defence != best and not self._differ(subject, best, defence)]
+        return [best, *sorted(near, key=lambda defence: -left[defence])] if best else []
 
     def _accuracies(self, subject: str) -> dict[str, float]:
         """What the defences leave right at the telling ε that do not always say the same, of those that met the
         deciding attack: one on which it broke met less, and would look better for it."""
         met = [
-            one for one in self.defences if self.test(subject, one, attacked=True) and not self.degenerate(subject, one)
+            defence
+            for defence in self.defences
+            if self.test(subject, defence, attacked=True) and not self.degenerate(subject, defence)
         ]
-        return {one: share.value or 0.0 for one in met if (share := self.accuracy(subject, one, self.group))}
+        return {
+            defence: share.value or 0.0 for defence in met if (share := self.accuracy(subject, defence, self.group))
+        }
 
     def _differ(self, subject: str, first: str, second: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
@@ -217,16 +225,23 @@ def changes_table(findings: DefenceFindings) -> DataTable | None:
 
 def flips_table(findings: FindingIndex, models: Mapping[str, Mapping[str, str]]) -> DataTable | None:
     """How often answers flip under corruptions, before and after each defence; None where nothing was corrupted."""
-    flips = {one.subject: one for one in findings.select("corruption.flip_probability", of="mean", group="all")}
+    flips = {flips.subject: flips for flips in findings.select("corruption.flip_probability", of="mean", group="all")}
     defences = distinct(defence for defended in models.values() for defence in defended)
     rows: list[list[Cell]] = [
-        [subject, *(estimate(flips.get(name)) for name in (subject, *(defended.get(one, "") for one in defences)))]
+        [
+            subject,
+            *(estimate(flips.get(name)) for name in (subject, *(defended.get(defence, "") for defence in defences))),
+        ]
         for subject, defended in models.items()
         if subject in flips
     ]
     if not rows:
         return None
-    columns = [Column("Subject"), Column("Undefended", "percent"), *(Column(one, "percent") for one in defences)]
+    columns = [
+        Column("Subject"),
+        Column("Undefended", "percent"),
+        *(Column(defence, "percent") for defence in defences),
+    ]
     note = (
         "Flip probability, the mean over all perturbations and severities that were tried. 0 is also what a model has "
         "that always says the same."
@@ -311,7 +326,7 @@ def _tone(findings: DefenceFindings, constant: bool) -> Tone:
         for subject in findings.subjects
         for defence in findings.leaders(subject)
     ]
-    return "good" if tests and all(one is not None and one.verdict == "better" for one in tests) else "neutral"
+    return "good" if tests and all(test is not None and test.verdict == "better" for test in tests) else "neutral"
 
 
 def _leaders_line(findings: DefenceFindings, subject: str) -> str:
@@ -388,7 +403,7 @@ def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot
         clean_shares, attacked_shares, variants = zip(*pairs, strict=True)
         places = [share.value or 0.0 for share in clean_shares]
         series.append(series_of(name, places, attacked_shares, "points", list(variants)))
-    ends = [f"{one.name} {percent(one.x[-1])} clean and {percent(one.y[-1])} attacked" for one in series]
+    ends = [f"{line.name} {percent(line.x[-1])} clean and {percent(line.y[-1])} attacked" for line in series]
     alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
     label = f"Accuracy at ε = {eps_text(findings.group)}"
     return LinePlot(
@@ -398,7 +413,7 @@ def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot
 
 def _ticks(series: Sequence[Series]) -> dict[float, str]:
     """The clean accuracies by name, without those that would stand on top of each other."""
-    places = sorted({x for one in series for x in one.x})
+    places = sorted({x for line in series for x in line.x})
     span, kept = places[-1] - places[0], dict[float, str]()
     for x in places:
         if not kept or x - max(kept) >= _CROWDED * span:

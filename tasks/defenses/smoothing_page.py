@@ -70,7 +70,7 @@ def _differ(
 
 def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:
     """McNemar's p of two models on the images that both were asked about; 1 where there are none."""
-    sides = [certified.get((one.subject, one.of)) for one in (best, other)]
+    sides = [certified.get((finding.subject, finding.of)) for finding in (best, other)]
     if sides[0] is None or sides[1] is None:
         return 1.0
     first, second = (
@@ -82,7 +82,7 @@ def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str],
         for side in (sides[0], sides[1])
     )
     both = sorted(first.keys() & second.keys())
-    return mcnemar([first[one] for one in both], [second[one] for one in both]).p_exact if both else 1.0
+    return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]).p_exact if both else 1.0
 
 
 def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
@@ -100,7 +100,7 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         share = hits / max(1, len(rows))
         name = f"{subject}, {_WRITTEN.get(how, how)}"
         series.append(Series(name, places.tolist(), share.tolist(), low.tolist(), high.tolist(), "steps"))
-    ends = "; ".join(f"{one.name} starts at {percent(one.y[0])}" for one in series)
+    ends = "; ".join(f"{line.name} starts at {percent(line.y[0])}" for line in series)
     alt = f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}."
     note = (
         "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings. "

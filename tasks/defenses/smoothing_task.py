@@ -180,7 +180,10 @@ def measure_certified(
     Intervals count the groups of the samples, where they have some.
     """
     findings = certified_findings(collect(certified, None), name, how, settings.radii, groups_by_id(evaluation))
-    say(f"{name} {how} · " + ", ".join(f"{one.group} {one.value or 0.0:.0%}" for one in findings if one.group))
+    say(
+        f"{name} {how} · "
+        + ", ".join(f"{finding.group} {finding.value or 0.0:.0%}" for finding in findings if finding.group)
+    )
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -279,4 +282,4 @@ def certified_right(row: Mapping[str, object], radius: float) -> bool:
 
 
 def _only(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
-    return samples.filter(pa.array(np.fromiter((one in ids for one in samples["id"].to_pylist()), bool)))
+    return samples.filter(pa.array(np.fromiter((sample in ids for sample in samples["id"].to_pylist()), bool)))

@@ -122,7 +122,7 @@ def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None
     """Raises where the defence is not made for what the subject answers with."""
     why = IMAGE_DEFENCES.of(defense).one_class
     if multilabel and why:
-        others = " or ".join(f"`{one.word}`" for one in IMAGE_DEFENCES if not one.one_class)
+        others = " or ".join(f"`{choice.word}`" for choice in IMAGE_DEFENCES if not choice.one_class)
         raise InputError(f"{why}, and {subject} answers with several labels per image: defend it by {others}.")
 
 
@@ -185,8 +185,8 @@ def measure_defences(
         predicted = collect(predictions[model], None)
         rows = known.take(pc.index_in(predicted["id"], value_set=known["id"].combine_chunks()))
         clean = clean_answers(predicted, targets_of(rows, names), len(names))
-        answers = [clean, *attacked_answers(collect(one, COLUMNS) for one in attacked.get(model, []))]
-        return [one.grouped(of_id) for one in answers]
+        answers = [clean, *attacked_answers(collect(table, COLUMNS) for table in attacked.get(model, []))]
+        return [given.grouped(of_id) for given in answers]
 
     original = answers_of(NONE)
     findings, decisive = accuracy_findings(original, NONE, name, names), dict[str, Answers]()
@@ -197,7 +197,7 @@ def measure_defences(
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )
-            decisive |= [(defence, one) for one in deciding_answers(defended) if one.group == telling]
+            decisive |= [(defence, given) for given in deciding_answers(defended) if given.group == telling]
     findings += [*best_findings(decisive, name, len(names)), *between_findings(decisive, name, significance)]
     say(f"{name} · {_concluded(findings, telling)}")
     return write_table(findings_table(findings), into=Findings)
@@ -205,6 +205,6 @@ def measure_defences(
 
 def _concluded(findings: Sequence[Finding], telling: str) -> str:
     """What is left at the telling ε without and with each defence, in a line."""
-    left = [one for one in findings if one.metric == "defense.accuracy" and one.group == telling]
-    shown = [f"{one.of} {one.value:.1%}" for one in left if one.value is not None]
+    left = [finding for finding in findings if finding.metric == "defense.accuracy" and finding.group == telling]
+    shown = [f"{finding.of} {finding.value:.1%}" for finding in left if finding.value is not None]
     return f"right at {telling}: {', '.join(shown)}" if shown else "no attack to withstand"

@@ -24,12 +24,16 @@ class TextDefenceFindings:
 
     def __init__(self, findings: FindingIndex) -> None:
         self._findings = findings
-        accuracies = [one for one in findings.select("defense.accuracy") if one.group != CLEAN]
-        texts = {one.subject for one in accuracies if one.slice.eps is None}
-        compared = [one for one in findings.select("defense") if one.metric in _COMPARED and one.subject in texts]
-        self.subjects = distinct(one.subject for one in compared)
-        self.defences = distinct(one.of for one in compared if one.of != NONE)
-        self.groups = distinct(one.group for one in compared)
+        accuracies = [finding for finding in findings.select("defense.accuracy") if finding.group != CLEAN]
+        texts = {finding.subject for finding in accuracies if finding.slice.eps is None}
+        compared = [
+            finding
+            for finding in findings.select("defense")
+            if finding.metric in _COMPARED and finding.subject in texts
+        ]
+        self.subjects = distinct(finding.subject for finding in compared)
+        self.defences = distinct(finding.of for finding in compared if finding.of != NONE)
+        self.groups = distinct(finding.group for finding in compared)
 
     def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
         """The finding `defense.metric`, if it has a value."""
@@ -44,9 +48,9 @@ class TextDefenceFindings:
     def constant(self) -> list[str]:
         """The models that (almost) always answer the same of the texts as they are."""
         return [
-            one.subject if one.of == NONE else f"{one.subject}+{one.of}"
-            for one in self._findings.select("defense.accuracy", group=CLEAN)
-            if one.subject in self.subjects and one.degenerate
+            accuracy.subject if accuracy.of == NONE else f"{accuracy.subject}+{accuracy.of}"
+            for accuracy in self._findings.select("defense.accuracy", group=CLEAN)
+            if accuracy.subject in self.subjects and accuracy.degenerate
         ]
 
     @property
@@ -114,11 +118,11 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
 def _largest_change(findings: TextDefenceFindings) -> str:
     """On how many texts at most nothing was shown, and what the largest change of all was, with its interval."""
     gains = measured(findings.get("gain", test.subject, test.of, test.group) for test in findings.tests)
-    most = max(gains, key=lambda one: abs(one.value or 0.0), default=None)
+    most = max(gains, key=lambda gain: abs(gain.value or 0.0), default=None)
     if most is None:
         return ""
     return (
-        f" with {plural(max(one.n or 0 for one in gains), 'text')}; the largest change is "
+        f" with {plural(max(gain.n or 0 for gain in gains), 'text')}; the largest change is "
         f"{_points(most)}{_corrected(findings, most)} ({most.subject}+{most.of} on {most.group})"
     )
 
@@ -155,15 +159,15 @@ def _points(gain: Finding) -> str:
 def _sentence(findings: TextDefenceFindings, subject: str) -> str:
     """What a defence changes, clean texts beside it: the largest gain that a test shows, or that none does."""
     gains = [
-        one
+        gain
         for defence in findings.defences
         for group in findings.groups
         if group != CLEAN
-        if (one := findings.get("gain", subject, defence, group)) is not None
+        if (gain := findings.get("gain", subject, defence, group)) is not None
         and findings.get("mcnemar_p", subject, defence, group) is not None
     ]
-    shown = [one for one in gains if findings.concluded(one) in _TONES]
-    best = max(shown or gains, key=lambda one: one.value or 0.0, default=None)
+    shown = [gain for gain in gains if findings.concluded(gain) in _TONES]
+    best = max(shown or gains, key=lambda gain: gain.value or 0.0, default=None)
     if best is None:
         return ""
     if not shown and len(gains) > 1:
@@ -209,8 +213,8 @@ def _matrix(findings: TextDefenceFindings, subject: str) -> DataTable:
     rows: list[list[Cell]] = []
     for group in findings.groups:
         accuracies = [findings.get("accuracy", subject, model, group) for model in models]
-        texts = next((one.n for one in accuracies if one is not None), None)
-        rows.append([group, texts, *(estimate(one) for one in accuracies)])
+        texts = next((accuracy.n for accuracy in accuracies if accuracy is not None), None)
+        rows.append([group, texts, *(estimate(accuracy) for accuracy in accuracies)])
     note = (
         "A column per model, by what it was trained with; a row per test. Accuracy under a word attack is of the texts "
         "under attack, and counts what was right before and after it; noise is at its highest severity. Where rows are "
@@ -224,15 +228,15 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
     series = []
     for at, defence in enumerate((NONE, *findings.defences)):
         known = [
-            (place + 0.06 * at, one)
+            (place + 0.06 * at, accuracy)
             for place, group in enumerate(findings.groups)
-            if (one := findings.get("accuracy", subject, defence, group)) is not None
+            if (accuracy := findings.get("accuracy", subject, defence, group)) is not None
         ]
         if known:
             places, accuracies = zip(*known, strict=True)
             name = "undefended" if defence == NONE else findings.trained_with(defence).removeprefix("and copies, ")
             series.append(series_of(name, places, accuracies, "points"))
-    values_text = "; ".join(f"{one.name} " + ", ".join(percent(value) for value in one.y) for one in series)
+    values_text = "; ".join(f"{line.name} " + ", ".join(percent(value) for value in line.y) for line in series)
     names = {float(place): group for place, group in enumerate(findings.groups)}
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
     short = {place: group.partition(",")[0] for place, group in names.items()}

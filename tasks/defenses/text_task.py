@@ -111,7 +111,7 @@ def _differs(before: pa.Array, after: pa.Array) -> pa.Array:
     """Row by row whether two columns differ; two nulls do not."""
     if pa.types.is_nested(before.type) or before.type != after.type:
         pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
-        return pa.array([one != other for one, other in pairs], pa.bool_())
+        return pa.array([own != other for own, other in pairs], pa.bool_())
     unequal = pc.fill_null(pc.not_equal(before, after), False)
     return pc.or_(unequal, pc.xor(before.is_null(), after.is_null()))
 
@@ -135,7 +135,7 @@ def put_texts(
 ) -> Artifact[Samples]:
     """The samples with their attacked texts in place of their own; those that no attack changed stay as they are."""
     changed: dict[str, str] = {}
-    tables = [(one, "attacked_text") for one in attacked] + [(one, text) for one in noisy]
+    tables = [(table, "attacked_text") for table in attacked] + [(table, text) for table in noisy]
     for table, column in tables:
         rows = collect(table, ["id", column])
         changed |= dict(zip(rows["id"].to_pylist(), rows[column].to_pylist(), strict=True))
@@ -199,12 +199,12 @@ def measure_text_defences(
             trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, predicted in said.get(model, {}).items():
             trials += _under_noise(called, noisy[called], predicted, samples, truth)
-        return [one.grouped(of_id) for one in trials]
+        return [trial.grouped(of_id) for trial in trials]
 
     answers = {model: answers_of(model) for model in predictions}
-    findings = [one for model in answers for one in text_accuracy_findings(answers[model], model, name, names)]
-    attacks = {one: made for one, made in (controlled or {}).items() if one in answers}
-    controls = {control_of(one) for one in attacks}
+    findings = [finding for model in answers for finding in text_accuracy_findings(answers[model], model, name, names)]
+    attacks = {defence: made for defence, made in (controlled or {}).items() if defence in answers}
+    controls = {control_of(defence) for defence in attacks}
     for defence, defended in answers.items():
         if defence != NONE:
             findings += text_comparison_findings(
@@ -229,15 +229,16 @@ def _under_noise(
     known = collect(samples, ["id"])
     rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
     answers = answers_under_noise(rows, collect(predictions, ["id", "predicted"]), known)
-    last = max(one.condition.severity for one in answers)
+    last = max(answer.condition.severity for answer in answers)
     ids = known["id"].to_pylist()
-    highest = [one for one in answers if one.condition.severity == last]
-    trials = [tried(one.condition.group, ids, one.predicted, truth, attack=called) for one in highest]
+    highest = [answer for answer in answers if answer.condition.severity == last]
+    trials = [tried(answer.condition.group, ids, answer.predicted, truth, attack=called) for answer in highest]
     if len(highest) > 1:
         worst = highest[0].predicted.copy()
         for place, sample in enumerate(ids):
             worst[place] = next(
-                (one.predicted[place] for one in highest if one.predicted[place] != truth[sample]), worst[place]
+                (answer.predicted[place] for answer in highest if answer.predicted[place] != truth[sample]),
+                worst[place],
             )
         trials.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
     return trials
@@ -246,6 +247,6 @@ def _under_noise(
 def _concluded(findings: Sequence[Finding]) -> str:
     """What was concluded of each defence, in a line."""
     over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " beside its control"}
-    tests = [one for one in findings if one.metric in over and one.group != CLEAN]
-    conclusions = [f"{one.of} {one.verdict} on {one.group}{over[one.metric]}" for one in tests]
+    tests = [finding for finding in findings if finding.metric in over and finding.group != CLEAN]
+    conclusions = [f"{test.of} {test.verdict} on {test.group}{over[test.metric]}" for test in tests]
     return "; ".join(conclusions) if conclusions else "no attack to withstand"

@@ -65,7 +65,9 @@ class Truth:
     @property
     def code(self) -> int:
         """The class that a picture is coloured by: of several labels the first that holds."""
-        return self.gold if self.labels is None else next((at for at, one in enumerate(self.labels) if one == 1), -1)
+        return (
+            self.gold if self.labels is None else next((at for at, label in enumerate(self.labels) if label == 1), -1)
+        )
 
 
 def at_eps(images: pa.Table, eps: float) -> pa.Table:
@@ -185,11 +187,11 @@ def truths_of(samples: pa.Table) -> dict[str, Truth]:
         rows = samples[LABELS].to_pylist()
         unknown = [-1] * max((len(row) for row in rows if row is not None), default=0)
         return {
-            one: Truth(labels=tuple(-1 if label is None else int(label) for label in row or unknown))
-            for one, row in zip(ids, rows, strict=True)
+            sample: Truth(labels=tuple(-1 if label is None else int(label) for label in row or unknown))
+            for sample, row in zip(ids, rows, strict=True)
         }
     gold = samples["gold"].to_pylist()
-    return {one: Truth(-1 if code is None else int(code)) for one, code in zip(ids, gold, strict=True)}
+    return {sample: Truth(-1 if code is None else int(code)) for sample, code in zip(ids, gold, strict=True)}
 
 
 def draw_samples(truths: dict[str, Truth], limit: int) -> frozenset[str]:
@@ -202,11 +204,13 @@ def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float,
     if attacked is None:
         return draw_samples(truths, limit)
     rows = attacked.filter(pc.equal(attacked["eps"], eps))
-    fell = {one for one, success in zip(rows["id"].to_pylist(), rows["success"].to_pylist(), strict=True) if success}
+    fell = {
+        sample for sample, success in zip(rows["id"].to_pylist(), rows["success"].to_pylist(), strict=True) if success
+    }
     wrong = _wrong_before(rows)
-    telling = {one: truth for one, truth in truths.items() if one in fell - wrong}
+    telling = {sample: truth for sample, truth in truths.items() if sample in fell - wrong}
     chosen = draw_samples(telling, limit)
-    others = {one: truth for one, truth in truths.items() if one not in chosen}
+    others = {sample: truth for sample, truth in truths.items() if sample not in chosen}
     return chosen | draw_samples(others, limit - len(chosen))
 
 

@@ -81,7 +81,7 @@ def narrowed(output: Tensor) -> Tensor:
     output = output.float()
     if output.ndim == 4:
         channels, extent = output.shape[1], min(output.shape[2:])
-        side = next((one for one in (8, 4, 2) if one <= extent and channels * one**2 <= _WIDEST), 1)
+        side = next((side for side in (8, 4, 2) if side <= extent and channels * side**2 <= _WIDEST), 1)
         output = nn.functional.adaptive_avg_pool2d(output, side)
     return output.flatten(1)
 

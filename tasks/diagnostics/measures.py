@@ -154,7 +154,7 @@ def layer_points(
     ids, shown = features["id"].to_pylist(), features["shown"].to_pylist()
     matrix = np.stack(features["features"].to_numpy(zero_copy_only=False)).astype(np.float32)
     places = embed(matrix, settings.perplexity, seed)
-    known = [truths[TRAIN if where == TRAIN else CLEAN][one] for one, where in zip(ids, shown, strict=True)]
+    known = [truths[TRAIN if where == TRAIN else CLEAN][sample] for sample, where in zip(ids, shown, strict=True)]
     targets = _targets(known)
     where = np.array(shown)
     train = where == TRAIN
@@ -173,7 +173,7 @@ def layer_points(
         "id": ids,
         "subject": [subject] * len(ids),
         "shown": shown,
-        "eps": [eps.get(one, 0.0) for one in shown],
+        "eps": [eps.get(circumstance, 0.0) for circumstance in shown],
         "layer": features["layer"].to_pylist(),
         "x": places[:, 0],
         "y": places[:, 1],

@@ -91,7 +91,7 @@ def _co_occurrence_table(
 ) -> DataTable:
     columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
     rows: list[list[Cell]] = [
-        [name, *(int(one) for one in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
+        [name, *(int(count) for count in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
     ]
     title = f"{first['subject']}: images that bear both labels, {'clean' if side == 'clean' else where}"
     note = f"Of {integer(int(str(first['images'])))} images; on the diagonal, those that bear the label at all."
@@ -100,7 +100,7 @@ def _co_occurrence_table(
 
 def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
     columns = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
-    rows: list[list[Cell]] = [[name, *(int(one) for one in matrix[at])] for at, name in enumerate(classes)]
+    rows: list[list[Cell]] = [[name, *(int(count) for count in matrix[at])] for at, name in enumerate(classes)]
     note = f"Rows: what is said of the clean image; columns: of the same image under {where}. {integer(images)} images."
     return DataTable(f"{subject}: what became of what it said, {where}", columns, rows, note, len(classes) > _SHOWN)
 
@@ -180,7 +180,7 @@ def _scatters(
     own = [row for row in rows if row["layer"] == layer]
     plots = []
     for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):
-        group = next(one for one in groups if one == shown or one.startswith(f"{shown}, "))
+        group = next(group for group in groups if group == shown or group.startswith(f"{shown}, "))
         share = _agreement(agreements, layer, subject, group)
         agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
         bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
@@ -241,7 +241,7 @@ def gallery(pictures: pa.Table, subject: str, classes: Sequence[str], *, collaps
     for sample in dict.fromkeys(row["id"] for row in rows):
         own = [row for row in rows if row["id"] == sample]
         shown = dict.fromkeys(row["shown"] for row in own)
-        strips += [_strip([row for row in own if row["shown"] == one], own, classes) for one in shown]
+        strips += [_strip([row for row in own if row["shown"] == circumstance], own, classes) for circumstance in shown]
     kinds = {row["picture"].split(" ")[0] if row["picture"].startswith("attention") else row["picture"] for row in rows}
     note = " ".join(text for kind, text in _NOTES.items() if kind in kinds)
     note += " Feature maps and attention share a scale between the rows of an image; the others fill their own."
@@ -303,7 +303,9 @@ def _range(row: Row, everything: Sequence[Row]) -> tuple[float, float]:
     """From what to what the colours of a map go: over all circumstances of the image where they can be compared."""
     if row["picture"] not in _COMMON:
         return 0.0, float(np.percentile(values_of(row), _BRIGHTEST))
-    alike = np.concatenate([values_of(one).ravel() for one in everything if one["picture"] == row["picture"]])
+    alike = np.concatenate(
+        [values_of(picture).ravel() for picture in everything if picture["picture"] == row["picture"]]
+    )
     low = float(alike.min()) if row["picture"].startswith("attention") else 0.0
     return low, float(np.percentile(alike, _BRIGHTEST))
 

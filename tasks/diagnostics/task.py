@@ -102,7 +102,7 @@ def look_inside(
             look=look,
             shown=shown,
             eps=eps.get(shown, 0.0),
-            truths={one: truths[one] for one in ids},
+            truths={sample: truths[sample] for sample in ids},
             ids=ids,
         )
         tables.append(collect(pictures, None))
@@ -206,5 +206,12 @@ def _as_they_are(samples: pa.Table) -> pa.Table:
 
 
 def _summary(findings: list[Finding]) -> str:
-    last = [one for one in findings if one.of == findings[-1].of and one.value is not None] if findings else []
-    return ", ".join(f"{one.group} {one.value:.0%}" for one in last if np.isfinite(one.value or 0.0)) or "no truth"
+    last = (
+        [finding for finding in findings if finding.of == findings[-1].of and finding.value is not None]
+        if findings
+        else []
+    )
+    return (
+        ", ".join(f"{finding.group} {finding.value:.0%}" for finding in last if np.isfinite(finding.value or 0.0))
+        or "no truth"
+    )

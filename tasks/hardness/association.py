@@ -102,7 +102,7 @@ def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.Array
     if why_not:
         return Association(n, groups, silent=why_not)
     scored = whole_sums(codes, a * b, groups)
-    total, spread = sum(scored), sum(one * one for one in scored)
+    total, spread = sum(scored), sum(score * score for score in scored)
     t = math.copysign(math.sqrt(Fraction(total * total * (groups - 1), groups * spread)), total) if spread else 0.0
     variance_a, variance_b = int((a * a).sum()), int((b * b).sum())
     value = total / math.sqrt(variance_a * variance_b)
@@ -172,8 +172,8 @@ def residual_ranks(ranks: Integers, control: Integers) -> tuple[Vector, int]:
     groups = max(1, round(n ** (1 / 3)))
     codes = np.asarray((control + n - 1) * groups // (2 * n), dtype=np.int64)  # by (rank − 1/2)/n
     count, c, r, cc, cr = (
-        np.array(whole_sums(codes, one, groups), dtype=np.float64)
-        for one in (np.ones(n, np.int64), control, ranks, control * control, control * ranks)
+        np.array(whole_sums(codes, column, groups), dtype=np.float64)
+        for column in (np.ones(n, np.int64), control, ranks, control * control, control * ranks)
     )
     spread = count * cc - c * c
     slope = np.where(spread > 0, count * cr - c * r, 0.0) / np.where(spread > 0, spread, 1.0)
@@ -296,7 +296,7 @@ def _gain(columns: Columns, name: str, ours: str, kept: Bools, answers: Answers,
     right, groups = answers.right[kept], int(codes.max()) + 1
     if not 0 < int(right.sum()) < len(right):
         return gain_finding("hardness.auc_gain", None, len(right))
-    first, second = (ranked_area(-columns.all[one][kept], right, codes[kept], groups) for one in (name, ours))
+    first, second = (ranked_area(-columns.all[measure][kept], right, codes[kept], groups) for measure in (name, ours))
     return gain_finding("hardness.auc_gain", area_difference(first, second), len(right))
 
 

@@ -33,7 +33,7 @@ def hardness_rows(table: pa.Table, *, measure: str, subject: str, several: bool 
 def rows_with_several(predictions: pa.Table) -> int:
     """How many rows hold probabilities of labels that do not exclude each other: they do not add up to 1."""
     known = predictions.filter(pc.is_valid(predictions["probabilities"]))
-    return sum(abs(sum(one) - 1) > _SUM_TOLERANCE for one in known["probabilities"].to_pylist())
+    return sum(abs(sum(shares) - 1) > _SUM_TOLERANCE for shares in known["probabilities"].to_pylist())
 
 
 def rows_of(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, subject: str) -> pa.Table:
@@ -61,7 +61,9 @@ def unsure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
 def least_sure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     """1 − the probability of the likelier answer, of the one label that the subject is least sure of."""
     lists = predictions["probabilities"].to_pylist()
-    values = np.array([max((min(p, 1 - p) for p in one or ()), default=np.nan) for one in lists], dtype=np.float64)
+    values = np.array(
+        [max((min(p, 1 - p) for p in chances or ()), default=np.nan) for chances in lists], dtype=np.float64
+    )
     return rows_of(predictions["id"], values, np.isfinite(values), measure, subject)
 
 
@@ -118,7 +120,7 @@ def disagreement_rows(*predictions: pa.Table) -> pa.Table:
     [0.0, 0.5]
     """
     answers = np.stack([table["predicted"].to_numpy() for table in predictions])  # [subjects, n]
-    common = np.max([(answers == one).sum(axis=0) for one in answers], axis=0)
+    common = np.max([(answers == said).sum(axis=0) for said in answers], axis=0)
     values = 1 - common / len(answers)
     return rows_of(predictions[0]["id"], values, np.ones(len(values), np.bool_), DISAGREEMENT, "")
 
@@ -190,7 +192,7 @@ def _per_sample(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str,
 def _two_largest(predictions: pa.Table) -> tuple[Floats, Floats]:
     """The two largest probabilities of each row; NaN where a subject gives none."""
     lists = predictions["probabilities"].to_pylist()
-    largest = [sorted(one)[:-3:-1] if one and len(one) > 1 else [np.nan, np.nan] for one in lists]
+    largest = [sorted(chances)[:-3:-1] if chances and len(chances) > 1 else [np.nan, np.nan] for chances in lists]
     pairs = np.array(largest, dtype=np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
@@ -289,7 +291,7 @@ def hardest_samples(measures: Mapping[str, Floats], ids: Sequence[str], share: f
     for at in chosen.tolist():
         shares = {name: float(harder[row, at]) for row, name in enumerate(varied) if known[row, at]}
         hardest.append(Hard(at, float(np.mean(list(shares.values()))), shares))
-    return sorted(hardest, key=lambda one: (-one.mean, ids[one.at]))
+    return sorted(hardest, key=lambda hard: (-hard.mean, ids[hard.at]))
 
 
 def _hard(values: Floats, share: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -72,7 +72,7 @@ class HardSample:
     @property
     def marks(self) -> list[Mark]:
         """What is said below it: the answer, and why it is here."""
-        reasons = [Mark(reason(*one)) for one in self.why.items()]
+        reasons = [Mark(reason(*measured)) for measured in self.why.items()]
         return [self.answer, *reasons] if self.answer is not None else reasons
 
 
@@ -88,14 +88,14 @@ def reason(measure: str, measured: tuple[float, float]) -> str:
 
 def sample_blocks(samples: Sequence[HardSample], masked: bool) -> Iterator[Block]:
     """The samples of every subject."""
-    for subject in distinct(one.subject for one in samples):
-        mine = [one for one in samples if one.subject == subject]
+    for subject in distinct(sample.subject for sample in samples):
+        mine = [sample for sample in samples if sample.subject == subject]
         title = f"Hard by every measure, {subject}"
-        if all(one.png is not None for one in mine):
-            yield Gallery(title, [_strip(one) for one in mine], NOTE)
-        elif any(one.text is not None for one in mine):
+        if all(sample.png is not None for sample in mine):
+            yield Gallery(title, [_strip(sample) for sample in mine], NOTE)
+        elif any(sample.text is not None for sample in mine):
             hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
-            yield MarkedTexts(title, [_text(one, masked) for one in mine], {}, NOTE + hidden)
+            yield MarkedTexts(title, [_text(sample, masked) for sample in mine], {}, NOTE + hidden)
         else:
             yield _table(title, mine)
 
@@ -129,24 +129,24 @@ def shortened(text: str) -> str:
 
 
 def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
-    measures = distinct(name for one in samples for name in one.why)
-    own = distinct(name for one in samples for name in one.row)[:_COLUMNS]
+    measures = distinct(name for sample in samples for name in sample.why)
+    own = distinct(name for sample in samples for name in sample.row)[:_COLUMNS]
     columns = [Column("Sample"), Column("Answer"), *(Column(measure_named(name).short) for name in measures)]
     columns += [Column(name, "number" if _numeric(samples, name) else "text") for name in own]
     rows: list[list[Cell]] = [
         [
-            one.title,
-            one.answer,
-            *(reason(name, one.why[name]) if name in one.why else None for name in measures),
-            *(_cell(one.row.get(name)) for name in own),
+            sample.title,
+            sample.answer,
+            *(reason(name, sample.why[name]) if name in sample.why else None for name in measures),
+            *(_cell(sample.row.get(name)) for name in own),
         ]
-        for one in samples
+        for sample in samples
     ]
     return DataTable(title, columns, rows, NOTE)
 
 
 def _numeric(samples: Sequence[HardSample], name: str) -> bool:
-    return all(isinstance(one.row.get(name), int | float | None) for one in samples)
+    return all(isinstance(sample.row.get(name), int | float | None) for sample in samples)
 
 
 def _cell(value: str | int | float | bool | None) -> Cell:
@@ -182,7 +182,7 @@ def verdict(findings: FindingIndex) -> Iterator[Verdict]:
 
 
 def _related(findings: FindingIndex) -> list[Finding]:
-    return [one for one in findings.select("hardness.association") if one.value is not None]
+    return [pair for pair in findings.select("hardness.association") if pair.value is not None]
 
 
 def _main_sentence(findings: FindingIndex) -> list[str]:
@@ -191,11 +191,11 @@ def _main_sentence(findings: FindingIndex) -> list[str]:
     related = _related(findings)
     if not related:
         return []
-    by_size = sorted(related, key=lambda one: -abs(one.value or 0.0))
-    apart = [one for one in by_size if not _OF_ONE_ANSWER & {one.of, one.group}]
-    beyond = [one for one in apart if _partial(findings, one, shown=True) is not None]
-    pairs = [one for one in by_size if {one.of, one.group} != _OF_ONE_ANSWER]
-    at_all = [one for one in (*apart, *pairs) if _concluded(findings, one)]
+    by_size = sorted(related, key=lambda pair: -abs(pair.value or 0.0))
+    apart = [pair for pair in by_size if not _OF_ONE_ANSWER & {pair.of, pair.group}]
+    beyond = [pair for pair in apart if _partial(findings, pair, shown=True) is not None]
+    pairs = [pair for pair in by_size if {pair.of, pair.group} != _OF_ONE_ANSWER]
+    at_all = [pair for pair in (*apart, *pairs) if _concluded(findings, pair)]
     if beyond or at_all:
         return [_agreement(findings, (beyond or at_all)[0])]
     largest = (apart or pairs or by_size)[0]
@@ -282,9 +282,9 @@ def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
     for row in pairs.to_pylist():
         drawn.setdefault((row["subject"], row["first"], row["second"]), []).append(row)
     for subject in findings.distinct("subject", "hardness.association"):
-        mine = [one for one in _related(findings) if one.subject == subject]
-        chosen = sorted(mine, key=lambda one: -abs(one.value or 0.0))[:_PANELS]
-        plots = [_plot(one, rows) for one in chosen if (rows := drawn.get((subject, one.of, one.group)))]
+        mine = [pair for pair in _related(findings) if pair.subject == subject]
+        chosen = sorted(mine, key=lambda pair: -abs(pair.value or 0.0))[:_PANELS]
+        plots = [_plot(pair, rows) for pair in chosen if (rows := drawn.get((subject, pair.of, pair.group)))]
         if plots:
             some = f" Of {plural(len(mine), 'pair')}, the {_PANELS} that agree most." if len(mine) > _PANELS else ""
             yield Panels(f"Rank against rank{f', {subject}' if subject else ''}", plots, _NOTE + some)
@@ -327,7 +327,7 @@ def _areas(findings: FindingIndex) -> Iterator[DataTable]:
     ]
     rows: list[list[Cell]] = []
     for area in areas:
-        gain = next((one for one in gains if one.subject == area.subject and one.of == area.of), None)
+        gain = next((gain for gain in gains if gain.subject == area.subject and gain.of == area.of), None)
         rows.append(
             [
                 measure_named(area.of).short,

@@ -63,7 +63,7 @@ def late_rows(
 ) -> pa.Table:
     """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
     ask = _ASKED[subject.settings.kind]
-    answers = [ask(samples, subject, one, classes) for one in [*earlier_selves(files), files]]
+    answers = [ask(samples, subject, epoch_files, classes) for epoch_files in [*earlier_selves(files), files]]
     probabilities = np.stack([probabilities_of(table, len(classes)) for table in answers])
     several = bool(samples.num_rows) and answers[-1]["predicted"][0].as_py() < 0
     values = lateness(probabilities, several)
@@ -143,7 +143,7 @@ def find_dynamics(
 def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[SampleHardness]:
     """On which samples subjects disagree."""
     hardness: Artifact[SampleHardness]
-    if any(reduce_partitions(count_several, one)["rows"] for one in predictions):  # there is no one answer
+    if any(reduce_partitions(count_several, table)["rows"] for table in predictions):  # there is no one answer
         hardness = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
         hardness = map_partitions(disagreement_rows, *predictions, into=SampleHardness, reuse=Reuse())
@@ -164,7 +164,7 @@ def relate_hardness(
     grouped = reduce_partitions(columns_of, samples)["columns"] >= {GROUP}
     known = collect(samples, ["id", "gold", *([GROUP] if grouped else [])])
     ids = known["id"]
-    by_subject = side_by_side([collect(one, None) for one in measures], ids)
+    by_subject = side_by_side([collect(table, None) for table in measures], ids)
     codes, gold = _clusters(known, clusters), known["gold"]
     findings, pairs, hardest = list[Finding](), list[dict[str, object]](), list[dict[str, object]]()
     for subject in _in_order(by_subject, list(predictions), settings):
@@ -178,9 +178,11 @@ def relate_hardness(
             hardest += rows
             listed = len({row["id"] for row in rows})
             of_subject.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
-        findings += [_with_subject(one, subject) for one in of_subject]
-    shown = sum(one.verdict in ("together", "opposite") for one in findings if one.metric == "hardness.association")
-    related = sum(one.metric == "hardness.association" for one in findings)
+        findings += [_with_subject(finding, subject) for finding in of_subject]
+    shown = sum(
+        finding.verdict in ("together", "opposite") for finding in findings if finding.metric == "hardness.association"
+    )
+    related = sum(finding.metric == "hardness.association" for finding in findings)
     say(f"{plural(related, 'pair')} of measures, {shown} related before Holm")
     return Related(
         write_table(findings_table(findings), into=Findings),

@@ -154,7 +154,7 @@ def range_bounds(drawn: Collection[tuple[int, int]], ranges: int) -> Keys:
     """
     ordered = sorted(drawn)
     chosen = [ordered[len(ordered) * at // ranges] for at in range(1, ranges)] if ordered else []
-    return Keys(np.array([one for one, _ in chosen], np.int64), np.array([two for _, two in chosen], np.int64))
+    return Keys(np.array([score for score, _ in chosen], np.int64), np.array([two for _, two in chosen], np.int64))
 
 
 def dealt(keys: Keys, outcomes: npt.NDArray[np.int8], bounds: Keys) -> list[bytes]:
@@ -210,7 +210,7 @@ class KeyRange:
         parts = [_unpacked(received[sender]) for sender in sorted(received)]
         scores, ties, outcomes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         order = sorted_places(Keys(scores, ties))
-        return cls(scores[order], outcomes[order], start, order, [len(one[0]) for one in parts])
+        return cls(scores[order], outcomes[order], start, order, [len(part[0]) for part in parts])
 
     @property
     def stop(self) -> int:

@@ -96,8 +96,8 @@ class ClusterSums:
         """Σ_g (Σ_k weight_k · column_k[g])²."""
         weighted = dict(zip(names, weights, strict=True))
         return sum(
-            (1 if one == two else 2) * weighted[one] * weighted[two] * self.products[f"{one} {two}"]
-            for one, two in combinations_with_replacement(names, 2)
+            (1 if first == second else 2) * weighted[first] * weighted[second] * self.products[f"{first} {second}"]
+            for first, second in combinations_with_replacement(names, 2)
         )
 
 
@@ -161,7 +161,8 @@ def _count(found: dict[str, dict[str, int]], columns: WholeColumns, summed: Whol
     for names in _TOGETHER:
         there = [name for name in names if name in summed]
         found["products"] |= {
-            f"{one} {two}": whole_dot(summed[one], summed[two]) for one, two in combinations_with_replacement(there, 2)
+            f"{first} {second}": whole_dot(summed[first], summed[second])
+            for first, second in combinations_with_replacement(there, 2)
         }
 
 

@@ -145,7 +145,7 @@ def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> P
     """Figure 2 as small multiples: one panel per approach, one line per labeler."""
     plots = []
     for approach, title in APPROACHES.items():
-        lines = [(labeler, rows) for (one, labeler), rows in measured.items() if one == approach]
+        lines = [(labeler, rows) for (name, labeler), rows in measured.items() if name == approach]
         if lines:
             told = "; ".join(f"{labeler}: {_from_to(rows[0], rows[-1])}" for labeler, rows in lines)
             plots.append(
@@ -393,7 +393,7 @@ def _tested(finding: Finding | None) -> str:
 def _table_one(findings: FindingIndex, measured: Curves) -> DataTable:
     """Table 1's layout: ρ (p) per labeler and approach, with the permutation p and the tie-free ρ below."""
     labelers = distinct(labeler for _, labeler in measured)
-    approaches = [approach for approach in APPROACHES if any(approach == one for one, _ in measured)]
+    approaches = [approach for approach in APPROACHES if any(approach == name for name, _ in measured)]
     rows: list[list[Cell]] = [
         [labeler, *(_correlation(findings, approach, labeler) for approach in approaches)] for labeler in labelers
     ]

@@ -179,11 +179,11 @@ def surroundings(ends: Sequence[Integers], count: int) -> list[Surroundings]:
             continue
         goes_on = reaching == each[0]
         first_before, earlier = (before, so_far) if goes_on else (start, nothing)
-        one = each[0] == each[1]
-        last = earlier + first if one else here[_LAST] + more
+        single_tie = each[0] == each[1]
+        last = earlier + first if single_tie else here[_LAST] + more
         found.append(Surroundings(np.stack([start, first_before, earlier + first, last, whole])))
         before, so_far = (
-            (first_before, earlier + here[_FIRST]) if one else (start + here[_ALL] - here[_LAST], here[_LAST])
+            (first_before, earlier + here[_FIRST]) if single_tie else (start + here[_ALL] - here[_LAST], here[_LAST])
         )
         start, reaching = start + here[_ALL], each[1]
     return found

@@ -284,7 +284,7 @@ def _known(
 
 
 def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:
-    found = {one.metric: one for one in findings}
+    found = {finding.metric: finding for finding in findings}
     area, p = found["ordering.auc"], found["ordering.trend_p"]
     if area.value is None or p.value is None:
         return f"{approach}, {labeler} · {area.verdict}"

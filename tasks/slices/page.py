@@ -30,16 +30,17 @@ def page(findings: FindingIndex) -> Part:
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """Which slices are worse than the rest; nothing where none is shown to be."""
     lines = [
-        f"{one.subject} is right on {share_text(right, 0)} where {one.of}, and on {percent(rest.value, 0)} of the rest"
-        for one in _worse(findings)
-        if (right := findings.get("slices.confirmed_accuracy", one.subject, one.of))
-        and (rest := findings.get("slices.rest_accuracy", one.subject, one.of))
+        f"{worse.subject} is right on {share_text(right, 0)} where {worse.of}, "
+        f"and on {percent(rest.value, 0)} of the rest"
+        for worse in _worse(findings)
+        if (right := findings.get("slices.confirmed_accuracy", worse.subject, worse.of))
+        and (rest := findings.get("slices.rest_accuracy", worse.subject, worse.of))
     ]
     return (Verdict(capital(first_few(lines)), "bad"),) if lines else ()
 
 
 def _worse(findings: FindingIndex) -> list[Finding]:
-    return [one for one in findings.select("slices.worse_p") if one.verdict == "worse"]
+    return [test for test in findings.select("slices.worse_p") if test.verdict == "worse"]
 
 
 def _worst(findings: FindingIndex, subject: str) -> str:
@@ -51,11 +52,11 @@ def _worst(findings: FindingIndex, subject: str) -> str:
 
 def _confirmed(findings: FindingIndex, subject: str) -> str:
     tested = findings.select("slices.worse_p", subject=subject)
-    worse = [one for one in tested if one.verdict == "worse"]
+    worse = [test for test in tested if test.verdict == "worse"]
     if worse:
-        named = ", ".join(f"{one.of} ({p_concluded(None, one.p_value)})" for one in worse)
+        named = ", ".join(f"{test.of} ({p_concluded(None, test.p_value)})" for test in worse)
         return f"worse than the rest on samples that the search had not seen: {named}."
-    least = min((one.p_value for one in tested if one.p_value is not None), default=None)
+    least = min((test.p_value for test in tested if test.p_value is not None), default=None)
     if least is None:
         return "the search found no slice to take along."
     return f"that any slice is worse than the rest is not shown ({p_concluded(None, least)})."
@@ -65,16 +66,16 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
     shares = measured(findings.select("slices.accuracy", subject=subject))
     if not shares:
         return None
-    names = [f"{one.of} = {one.group}" for one in shares]
-    lows = ", ".join(f"{name} {percent(one.value)}" for name, one in zip(names, shares, strict=True))
+    names = [f"{share.of} = {share.group}" for share in shares]
+    lows = ", ".join(f"{name} {percent(share.value)}" for name, share in zip(names, shares, strict=True))
     return BarPlot(
         f"How right {subject} is on every slice",
         names,
-        [one.value for one in shares],
+        [share.value for share in shares],
         "Accuracy",
         f"Accuracy of {subject}: {lows}.",
-        [one.low for one in shares],
-        [one.high for one in shares],
+        [share.low for share in shares],
+        [share.high for share in shares],
         _EVERY,
         "percent",
     )
@@ -83,14 +84,14 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
 def _search_table(findings: FindingIndex) -> DataTable:
     rows: list[list[Cell]] = [
         [
-            one.of,
-            one.subject,
-            estimate(findings.get("slices.confirmed_accuracy", one.subject, one.of)),
-            estimate(findings.get("slices.rest_accuracy", one.subject, one.of)),
-            one.p_value,
-            Mark(one.verdict, "bad" if one.verdict == "worse" else "neutral"),
+            test.of,
+            test.subject,
+            estimate(findings.get("slices.confirmed_accuracy", test.subject, test.of)),
+            estimate(findings.get("slices.rest_accuracy", test.subject, test.of)),
+            test.p_value,
+            Mark(test.verdict, "bad" if test.verdict == "worse" else "neutral"),
         ]
-        for one in findings.select("slices.worse_p")
+        for test in findings.select("slices.worse_p")
     ]
     columns = [
         Column("Slice"),
@@ -105,6 +106,6 @@ def _search_table(findings: FindingIndex) -> DataTable:
 
 def _every_table(findings: FindingIndex) -> DataTable:
     shares = findings.select("slices.accuracy")
-    rows: list[list[Cell]] = [[one.of, one.group, one.subject, estimate(one)] for one in shares]
+    rows: list[list[Cell]] = [[share.of, share.group, share.subject, estimate(share)] for share in shares]
     columns = [Column("Column"), Column("Value"), Column("Subject"), Column("Right", "percent")]
     return DataTable("Every slice", columns, rows, _EVERY, collapsed=len(rows) > 12)

@@ -49,7 +49,7 @@ class Slices(Settings):
 
     @model_validator(mode="after")
     def _each_once(self) -> Slices:
-        twice = sorted({one for one in self.columns if self.columns.count(one) > 1})
+        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
         if twice:
             raise ValueError(f"names {', '.join(twice)} twice; name each column once")
         return self
@@ -160,7 +160,7 @@ def worst_slices(
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
         ranked.append((_shortfall(hits, inside, searched, codes), where, inside))
-    ranked.sort(key=lambda one: (-one[0], one[1]))
+    ranked.sort(key=lambda ranking: (-ranking[0], ranking[1]))
     kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)
 
@@ -171,8 +171,8 @@ def _candidates(
     """Every value of every column, and every pair (…) of values of different columns, with its samples."""
     single = {
         name: [
-            (value, np.array([one == value for one in column], dtype=np.bool_))
-            for value in sorted({one for one in column if one is not None})
+            (value, np.array([cell == value for cell in column], dtype=np.bool_))
+            for value in sorted({cell for cell in column if cell is not None})
         ]
         for name, column in columns.items()
     }
@@ -204,7 +204,7 @@ def _confirmed(
         rest = float(hits[others].mean()) if others.any() else float("nan")
         share = float(hits[mine].mean())
         tested.append(WorseSlice(where, int(mine.sum()), share, low, high, rest, int(others.sum()), p))
-    return sorted(tested, key=lambda one: (one.p_value, one.where))
+    return sorted(tested, key=lambda found: (found.p_value, found.where))
 
 
 def _shortfall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
@@ -241,9 +241,9 @@ def slice_findings(judged: Judged, subject: str) -> list[Finding]:
     named = [
         (column, value)
         for column, values in judged.columns.items()
-        for value in sorted({one for one in values if one is not None})
+        for value in sorted({value for value in values if value is not None})
     ]
-    inside = [np.array([one == value for one in judged.columns[column]], dtype=np.bool_) for column, value in named]
+    inside = [np.array([cell == value for cell in judged.columns[column]], dtype=np.bool_) for column, value in named]
     findings = [
         About("slices", column, value, subject).finding(
             "accuracy", proportion(judged.right, where, groups=judged.groups)

@@ -31,7 +31,7 @@ def measure_slices(
         findings += slice_findings(judged, subject)
         by_subject[subject] = search(judged, settings, stage_seeds().generator(subject))
     confirmed = confirmed_findings(by_subject, significance)
-    worse = [f"{one.subject} is worse where {one.of}" for one in confirmed if one.verdict == "worse"]
+    worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
     say("; ".join(worse) or f"{len(settings.columns)} columns · no slice is shown to be worse than the rest")
     return write_table(findings_table([*findings, *confirmed]), into=Findings)
 
