@@ -17,8 +17,11 @@ from peers import ATTACKS, provide
 from side_by_side import Stopwatch, Work, compare
 
 from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.apgd import APGD
+from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.running import Draws, run_attack
-from assay.tasks.attacks.settings import APGD, PGD, ImageAttack, Square
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.square import Square
 from assay.tasks.subjects.images.model import ImageModel
 
 EPS, STEPS, BLOCK, MEAN, STD = 0.1, 40, 64, 0.3, 0.35

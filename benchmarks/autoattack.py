@@ -17,7 +17,7 @@ from claims import claim, tell
 from peers import provide
 
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import BUNDLES
+from assay.tasks.attacks.table import BUNDLES
 
 IMAGES, GRID = (8 if "--quick" in sys.argv else 200), (0.05, 0.03)
 

@@ -23,8 +23,9 @@ from assay.flows.yaml_document import Lines, file_name, nearest
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.infra.user_code.choices import with_types
-from assay.tasks.attacks.settings import AnyImageAttack
-from assay.tasks.attacks.table import AnyAttack, AnyTermAttack, AnyTextAttack
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.table import AnyAttack, AnyTextAttack
+from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.defenses.settings import AnyImageDefence, AttackedCopies
 from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.ingest.settings import Source
@@ -224,9 +225,9 @@ class Pipeline(Settings):
         return is_masked(self.source.dataset) or any(getattr(part, "masked", False) for part in self.parts.values())
 
     @property
-    def image_attacks(self) -> tuple[AnyImageAttack, ...]:
+    def image_attacks(self) -> tuple[ImageAttack, ...]:
         """The attacks on images."""
-        return tuple(one for one in self.attacks if isinstance(one, AnyImageAttack))
+        return tuple(one for one in self.attacks if isinstance(one, ImageAttack))
 
     @property
     def text_attacks(self) -> tuple[AnyTextAttack, ...]:
@@ -234,9 +235,9 @@ class Pipeline(Settings):
         return tuple(one for one in self.attacks if isinstance(one, AnyTextAttack))
 
     @property
-    def term_attacks(self) -> tuple[AnyTermAttack, ...]:
+    def term_attacks(self) -> tuple[TermAttack, ...]:
         """The attacks on the terms in tagged sentences and in pairs of them."""
-        return tuple(one for one in self.attacks if isinstance(one, AnyTermAttack))
+        return tuple(one for one in self.attacks if isinstance(one, TermAttack))
 
     @property
     def image_defenses(self) -> tuple[AnyImageDefence, ...]:

@@ -24,7 +24,7 @@ from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.measures import COLUMNS, WORST, trials
 from assay.tasks.attacks.page import without_gradient
-from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import (
     Attacks,
@@ -48,7 +48,7 @@ Generators = Mapping[str, Artifact[GeneratorFiles]]
 
 
 @dataclass(frozen=True)
-class ImageAttack:
+class AttackOnImages:
     """One attack on one model: what it did to the audited images and, where generators learned it, to theirs."""
 
     audited: Attacks
@@ -69,7 +69,7 @@ class ImageMeasures:
 class Robustness:
     """What was done to image subjects and to their defended copies."""
 
-    challenged: Challenged[ImageAttack, ImageMeasures] = field(
+    challenged: Challenged[AttackOnImages, ImageMeasures] = field(
         default_factory=lambda: Challenged({}, {}, {}, {}, {}, {})
     )
 
@@ -83,7 +83,7 @@ class Robustness:
         """The subjects and their defended copies."""
         return list(self.challenged.models.values())
 
-    def left_out(self, attacks: Sequence[AnyImageAttack]) -> dict[str, list[str]]:
+    def left_out(self, attacks: Sequence[ImageAttack]) -> dict[str, list[str]]:
         """By model the attacks that follow gradients, where it has none."""
         return {one.name: missing for one in self.models if (missing := left_out(attacks, one))}
 
@@ -112,11 +112,11 @@ class Images:
     examination: Examination
 
     @property
-    def attacks(self) -> Sequence[AnyImageAttack]:
+    def attacks(self) -> Sequence[ImageAttack]:
         """The attacks on images."""
         return self.pipeline.image_attacks
 
-    def attacks_on(self, subject: Examined) -> Sequence[AnyImageAttack]:
+    def attacks_on(self, subject: Examined) -> Sequence[ImageAttack]:
         """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
         missing = left_out(self.attacks, subject)
         if missing:
@@ -130,15 +130,15 @@ class Images:
             return []
         return variants(self.pipeline)
 
-    def attack(self, model: Examined, _original: Examined, attack: AnyImageAttack) -> ImageAttack:
+    def attack(self, model: Examined, _original: Examined, attack: ImageAttack) -> AttackOnImages:
         """One attack; a generator also on the images that it learned from."""
         generators = self.learn(model, attack)
         audited = self._against(self.examination.evaluation, model, attack, generators)
         if generators is None:
-            return ImageAttack(audited)
-        return ImageAttack(audited, self._against(model.learned_from, model, attack, generators), generators)
+            return AttackOnImages(audited)
+        return AttackOnImages(audited, self._against(model.learned_from, model, attack, generators), generators)
 
-    def learn(self, model: Examined, attack: AnyImageAttack) -> Generators | None:
+    def learn(self, model: Examined, attack: ImageAttack) -> Generators | None:
         """The generators of an attack that has them, one per ε."""
         if IMAGE_ATTACKS.of(attack).generator is None:
             return None
@@ -149,18 +149,18 @@ class Images:
         }
 
     def _against(
-        self, samples: Artifact[Samples], model: Examined, attack: AnyImageAttack, generators: Generators | None
+        self, samples: Artifact[Samples], model: Examined, attack: ImageAttack, generators: Generators | None
     ) -> Attacks:
         learned = None if generators is None else dict(generators)
         return attack_subject(samples, *model.model, attack.for_attacking(), model.name, learned)
 
     @property
-    def transferred(self) -> Sequence[AnyImageAttack]:
+    def transferred(self) -> Sequence[ImageAttack]:
         """The attacks that ask for it."""
         return [attack for attack in self.attacks if attack.transfer]
 
     def across(
-        self, attack: AnyImageAttack, attacked: Mapping[str, ImageAttack], models: Mapping[str, Examined]
+        self, attack: ImageAttack, attacked: Mapping[str, AttackOnImages], models: Mapping[str, Examined]
     ) -> Artifact[Findings] | None:
         """Show the images that were made against each model to all of them."""
         if len(attacked) < 2:
@@ -176,7 +176,7 @@ class Images:
         )
 
     def measure(
-        self, model: Examined, attacked: Mapping[str, ImageAttack], across: Mapping[str, Artifact[Findings]]
+        self, model: Examined, attacked: Mapping[str, AttackOnImages], across: Mapping[str, Artifact[Findings]]
     ) -> ImageMeasures:
         """Whether the model can be attacked honestly, and what the attacks come to, their worst case included."""
         if not self.attacks:
@@ -220,7 +220,7 @@ class Images:
         return Examined(model, curve, predictions, subject.learned_from, clean)
 
     def compare(
-        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[ImageAttack, ImageMeasures]
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[AttackOnImages, ImageMeasures]
     ) -> Shares:
         """Hold every defended model against its original, sample by sample."""
         compared = {NONE: subject, **models}
@@ -236,12 +236,12 @@ class Images:
         return Shares((gained,))
 
 
-def left_out(attacks: Sequence[AnyImageAttack], subject: Examined) -> list[str]:
+def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:
     """The attacks that a subject without a gradient cannot be under."""
     return [one.called for one in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(one).black_box)]
 
 
-def _tables(challenged: Challenged[ImageAttack, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
+def _tables(challenged: Challenged[AttackOnImages, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
     tables = [one.audited.attacked for one in challenged.attacked.get(model, {}).values()]
     measures = challenged.measures.get(model)
     return tables if measures is None or measures.worst is None else [*tables, measures.worst]
@@ -253,7 +253,7 @@ def variants(pipeline: Pipeline) -> list[AnyImageDefence]:
     return list(each_of(pipeline.image_defenses, 0.0 if given else audited_eps(pipeline.image_attacks)))
 
 
-def audited_eps(attacks: Sequence[AnyImageAttack]) -> float:
+def audited_eps(attacks: Sequence[ImageAttack]) -> float:
     """The ε that a defence defends against where it names none: the largest that all attacks try, else the first's."""
     grids = [{eps for eps in attack.eps if eps > 0} for attack in attacks]
     shared = set.intersection(*grids) if grids else set()

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from assay.data.image_schemas import Certified, CoOccurrence, DiagnosticImages, LayerPoints
 from assay.data.schemas import Findings, Samples
-from assay.flows.audits.images_flow import ImageAttack, Robustness
+from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.attacks.settings import AnyImageAttack, eps_name
+from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject
 from assay.tasks.defenses.settings import Smoothing
@@ -95,7 +95,7 @@ def look(ground: Ground) -> Insides:
     )
 
 
-def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
+def watched(pipeline: Pipeline, settings: Diagnostics) -> list[ImageAttack]:
     """The attacks under which subjects are looked into: those named, or the first one and the first generator."""
     if settings.attacks is not None:
         return [one for one in pipeline.image_attacks if one.called in settings.attacks]
@@ -104,7 +104,7 @@ def watched(pipeline: Pipeline, settings: Diagnostics) -> list[AnyImageAttack]:
 
 
 def look_into(
-    subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[AnyImageAttack, ImageAttack]
+    subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
 ) -> Inside:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
     eps = {one.called: settings.eps or max(one.eps) for one in attacks}
@@ -128,7 +128,7 @@ def look_into(
     return Inside(pictures, embedded.points, tuple(one.counts for one in counted), findings)
 
 
-def on_chosen(subject: Examined, chosen: Chosen, attack: AnyImageAttack, audited: ImageAttack, eps: float) -> Attacks:
+def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: AttackOnImages, eps: float) -> Attacks:
     """The attack once more on the chosen samples alone, every image kept: the same images that the audit made."""
     alone = attack.model_copy(
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}

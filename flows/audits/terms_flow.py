@@ -42,7 +42,7 @@ from assay.tasks.attacks.terms.page import (
     tagged_blocks,
 )
 from assay.tasks.attacks.terms.perturbing import SentenceColumns, resolve_attack
-from assay.tasks.attacks.terms.settings import AnyTermAttack
+from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.task import (
     Perturbed,
     column_of_units,
@@ -118,11 +118,11 @@ class Terms:
     examination: Examination
 
     @property
-    def attacks(self) -> Sequence[AnyTermAttack]:
+    def attacks(self) -> Sequence[TermAttack]:
         """The attacks on terms."""
         return self.ground.pipeline.term_attacks
 
-    def attacks_on(self, _subject: Examined) -> Sequence[AnyTermAttack]:
+    def attacks_on(self, _subject: Examined) -> Sequence[TermAttack]:
         """All of them: none needs more than answers."""
         return self.attacks
 
@@ -130,7 +130,7 @@ class Terms:
         """The trainings on attacked copies, and their controls."""
         return trainings(asked_of(self.ground.pipeline.text_defenses, self.attacks))
 
-    def attack(self, model: Examined, original: Examined, attack: AnyTermAttack) -> SetsAsked:
+    def attack(self, model: Examined, original: Examined, attack: TermAttack) -> SetsAsked:
         """What a model says of the attacked samples at every severity; a defended one at the first."""
         columns = attacked_columns(model.resolved, attack)
         asked: dict[str, Asked] = {}
@@ -156,9 +156,7 @@ class Terms:
         """None: what was made against one model is shown to no other."""
         return ()
 
-    def across(
-        self, _attack: AnyTermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]
-    ) -> None:
+    def across(self, _attack: TermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]) -> None:
         """Nothing: the attacked samples are the same for all models as it is."""
 
     def measure(
@@ -236,7 +234,7 @@ def learns(subject: ResolvedSubject) -> bool:
     return subject.way != "own" and options_of(subject.settings) is not None
 
 
-def attacked_columns(subject: ResolvedSubject, attack: AnyTermAttack) -> SentenceColumns:
+def attacked_columns(subject: ResolvedSubject, attack: TermAttack) -> SentenceColumns:
     """Where the sentences stand that an attack changes before this subject reads them."""
     settings = subject.settings
     if settings.tagger is not None:
@@ -302,7 +300,7 @@ def _scored(tables: Tables) -> Sampled:
     return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), apart, np.ones(len(apart)))
 
 
-Examples = Callable[[Sequence[AnyTermAttack], Examination, Examined, SetsAsked], list[Block]]
+Examples = Callable[[Sequence[TermAttack], Examination, Examined, SetsAsked], list[Block]]
 
 
 def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
@@ -339,7 +337,7 @@ def _learning(subjects: Sequence[Examined]) -> list[Block]:
 
 
 def _hidden_entities(
-    attacks: Sequence[AnyTermAttack], examination: Examination, subject: Examined, sets: SetsAsked
+    attacks: Sequence[TermAttack], examination: Examination, subject: Examined, sets: SetsAsked
 ) -> list[Block]:
     """Sentences in which an attack hides entities that the tagger had found."""
     blocks: list[Block] = []
@@ -351,7 +349,7 @@ def _hidden_entities(
 
 
 def _tagged_examples(
-    examination: Examination, subject: Examined, sets: SetsAsked, attack: AnyTermAttack, key: str
+    examination: Examination, subject: Examined, sets: SetsAsked, attack: TermAttack, key: str
 ) -> list[TaggedExample]:
     matches = [collect(one.matches, ["id", "gold_hits"]) for one in (sets[ORIGINAL], sets[key]) if one.matches]
     lost = most_telling(matches[0], matches[1], attack.examples)
@@ -375,7 +373,7 @@ def _tagged_examples(
 
 
 def _moved_pairs(
-    attacks: Sequence[AnyTermAttack], examination: Examination, subject: Examined, sets: SetsAsked
+    attacks: Sequence[TermAttack], examination: Examination, subject: Examined, sets: SetsAsked
 ) -> list[Block]:
     """Pairs whose score an attack moved most."""
     examples, pair = list[PairExample](), subject.resolved.settings.pair

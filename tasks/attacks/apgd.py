@@ -1,94 +1,58 @@
-"""Auto-PGD (Croce and Hein 2020, Algorithm 1): steps with momentum that halve where a sample makes no progress;
-and its targeted variant, which is run towards each of a sample's likeliest wrong classes (Eq. 6).
-"""
+"""Auto-PGD (Croce and Hein 2020, Algorithm 1): steps with momentum that halve where a sample makes no progress; and its
+targeted variant, which is run towards each of a sample's likeliest wrong classes (Eq. 6)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, Self
 
-import torch
-from torch import Tensor
+from pydantic import Field, model_validator
 
-from assay.tasks.attacks.batch import Batch, Climbing, Ledger
-from assay.tasks.attacks.criteria import NO_ZERO
-from assay.tasks.attacks.settings import APGD, APGDT
+from assay.tasks.attacks.choice import ImageAttackChoice
+from assay.tasks.attacks.settings import ImageAttack
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-@dataclass(frozen=True)
-class Rival:
-    """Towards one wrong class: that is what is climbed, but any wrong answer is a success."""
-
-    truth: Tensor  # int64 [n]
-    rival: Tensor  # int64 [n]
-
-    @property
-    def enough(self) -> Tensor:
-        """From one wrong answer on the goal is reached."""
-        return torch.ones_like(self.truth, dtype=torch.int32)
-
-    @property
-    def most(self) -> Tensor:
-        """More than one answer there is not."""
-        return self.enough
-
-    def losses(self, logits: Tensor) -> Tensor:
-        """What PGD would climb: minus the cross-entropy with the rival."""
-        return -torch.nn.functional.cross_entropy(logits, self.rival, reduction="none")
-
-    def margins(self, logits: Tensor) -> Tensor:
-        """z_t − z_y: by how much the rival is above the truth."""
-        return (logits.gather(1, self.rival[:, None]) - logits.gather(1, self.truth[:, None])).squeeze(1)
-
-    def ratios(self, logits: Tensor) -> Tensor:
-        """Targeted DLR, (z_t − z_y) / (z_π1 − (z_π3 + z_π4)/2) (Croce and Hein 2020, Eq. 6); with three classes the
-        third stands alone below, and with two it is the plain margin."""
-        classes = logits.shape[1]
-        if classes < 3:
-            return self.margins(logits)
-        ordered = logits.topk(min(4, classes), dim=1).values
-        low = ordered[:, 2] if classes == 3 else (ordered[:, 2] + ordered[:, 3]) / 2
-        return self.margins(logits) / (ordered[:, 0] - low + NO_ZERO)
-
-    def harm(self, logits: Tensor) -> Tensor:
-        """1 where the predicted class is wrong."""
-        return (logits.argmax(dim=1) != self.truth).int()
-
-    def of(self, rows: Tensor | slice) -> Rival:
-        """The criterion for some of the samples."""
-        return Rival(self.truth[rows], self.rival[rows])
-
-
-def against_each(batch: Batch, classes: int, steps: int, attempt: Callable[[Batch, int], Ledger]) -> Ledger:
-    """An attempt of so many steps towards each of the likeliest wrong classes, the likeliest first; a later one is for
-    the samples that withstood the earlier ones."""
-    ranked = _wrong_classes(batch)[:, :classes]
-    ledger: Ledger | None = None
-    for place in range(ranked.shape[1]):
-        if ledger is None:
-            ledger = attempt(_with_rival(batch, ranked[:, place]), place)
-            continue
-        rows = ledger.open()
-        if len(rows) == 0:
-            break
-        ledger.merge(rows, attempt(_with_rival(batch.of(rows), ranked[rows, place]), place), place * steps)
-    assert ledger is not None
-    return ledger
-
-
-def _wrong_classes(batch: Batch) -> Tensor:
-    """The wrong classes of each sample, the likeliest by its clean logits first, [n, k − 1]."""
-    logits = batch.ask(batch.images).scatter(1, batch.criterion.truth.long()[:, None], -torch.inf)
-    return logits.argsort(dim=1, descending=True, stable=True)[:, :-1]
-
-
-def _with_rival(batch: Batch, rival: Tensor) -> Batch:
-    return replace(batch, criterion=Rival(batch.criterion.truth.long(), rival))
-
+    from assay.tasks.attacks.batch import Batch, Climbing, Ledger
 
 MOMENTUM = 0.75  # α: how much of a step is the new direction; the rest is where the sample was going
 PROGRESS = 0.75  # ρ: the share of steps since the last checkpoint that must have gone up
+
+
+class APGD(ImageAttack):
+    """Auto-PGD (Croce and Hein 2020): halves its step where progress stalls, and restarts from the best point."""
+
+    attack: Literal["apgd"] = "apgd"
+    """Which attack it is."""
+    steps: int = Field(default=50, ge=2, le=100_000)
+    """How many steps it takes."""
+    loss: Literal["cross-entropy", "margin"] = "cross-entropy"
+    """What it climbs: cross-entropy, or the difference of logits ratio (the plain margin with two classes)."""
+
+
+class ClassByClass(ImageAttack):
+    """What attacks have that go for the likeliest wrong classes, one after the other; any wrong answer is a success."""
+
+    steps: int = Field(default=50, ge=2, le=100_000)
+    """How many steps it takes towards each class."""
+    classes: int = Field(default=9, ge=1, le=10_000)
+    """How many wrong classes it goes for, the likeliest first; fewer where there are fewer."""
+
+    @model_validator(mode="after")
+    def _any_wrong_class_will_do(self) -> Self:
+        if self.goal != "untargeted":
+            raise ValueError(f"goes for one wrong class after the other, not for `goal: {self.goal}`: leave `goal` out")
+        return self
+
+
+class APGDT(ClassByClass):
+    """Auto-PGD up the targeted difference of logits ratio (Croce and Hein 2020, Eq. 6), class by class."""
+
+    attack: Literal["apgd-t"] = "apgd-t"
+    """Which attack it is."""
 
 
 def checkpoints(steps: int) -> list[int]:
@@ -119,10 +83,28 @@ def apgd_t(settings: APGDT, batch: Batch) -> Ledger:
     return against_each(batch, settings.classes, settings.steps, attempt)
 
 
+def against_each(batch: Batch, classes: int, steps: int, attempt: Callable[[Batch, int], Ledger]) -> Ledger:
+    """An attempt of so many steps towards each of the likeliest wrong classes, the likeliest first; a later one is for
+    the samples that withstood the earlier ones."""
+    from assay.tasks.attacks.criteria import Rival
+
+    truth = batch.criterion.truth.long()
+    logits = batch.ask(batch.images).scatter(1, truth[:, None], -math.inf)
+    ranked = logits.argsort(dim=1, descending=True, stable=True)[:, :-1][:, :classes]
+    ledger = attempt(replace(batch, criterion=Rival(truth, ranked[:, 0])), 0)
+    for place in range(1, ranked.shape[1]):
+        rows = ledger.open()
+        if len(rows) == 0:
+            break
+        towards = replace(batch.of(rows), criterion=Rival(truth[rows], ranked[rows, place]))
+        ledger.merge(rows, attempt(towards, place), place * steps)
+    return ledger
+
+
 def ascend(batch: Batch, climbing: Climbing, steps: int, *, early: bool, purpose: str = "apgd") -> Ledger:
     """Algorithm 1 from a start of its own for every `purpose`; `early` drops samples as they fall."""
-    ledger = Ledger(batch, steps=steps)
-    rows = ledger.open() if early else torch.arange(len(batch), device=batch.images.device)
+    ledger = batch.ledger(steps=steps)
+    rows = ledger.open() if early else ledger.rows
     batch = batch.of(rows) if len(rows) < len(batch) else batch
     if len(rows) == 0:
         return ledger
@@ -142,7 +124,7 @@ def ascend(batch: Batch, climbing: Climbing, steps: int, *, early: bool, purpose
                 last_mark = step
             state = state.moved(batch, climbing, first=step == 0)
     if early:
-        ledger.leave(rows, state.best_x, torch.zeros_like(batch.clean_harm))  # it was looked at, and no success
+        ledger.leave(rows, state.best_x, batch.clean_harm * 0)  # it was looked at, and no success
         return ledger
     ledger.look(state.best_x, batch.criterion.harm(batch.ask(state.best_x)), steps)
     ledger.settle()
@@ -169,6 +151,8 @@ class _State:
     @classmethod
     def begin(cls, batch: Batch, climbing: Climbing, purpose: str) -> _State:
         """A uniform start in the ball, and a step size of 2ε."""
+        import torch
+
         x = batch.start(purpose)
         gradient, logits, value = batch.first_slope(x, climbing)
         size = torch.full_like(value, 2 * batch.eps)
@@ -177,7 +161,7 @@ class _State:
 
     def of(self, rows: Tensor) -> _State:
         """The state of some of the samples."""
-        return _State(*(column[rows] for column in self._columns()))
+        return _State(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def moved(self, batch: Batch, climbing: Climbing, *, first: bool) -> _State:
         """One step: z = P(x + η·sign ∇), x' = P(x + α(z - x) + (1 - α)(x - x_before)), lines 7 and 8."""
@@ -187,19 +171,17 @@ class _State:
         gradient, logits, value = batch.slope(x, climbing)
         better = value > self.best_value
         wide = better[:, None, None, None]
-        return _State(
-            x,
-            self.x,
-            gradient,
-            logits,
-            value,
-            torch.where(wide, x, self.best_x),
-            torch.where(wide, gradient, self.best_gradient),
-            torch.where(better, value, self.best_value),
-            self.size,
-            self.ups + (value > self.value),
-            self.size_then,
-            self.best_then,
+        return replace(
+            self,
+            x=x,
+            before=self.x,
+            gradient=gradient,
+            logits=logits,
+            value=value,
+            best_x=x.where(wide, self.best_x),
+            best_gradient=gradient.where(wide, self.best_gradient),
+            best_value=value.where(better, self.best_value),
+            ups=self.ups + (value > self.value),
         )
 
     def halve(self, steps: int) -> _State:
@@ -208,20 +190,23 @@ class _State:
         stuck = (self.size == self.size_then) & (self.best_value == self.best_then)
         halved = stalled | stuck
         wide = halved[:, None, None, None]
-        return _State(
-            torch.where(wide, self.best_x, self.x),
-            self.before,
-            torch.where(wide, self.best_gradient, self.gradient),
-            self.logits,
-            torch.where(halved, self.best_value, self.value),
-            self.best_x,
-            self.best_gradient,
-            self.best_value,
-            torch.where(halved, self.size / 2, self.size),
-            torch.zeros_like(self.ups),
-            self.size,
-            self.best_value,
+        return replace(
+            self,
+            x=self.best_x.where(wide, self.x),
+            gradient=self.best_gradient.where(wide, self.gradient),
+            value=self.best_value.where(halved, self.value),
+            size=(self.size / 2).where(halved, self.size),
+            ups=self.ups * 0,
+            size_then=self.size,
+            best_then=self.best_value,
         )
 
-    def _columns(self) -> tuple[Tensor, ...]:
-        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+APGD_ATTACK = ImageAttackChoice(
+    # The margin is not what the others climb, so with several labels it is no measure for them.
+    APGD,
+    apgd,
+    follows_gradients=True,
+    climbs_the_loss=lambda settings: settings.loss != "margin",
+)
+APGDT_ATTACK = ImageAttackChoice(APGDT, apgd_t, follows_gradients=True, one_class=True)

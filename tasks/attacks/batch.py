@@ -4,7 +4,7 @@ of what becomes of each sample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -87,6 +87,8 @@ def _rounded_down(value: float) -> float:
     return float(nearest if float(nearest) <= value else torch.nextafter(nearest, torch.tensor(0.0)))
 
 
+Perturb = Callable[[Tensor, float], Tensor]
+"""What a trained generator does: images [n, c, h, w] and ε → attacked images."""
 Climbing = Literal["losses", "margins", "ratios"]
 """What of the criterion an attack climbs."""
 
@@ -149,6 +151,10 @@ class Batch:
             clean_harm=self.clean_harm[rows],
             draws=self.draws.of(rows.tolist()),
         )
+
+    def ledger(self, *, steps: int, last: bool = False) -> Ledger:
+        """The book of an attack on these samples, still empty."""
+        return Ledger(self, steps=steps, last=last)
 
     def ask(self, x: Tensor) -> Tensor:
         """The logits of images, [n, k]."""
@@ -255,6 +261,11 @@ class Ledger:
         self._latest, self._counts = batch.images, torch.ones_like(self.reached)
         self._latest_reached = self.reached
 
+    @property
+    def rows(self) -> Tensor:
+        """All rows."""
+        return torch.arange(len(self._done), device=self._done.device)
+
     def open(self) -> Tensor:
         """The rows of which something is left to be done."""
         return (~self._done).nonzero().flatten()
@@ -319,3 +330,12 @@ class Ledger:
     def result(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Per sample the image, the steps, the queries, and whether the goal was reached."""
         return self.images, self.steps, self.queries, self.reached
+
+
+def perturbed(perturb: Perturb, batch: Batch) -> Ledger:
+    """What a trained generator makes of the images, in one go: that is what counts, success or not."""
+    ledger = batch.ledger(steps=1, last=True)
+    x = batch.ball.clip(perturb(batch.images, batch.eps))
+    ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
+    ledger.settle()
+    return ledger

@@ -1,15 +1,15 @@
-"""What an attack on images, on texts or on terms is: its settings, its function, and what pages and flags must
-know of it.
-"""
+"""What an attack on images, on texts or on terms is: its settings, its function, what pages and flags must know of it,
+and what keeps it from being one (each is tried on a small network, or on a few terms)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from assay.infra.errors import InputError
-from assay.infra.user_code.choices import Tagged
+from assay.infra.errors import AssayError, InputError, RunError, told
+from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.texts.settings import Noise, WordAttack
@@ -19,15 +19,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.infra.stages.exact import Seeds
-    from assay.tasks.attacks.batch import Batch, Ledger
+    from assay.tasks.attacks.batch import Batch, Ledger, Perturb
     from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
     from assay.tasks.subjects.checkpoints import Checkpoints
     from assay.tasks.subjects.images.dataset import Lessons
     from assay.tasks.subjects.images.model import ImageModel
-
-
-if TYPE_CHECKING:
-    Perturb = Callable[[Tensor, float], Tensor]  # what a trained generator does: images [n, c, h, w] and ε → images
 
 A = TypeVar("A", bound=ImageAttack)
 GROUP = "assay.attacks"
@@ -86,10 +82,29 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
             raise InputError(f"The attack {self.word} is given by its function `run`, or by its `generator`.")
 
     def conformance(self) -> list[str]:
-        """What keeps the attack from being one, a sentence each: it is tried on a small network."""
-        from assay.tasks.attacks.conformance import attack_conformance
+        """What keeps the attack from being one, a sentence each: it is tried on a small network.
 
-        return super().conformance() + self.without_default or attack_conformance(self)
+        The shape is kept, every pixel stays within [0, 1] and within ε, a success is one, the same draws give the same
+        images, and no sample's image depends on which others are attacked with it.
+        """
+        if sentences := super().conformance() + self.without_default:
+            return sentences
+        for multilabel in (False,) if self.one_class else (False, True):
+            for eps in SIZES:
+                if sentences := tried(partial(_image_faults, self, eps, multilabel=multilabel)):
+                    several = " (several labels)" if multilabel else ""
+                    return [f"At ε = {eps:.3g}{several} {sentence}" for sentence in sentences]
+        return []
+
+    def attack(self, settings: A, batch: Batch, perturb: Perturb | None) -> Ledger:
+        """The batch under attack, by the function or by a generator that was trained."""
+        if self.run is not None:
+            return self.run(settings, batch)
+        if perturb is None:
+            raise RunError(f"The attack {settings.called} needs a trained generator and was handed none.")
+        from assay.tasks.attacks.batch import perturbed
+
+        return perturbed(perturb, batch)
 
     @property
     def black_box(self) -> bool:
@@ -156,10 +171,145 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
             raise InputError(f"{self.settings.__name__} is no TermAttack, and every attack on terms has its settings.")
 
     def conformance(self) -> list[str]:
-        """What keeps the attack from being one, a sentence each: it is tried on a few terms."""
-        from assay.tasks.attacks.conformance import term_attack_conformance
+        """What keeps the attack from being one, a sentence: it is tried on a few terms.
 
-        return super().conformance() or term_attack_conformance(self)
+        It gives a change of the term that it was handed, whose words are texts without blanks, which says that it is
+        one exactly where words differ; and the same draws make the same of a term, whatever it changed in between.
+        """
+        if sentences := super().conformance():
+            return sentences
+        try:
+            first = [self._checked_change(words) for words in TERMS]
+            if first != [self._checked_change(words) for words in reversed(TERMS)][::-1]:
+                raise InputError(
+                    f"The attack {self.word} makes something else of a term when it is asked again with the same "
+                    "generator: all draws come from that."
+                )
+        except AssayError as error:
+            return [str(error)]
+        except Exception as fault:  # noqa: BLE001  an author is told whatever it was
+            return [f"The attack {self.word} raised {told(fault)}"]
+        return []
+
+    def _checked_change(self, words: tuple[str, ...]) -> Change:
+        import numpy as np
+
+        from assay.tasks.attacks.terms.changes import CHANGED, Change, GoldFinder, Span, Term, TermMeans
+        from assay.tasks.language.lexicons import shipped_lexicon
+
+        term = Term(Span(0, len(words), "Disease"), words, ("B-Disease", *["I-Disease"] * (len(words) - 1)))
+        means = TermMeans(GoldFinder(), None if self.lexicon is None else shipped_lexicon())
+        change = self.change(term, self.settings(), means, np.random.default_rng(0))
+        if not isinstance(change, Change):
+            raise InputError(f"The attack {self.word} gave {type(change).__name__}, expected a Change.")
+        if change.span != term.span or change.before != words:
+            raise InputError(f"The attack {self.word} gave a change of {change.before}, and was asked about {words}.")
+        wrong = next((word for word in change.after if not isinstance(word, str) or len(word.split()) != 1), None)
+        if wrong is not None or not change.after:
+            raise InputError(
+                f"The attack {self.word} put {wrong!r} in the place of {' '.join(words)!r}, expected words, each a "
+                "text without blanks."
+            )
+        if (change.after != words) != (change.outcome == CHANGED):
+            raise InputError(
+                f"The attack {self.word} made {change.after} of {words} and calls that {change.outcome!r}: {CHANGED!r} "
+                "is what differs, and nothing else."
+            )
+        return change
 
 
 AnyTermAttackChoice = TermAttackChoice[Any]
+
+
+SIZES = (1 / 255, 0.1, 1.0)
+"""The ε that an attack on images is tried at."""
+SAMPLES, CUT = 6, 2
+TERMS = (("hypertension",), ("myocardial", "infarction"), ("aspirin",), ("x",))
+"""The terms that an attack on terms is tried on."""
+
+
+def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool) -> list[str]:
+    """What an attack does at one ε that none may do."""
+    import torch
+
+    from assay.infra.stages.exact import Seeds
+    from assay.tasks.attacks.batch import Draws, Ledger, pose
+    from assay.tasks.subjects.images.dataset import Lessons
+    from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
+
+    model, images, seeds = practice_model(multilabel=multilabel), practice_images(SAMPLES), Seeds(0, "attack")
+    truth, settings = answers(model, images), _short_settings(choice)
+    ids, perturb = tuple(f"sample {row}" for row in range(SAMPLES)), None
+    if choice.generator is not None:
+        lessons, training = Lessons(ids, images.numpy(), truth.numpy()), settings.for_training(eps)
+        files, again = (choice.generator.train(model, lessons, training, eps, seeds, _NoCheckpoints()) for _ in "ab")
+        if files != again:
+            raise InputError("the same seeds train another generator: draw from the seeds alone.")
+        perturb = choice.generator.load(files, "cpu", model.block)
+
+    def attacked(rows: slice) -> tuple[Tensor, ...]:
+        """The images, the steps, the queries, and whether each is a success, of some of the samples."""
+        batch = pose(settings, model, images[rows].clone(), truth[rows], eps, Draws(seeds, ids[rows]))
+        ledger: object = choice.attack(settings, batch, perturb)
+        if not isinstance(ledger, Ledger):
+            raise InputError(f"it returns a {type(ledger).__name__}: an attack returns its Ledger.")
+        if not batch.images.equal(images[rows]):
+            raise InputError("it changes the images that it is handed: work on a copy.")
+        return ledger.result()
+
+    whole = attacked(slice(None))
+    if sentences := _bounds(whole, images, eps):
+        return sentences
+    now, success = answers(model, whole[0]), whole[3]
+    changed = (now != truth).any(dim=1) if multilabel else now != truth
+    if settings.goal == "untargeted" and bool((success.cpu() & ~changed).any()):
+        return ["it claims a success on an image that the network still gets right: let the ledger look at it."]
+    if not _equal(whole, attacked(slice(None))):
+        return ["the same draws give other images: take random numbers from `batch.draws` or `batch.start` alone."]
+    parts = [attacked(rows) for rows in (slice(CUT, None), slice(CUT))]
+    if not _equal(whole, [torch.cat([early, late]) for late, early in zip(*parts, strict=True)]):
+        return [
+            "what becomes of a sample depends on the others in its batch: draw per sample (`batch.draws`), and take no "
+            "sums or sorts over samples."
+        ]
+    return []
+
+
+class _NoCheckpoints:
+    """Keeps no checkpoint."""
+
+    def latest(self) -> None:
+        """Nothing was saved."""
+
+    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
+        """Saves nothing."""
+
+
+def _short_settings(choice: AnyImageAttackChoice) -> ImageAttack:
+    """Its settings, with less to do where they have the usual options."""
+    short = {"epochs": 1, "width": 4, "steps": 8, "queries": 40}
+    fields = choice.settings.model_fields
+    settings: ImageAttack = choice.settings(**{name: value for name, value in short.items() if name in fields})
+    return settings
+
+
+def _bounds(result: Sequence[Tensor], images: Tensor, eps: float) -> list[str]:
+    attacked, *columns = result
+    if attacked.shape != images.shape or attacked.dtype != images.dtype:
+        return [
+            f"it makes {attacked.dtype} {list(attacked.shape)} of images {images.dtype} {list(images.shape)}: keep the "
+            "shape and the type."
+        ]
+    sentences = []
+    if any(column.shape != (len(images),) for column in columns):
+        sentences.append("its ledger has not one row for each sample.")
+    if not attacked.isfinite().all() or attacked.min() < 0 or attacked.max() > 1:
+        sentences.append("pixels leave [0, 1]: clip them (`batch.ball.clip`).")
+    moved = float((attacked.double() - images.double()).abs().max())
+    if moved > eps:
+        sentences.append(f"a pixel moves by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
+    return sentences
+
+
+def _equal(first: Sequence[Tensor], second: Sequence[Tensor]) -> bool:
+    return all(before.equal(after) for before, after in zip(first, second, strict=True))

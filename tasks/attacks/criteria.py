@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self
 
@@ -101,9 +101,30 @@ class OneLabel:
             return (predicted != self.truth).int()
         return ((predicted == self.aim) & (self.aim != self.truth)).int()
 
-    def of(self, rows: Tensor | slice) -> OneLabel:
+    def of(self, rows: Tensor | slice) -> Self:
         """The criterion for some of the samples."""
-        return OneLabel(self.truth[rows], None if self.aim is None else self.aim[rows])
+        return replace(self, truth=self.truth[rows], aim=None if self.aim is None else self.aim[rows])
+
+
+@dataclass(frozen=True)
+class Rival(OneLabel):
+    """Towards one wrong class, the aim: that is what is climbed (its ratio is the targeted DLR), but any wrong answer
+    is a success."""
+
+    aim: Tensor  # int64 [n]
+
+    @cached_property
+    def most(self) -> Tensor:
+        """More than one answer there is not."""
+        return self.enough
+
+    def margins(self, logits: Tensor) -> Tensor:
+        """z_t − z_y: by how much the rival is above the truth."""
+        return (logits.gather(1, self.aim[:, None]) - logits.gather(1, self.truth[:, None])).squeeze(1)
+
+    def harm(self, logits: Tensor) -> Tensor:
+        """1 where the predicted class is wrong."""
+        return (logits.argmax(dim=1) != self.truth).int()
 
 
 @dataclass(frozen=True)
@@ -141,9 +162,8 @@ class ManyLabels:
         if self.aim is None:
             each = functional.binary_cross_entropy_with_logits(logits, self.truth, weight=self.known, reduction="none")
             return each.sum(dim=1)
-        return -functional.binary_cross_entropy_with_logits(logits, self.aim.to(logits.dtype), reduction="none").sum(
-            dim=1
-        )
+        aim = self.aim.to(logits.dtype)
+        return -functional.binary_cross_entropy_with_logits(logits, aim, reduction="none").sum(dim=1)
 
     def margins(self, logits: Tensor) -> Tensor:
         """The losses: the margin of one label would leave all others alone, and rates are over all of them."""
@@ -162,10 +182,10 @@ class ManyLabels:
         now = logits >= self.threshold
         return self._wrong(now) if self.aim is None else (now == self.aim).sum(dim=1).int()
 
-    def of(self, rows: Tensor | slice) -> ManyLabels:
+    def of(self, rows: Tensor | slice) -> Self:
         """The criterion for some of the samples."""
         aim = None if self.aim is None else self.aim[rows]
-        return ManyLabels(self.truth[rows], self.known[rows], self.predicted[rows], aim, self.threshold)
+        return replace(self, truth=self.truth[rows], known=self.known[rows], predicted=self.predicted[rows], aim=aim)
 
     @cached_property
     def _nothing_to_do(self) -> Tensor:

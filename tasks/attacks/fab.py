@@ -3,17 +3,27 @@ boundary as the network's linearisation has it, pulled back towards the image.""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
-from assay.tasks.attacks.apgd import against_each
-from assay.tasks.attacks.batch import Batch, Ledger
-from assay.tasks.attacks.settings import FABT
+from assay.tasks.attacks.apgd import ClassByClass, against_each
+from assay.tasks.attacks.choice import ImageAttackChoice
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.attacks.batch import Batch, Ledger
 
 ALPHA_MAX = 0.1  # how far a step may lean towards the image
 OVERSHOOT = 1.05  # η: so that the boundary is crossed, not touched
 BACKWARD = 0.9  # β: how much of the way to an adversarial point is kept when the search goes on from it
 _LEAST = 1e-8
+
+
+class FABT(ClassByClass):
+    """FAB (Croce and Hein 2020), class by class: the nearest point on the other side of the boundary."""
+
+    attack: Literal["fab-t"] = "fab-t"
+    """Which attack it is."""
 
 
 def fab_t(settings: FABT, batch: Batch) -> Ledger:
@@ -26,7 +36,7 @@ def fab_t(settings: FABT, batch: Batch) -> Ledger:
 
 
 def _search(batch: Batch, steps: int, *, early: bool) -> Ledger:
-    ledger = Ledger(batch, steps=steps)
+    ledger = batch.ledger(steps=steps)
     rows = ledger.open() if early else ledger.harmable()
     if len(rows) == 0:
         return ledger
@@ -39,7 +49,7 @@ def _search(batch: Batch, steps: int, *, early: bool) -> Ledger:
         inside = batch.ball.clip(x)
         harm = batch.criterion.harm(batch.ask(inside))
         still = ledger.close(rows, inside, harm, step)
-        x = torch.where(crossed[:, None, None, None], start + BACKWARD * (x - start), x)
+        x = (start + BACKWARD * (x - start)).where(crossed[:, None, None, None], x)
         if len(still) < len(rows):
             rows, batch, x, start, harm = rows[still], batch.of(still), x[still], start[still], harm[still]
             if len(rows) == 0:
@@ -55,7 +65,7 @@ def _projected_step(x: Tensor, start: Tensor, gradient: Tensor, value: Tensor) -
     missing = -value  # the margin has to rise by that much from x
     from_origin = missing + (slope * (point - origin)).cumsum(dim=1)[:, -1]
     to_plane, from_start = to_hyperplane(point, slope, missing), to_hyperplane(origin, slope, from_origin)
-    near, far = (one.abs().amax(dim=1).clamp(min=_LEAST) for one in (to_plane, from_start))
+    near, far = (move.abs().amax(dim=1).clamp(min=_LEAST) for move in (to_plane, from_start))
     lean = (near / (near + far)).clamp(max=ALPHA_MAX)[:, None]
     moved = (point + OVERSHOOT * to_plane) * (1 - lean) + (origin + OVERSHOOT * from_start) * lean
     return moved.clamp(0, 1).reshape(x.shape)
@@ -65,10 +75,13 @@ def to_hyperplane(points: Tensor, slope: Tensor, missing: Tensor) -> Tensor:
     """The least move d in L∞ with ⟨slope, d⟩ = missing that stays within [0, 1] (Eq. 3, solved by sorting); where the
     box does not reach so far, the farthest that it lets go. Points and slopes are [n, m], missing is [n].
 
+    >>> import torch
     >>> half, both = torch.tensor([[0.5, 0.75]]), torch.tensor([[1.0, 1.0]])
     >>> [to_hyperplane(half, both, torch.tensor([missing])).tolist()[0] for missing in (0.5, -0.5, 0.625, 9.0)]
     [[0.25, 0.25], [-0.25, -0.25], [0.375, 0.25], [0.5, 0.25]]
     """
+    import torch
+
     ways = slope.sign() * torch.where(missing < 0, -1.0, 1.0)[:, None]
     rooms = torch.where(slope == 0, 0.0, torch.where(ways > 0, 1 - points, points))
     room, order = rooms.sort(dim=1, stable=True)
@@ -84,3 +97,6 @@ def to_hyperplane(points: Tensor, slope: Tensor, missing: Tensor) -> Tensor:
     rest = left.gather(1, last) + weight.gather(1, last)
     move = torch.where(place < room.shape[1], (wanted - before) / rest.clamp(min=_LEAST**2), torch.ones_like(wanted))
     return ways * torch.minimum(move.clamp(min=0), rooms)
+
+
+FABT_ATTACK = ImageAttackChoice(FABT, fab_t, follows_gradients=True, drops_fallen=True, one_class=True)

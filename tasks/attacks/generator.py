@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
-from assay.tasks.attacks.settings import GAP
+from assay.tasks.attacks.gap import GAP
 from assay.tasks.subjects.checkpoints import learning_files, restore
 from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import ImageModel

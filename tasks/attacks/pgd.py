@@ -2,57 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Self
 
-import torch
-from torch import Tensor
+from pydantic import Field, model_validator
 
-from assay.tasks.attacks.batch import Batch, Ledger
-from assay.tasks.attacks.settings import FGSM, PGD, MomentumPGD, step_size_for
+from assay.tasks.attacks.choice import ImageAttackChoice
+from assay.tasks.attacks.settings import ImageAttack, step_size_for
+from assay.tasks.subjects.settings import Eps
 
-Perturb = Callable[[Tensor, float], Tensor]
-"""What a trained generator does: images [n, c, h, w] and ε → attacked images."""
+if TYPE_CHECKING:
+    from torch import Tensor
 
-
-class Direction(Protocol):
-    """Which way a step goes, given the gradient."""
-
-    def __call__(self, gradient: Tensor) -> Tensor:
-        """The direction, each pixel -1, 0 or 1."""
-
-    def keep(self, rows: Tensor) -> None:
-        """Forget all samples but these."""
+    from assay.tasks.attacks.batch import Batch, Ledger
 
 
-class Sign:
-    """The sign of the gradient."""
+class PGD(ImageAttack):
+    """Projected gradient descent (Xu et al., Eq. 1-2): uniform start, sign steps, projection, clip to the bounds."""
 
-    def __call__(self, gradient: Tensor) -> Tensor:
-        """The direction, each pixel -1, 0 or 1."""
-        return gradient.sign()
+    attack: Literal["pgd"] = "pgd"
+    """Which attack it is."""
+    steps: int = Field(default=20, ge=1, le=100_000)
+    """How many steps it takes."""
+    step_size: Eps | None = None
+    """How far a step goes; left out, max(1/255, 2.5·ε/steps)."""
+    restarts: int = Field(default=1, ge=1, le=1000)
+    """How many random starts are tried; the first success counts."""
+    random_start: bool = True
+    """Whether it starts at a random point within ε, or at the image."""
+    last: bool = False
+    """Whether the last point counts even where only an earlier one was a success, as it does in other libraries."""
 
-    def keep(self, rows: Tensor) -> None:
-        """Nothing to forget."""
+    @model_validator(mode="after")
+    def _last_point_needs_every_step(self) -> Self:
+        if self.last and (self.only_accuracy or self.restarts > 1):
+            raise ValueError("`last` takes every step of one start: leave out `only_accuracy` and `restarts`")
+        return self
 
 
-class Momentum:
-    """The sign of a running sum of gradients, each of L1 norm one: g ← decay·g + ∇/‖∇‖₁ (Dong et al., Eq. 6)."""
+class FGSM(ImageAttack):
+    """The fast gradient sign method: one step of ε from the image itself."""
 
-    def __init__(self, decay: float) -> None:
-        self._decay, self._running = decay, torch.zeros(())
+    attack: Literal["fgsm"] = "fgsm"
+    """Which attack it is."""
 
-    def __call__(self, gradient: Tensor) -> Tensor:
-        """The direction, each pixel -1, 0 or 1."""
-        size = gradient.abs().flatten(1).sum(dim=1).clamp(min=torch.finfo(gradient.dtype).tiny)
-        unit = gradient / size[:, None, None, None]
-        self._running = unit if self._running.ndim == 0 else self._decay * self._running + unit
-        return self._running.sign()
 
-    def keep(self, rows: Tensor) -> None:
-        """Forget all samples but these."""
-        if self._running.ndim:
-            self._running = self._running[rows]
+class MomentumPGD(ImageAttack):
+    """PGD that follows a running mean of the normalised gradients (Dong et al. 2018)."""
+
+    attack: Literal["momentum-pgd"] = "momentum-pgd"
+    """Which attack it is."""
+    steps: int = Field(default=20, ge=1, le=100_000)
+    """How many steps it takes."""
+    step_size: Eps | None = None
+    """How far a step goes; left out, max(1/255, 2.5·ε/steps)."""
+    decay: float = Field(default=1.0, ge=0, le=10)
+    """How much of the earlier gradients is kept."""
 
 
 def pgd(settings: PGD, batch: Batch) -> Ledger:
@@ -61,7 +65,7 @@ def pgd(settings: PGD, batch: Batch) -> Ledger:
 
     def attempt(batch: Batch, restart: int) -> Ledger:
         start = batch.start(f"pgd {restart}") if settings.random_start else batch.images
-        return climb(batch, start, Sign(), settings.steps, size, settings.only_accuracy, settings.last)
+        return climb(batch, start, settings.steps, size, early=settings.only_accuracy, last=settings.last)
 
     ledger = attempt(batch, 0)
     for restart in range(1, settings.restarts):
@@ -74,42 +78,35 @@ def pgd(settings: PGD, batch: Batch) -> Ledger:
 
 def fgsm(settings: FGSM, batch: Batch) -> Ledger:
     """One step of ε from the image itself."""
-    return climb(batch, batch.images, Sign(), 1, batch.eps, settings.only_accuracy)
+    return climb(batch, batch.images, 1, batch.eps, early=settings.only_accuracy)
 
 
 def momentum_pgd(settings: MomentumPGD, batch: Batch) -> Ledger:
     """PGD along a running sum of gradients, from the image itself."""
     size = step_size_for(batch.eps, settings.steps, settings.step_size)
-    return climb(batch, batch.images, Momentum(settings.decay), settings.steps, size, settings.only_accuracy)
-
-
-def perturbed(perturb: Perturb, batch: Batch) -> Ledger:
-    """What a trained generator makes of the images, in one go: that is what counts, success or not."""
-    ledger = Ledger(batch, steps=1, last=True)
-    x = batch.ball.clip(perturb(batch.images, batch.eps))
-    ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
-    ledger.settle()
-    return ledger
+    return climb(batch, batch.images, settings.steps, size, early=settings.only_accuracy, decay=settings.decay)
 
 
 def climb(
-    batch: Batch, start: Tensor, direction: Direction, steps: int, size: float, early: bool, last: bool = False
+    batch: Batch, start: Tensor, steps: int, size: float, *, early: bool, last: bool = False, decay: float | None = None
 ) -> Ledger:
-    """Step, project, repeat: x ← Clip(x + size·direction(∇ℓ(x))), Eq. 2; `early` drops samples as they fall."""
+    """Step, project, repeat: x ← Clip(x + size·sign(∇ℓ(x))), Eq. 2; `early` drops samples as they fall, and with a
+    `decay` the sign is that of a running sum of gradients."""
     if early:
-        return _climb_early(batch, start, direction, steps, size)
-    ledger, x = Ledger(batch, steps=steps, last=last), start
+        return _climb_early(batch, start, steps, size, decay)
+    ledger, x, running = batch.ledger(steps=steps, last=last), start, None
     for step in range(steps):
         gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
         ledger.look(x, batch.criterion.harm(logits), step)
-        x = batch.ball.clip(x.add(direction(gradient), alpha=size))
+        running = _followed(gradient, running, decay)
+        x = batch.ball.clip(x.add(running.sign(), alpha=size))
     ledger.look(x, batch.criterion.harm(batch.ask(x)), steps)
     ledger.settle()
     return ledger
 
 
-def _climb_early(batch: Batch, start: Tensor, direction: Direction, steps: int, size: float) -> Ledger:
-    ledger = Ledger(batch, steps=steps)
+def _climb_early(batch: Batch, start: Tensor, steps: int, size: float, decay: float | None) -> Ledger:
+    ledger, running = batch.ledger(steps=steps), None
     rows = ledger.open()
     batch, x = batch.of(rows), start[rows]
     harm = batch.clean_harm
@@ -124,8 +121,30 @@ def _climb_early(batch: Batch, start: Tensor, direction: Direction, steps: int, 
         still = ledger.close(rows, x, harm, step)
         if len(still) < len(rows):
             rows, batch, x, gradient, harm = rows[still], batch.of(still), x[still], gradient[still], harm[still]
-            direction.keep(still)
+            running = None if running is None else running[still]
         if step < steps:
-            x = batch.ball.clip(x.add(direction(gradient), alpha=size))
+            running = _followed(gradient, running, decay)
+            x = batch.ball.clip(x.add(running.sign(), alpha=size))
     ledger.leave(rows, x, harm)
     return ledger
+
+
+def _followed(gradient: Tensor, running: Tensor | None, decay: float | None) -> Tensor:
+    """What a step follows: the gradient, or a running sum of gradients, each of L1 norm one: g ← decay·g + ∇/‖∇‖₁
+    (Dong et al., Eq. 6)."""
+    import torch
+
+    if decay is None:
+        return gradient
+    size = gradient.abs().flatten(1).sum(dim=1).clamp(min=torch.finfo(gradient.dtype).tiny)
+    unit = gradient / size[:, None, None, None]
+    return unit if running is None else decay * running + unit
+
+
+def _reach(settings: PGD | MomentumPGD, eps: float) -> float:
+    return settings.steps * step_size_for(eps, settings.steps, settings.step_size)
+
+
+PGD_ATTACK = ImageAttackChoice(PGD, pgd, follows_gradients=True, reach=_reach)
+FGSM_ATTACK = ImageAttackChoice(FGSM, fgsm, follows_gradients=True)
+MOMENTUM_PGD_ATTACK = ImageAttackChoice(MomentumPGD, momentum_pgd, follows_gradients=True, reach=_reach)

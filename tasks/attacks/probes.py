@@ -16,9 +16,9 @@ from torch import Tensor
 from assay.data.image_schemas import Probed
 from assay.tasks.attacks.batch import Attackable, Batch, Draws, ask, pose
 from assay.tasks.attacks.measures import matrix
+from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.red_flags import PROBES, Reading
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import PGD
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.classification import Truth, one_answer, proportion
 from assay.tasks.subjects.images.model import said

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,9 @@ from torch import Tensor
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns, pixels_of
 from assay.infra.engines.devices import deterministically
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.attacks.batch import Attackable, Batch, Draws, Ledger, pose, require_numbers
-from assay.tasks.attacks.pgd import Perturb, perturbed
+from assay.tasks.attacks.batch import Attackable, Draws, Perturb, pose, require_numbers
 from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding
@@ -79,18 +77,9 @@ def run_attack(
         nothing = torch.zeros(0, dtype=torch.int32)
         return AttackResult(images, nothing, nothing, nothing.bool())
     batch = pose(settings, model, images, targets, eps, draws)
-    ledger = Ledger(batch, steps=0) if eps == 0 else _algorithm(settings, perturb)(batch)
+    ledger = batch.ledger(steps=0) if eps == 0 else IMAGE_ATTACKS.of(settings).attack(settings, batch, perturb)
     require_numbers(model, ledger.images, draws)
     return AttackResult(*(column.cpu() for column in ledger.result()))
-
-
-def _algorithm(settings: ImageAttack, perturb: Perturb | None) -> Callable[[Batch], Ledger]:
-    run = IMAGE_ATTACKS.of(settings).run
-    if run is not None:
-        return partial(run, settings)
-    if perturb is None:
-        raise RunError(f"The attack {settings.called} needs a trained generator and was handed none.")
-    return partial(perturbed, perturb)
 
 
 def _require_sound(model: Attackable, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> None:

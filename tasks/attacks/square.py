@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import torch
-from torch import Tensor
+from pydantic import Field
 
-from assay.tasks.attacks.batch import Batch, Ledger
-from assay.tasks.attacks.settings import Square
+from assay.tasks.attacks.choice import ImageAttackChoice
+from assay.tasks.attacks.settings import ImageAttack
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.attacks.batch import Batch, Ledger
 
 HALVED_AFTER = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # of 10 000 queries
+
+
+class Square(ImageAttack):
+    """The Square attack (Andriushchenko et al. 2020): random squares, no gradients, only queries."""
+
+    attack: Literal["square"] = "square"
+    """Which attack it is."""
+    queries: int = Field(default=500, ge=1, le=1_000_000)
+    """How many times it may ask the subject per image."""
+    share: float = Field(default=0.3, gt=0, le=1)
+    """The share of the image that the first squares cover."""
 
 
 def share_covered(query: int, queries: int, initial: float) -> float:
@@ -40,7 +55,9 @@ def square(settings: Square, batch: Batch) -> Ledger:
     that was lost before the attack began is asked about like the others, unless only accuracy counts. With several
     labels what is climbed is the loss that PGD climbs, and the image of the highest loss counts.
     """
-    ledger = Ledger(batch, steps=settings.queries)
+    import torch
+
+    ledger = batch.ledger(steps=settings.queries)
     rows = ledger.open() if settings.only_accuracy else ledger.harmable()
     if len(rows) == 0:
         return ledger
@@ -70,6 +87,9 @@ def square(settings: Square, batch: Batch) -> Ledger:
 
 def _stripes(batch: Batch) -> Tensor:
     """Vertical stripes one pixel wide, each channel up or down by ε: where the search begins."""
+    import numpy as np
+    import torch
+
     n, channels, _, width = batch.images.shape
     drawn = np.stack([batch.draws.generator(row, "stripes").integers(0, 2, (channels, 1, width)) for row in range(n)])
     signs = torch.from_numpy(drawn * 2 - 1).to(batch.images)
@@ -78,6 +98,9 @@ def _stripes(batch: Batch) -> Tensor:
 
 def _draw_squares(batch: Batch, queries: int) -> tuple[Tensor, Tensor]:
     """Per sample and query where the square lies, as shares [n, queries, 2], and its signs [n, queries, channels]."""
+    import numpy as np
+    import torch
+
     corners, signs = [], []
     for row in range(len(batch)):
         generator = batch.draws.generator(row, "squares")
@@ -89,13 +112,17 @@ def _draw_squares(batch: Batch, queries: int) -> tuple[Tensor, Tensor]:
 
 def _with_square(best: Tensor, corner: Tensor, signs: Tensor, side: int, eps: float) -> Tensor:
     """The best images with one square each, moved by 2ε up or down per channel (Algorithm 2)."""
+    import torch
+
     height, width = best.shape[2:]
     limits = torch.tensor([height - side + 1, width - side + 1], device=best.device)
     top, left = (corner * limits).long().minimum(limits - 1).unbind(dim=1)
-    inside = _within(top, side, height)[:, None, :, None] & _within(left, side, width)[:, None, None, :]
+    rows, columns = (
+        (places >= first[:, None]) & (places < first[:, None] + side)
+        for first, places in ((top, torch.arange(height).to(best.device)), (left, torch.arange(width).to(best.device)))
+    )
+    inside = rows[:, None, :, None] & columns[:, None, None, :]
     return torch.where(inside, best + 2 * eps * signs[:, :, None, None], best)
 
 
-def _within(first: Tensor, side: int, length: int) -> Tensor:
-    places = torch.arange(length, device=first.device)
-    return (places >= first[:, None]) & (places < first[:, None] + side)
+SQUARE_ATTACK = ImageAttackChoice(Square, square, drops_fallen=True)

@@ -1,133 +1,65 @@
-"""Every attack that a pipeline can name, on images, on texts and on terms, and the metrics that attacks measure. A
-new attack is a module of its own, and a line here.
-"""
+"""Every attack that a pipeline can name, on images, on texts and on terms, and the metrics that attacks measure. A new
+attack is a module of its own, and a line here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from assay.infra.user_code.choices import TaggedChoices
+from assay.tasks.attacks.apgd import APGD, APGD_ATTACK, APGDT, APGDT_ATTACK
 from assay.tasks.attacks.choice import (
     GROUP,
     AnyImageAttackChoice,
     AnyTermAttackChoice,
     AnyTextAttackChoice,
     AttackChoice,
-    GeneratorTraining,
     ImageAttackChoice,
     TermAttackChoice,
     TextAttackChoice,
 )
-from assay.tasks.attacks.settings import (
-    APGD,
-    APGDT,
-    BUNDLES,
-    FABT,
-    FGSM,
-    GAP,
-    PGD,
-    PRESETS,
-    ImageAttack,
-    MomentumPGD,
-    Square,
-    step_size_for,
-)
-from assay.tasks.attacks.terms.settings import AnyTermAttack as AnyTermAttack
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
+from assay.tasks.attacks.fab import FABT, FABT_ATTACK
+from assay.tasks.attacks.gap import GAP, GAP_ATTACK
+from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.square import SQUARE_ATTACK, Square
+from assay.tasks.attacks.terms.settings import TermAttack
+from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
+from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, WordAttack
 from assay.tasks.statistics.metrics import metrics
 
-if TYPE_CHECKING:
-    import numpy as np
 
-    from assay.infra.stages.exact import Seeds
-    from assay.tasks.attacks.batch import Batch, Ledger
-    from assay.tasks.attacks.choice import Perturb
-    from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
-    from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.images.dataset import Lessons
-    from assay.tasks.subjects.images.model import ImageModel
+def _paper(levels: int, steps: int) -> PGD:
+    return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255, last=True)
 
 
-def _pgd(settings: PGD, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.pgd import pgd
+PRESETS: dict[str, ImageAttack] = {
+    **{f"xu-pgd-{levels}": _paper(levels, steps) for levels, steps in ((2, 1), (4, 4), (5, 40), (10, 60))},
+    **{f"xu-gap-{levels}": GAP(name=f"xu-gap-{levels}", eps=(levels / 255,)) for levels in (7, 11, 13)},
+}
+"""The attacks of Xu et al. by name, called after their ε in levels of 255 (section 5.1): PGD with t = 1, 4, 40 and 60
+steps of 1/255 (components 1 to 4; component 4 is component 1's second), of which the last image counts, and GAP at the
+three norms."""
 
-    return pgd(settings, batch)
-
-
-def _fgsm(settings: FGSM, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.pgd import fgsm
-
-    return fgsm(settings, batch)
-
-
-def _momentum_pgd(settings: MomentumPGD, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.pgd import momentum_pgd
-
-    return momentum_pgd(settings, batch)
-
-
-def _apgd(settings: APGD, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.apgd import apgd
-
-    return apgd(settings, batch)
-
-
-def _apgd_t(settings: APGDT, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.apgd import apgd_t
-
-    return apgd_t(settings, batch)
-
-
-def _fab_t(settings: FABT, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.fab import fab_t
-
-    return fab_t(settings, batch)
-
-
-def _square(settings: Square, batch: Batch) -> Ledger:
-    from assay.tasks.attacks.square import square
-
-    return square(settings, batch)
-
-
-def _train_gap(
-    model: ImageModel, lessons: Lessons, settings: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints
-) -> dict[str, bytes]:
-    from assay.tasks.attacks.generator import train_generator
-
-    return train_generator(model, lessons, settings, eps, seeds, checkpoints)
-
-
-def _load_gap(files: dict[str, bytes], device: str, block: int) -> Perturb:
-    from assay.tasks.attacks.generator import load_generator
-
-    return load_generator(files, device, block).perturb
-
-
-def _reach(settings: PGD | MomentumPGD, eps: float) -> float:
-    return settings.steps * step_size_for(eps, settings.steps, settings.step_size)
-
+BUNDLES: dict[str, tuple[ImageAttack, ...]] = {
+    "autoattack": (
+        APGD(name="apgd-ce", steps=100, only_accuracy=True),
+        APGDT(steps=100, only_accuracy=True),
+        FABT(steps=100, only_accuracy=True),
+        Square(queries=5000, share=0.8, only_accuracy=True),
+    )
+}
+"""Several attacks by one name: the standard ensemble of AutoAttack (Croce and Hein 2020, section 6), whose robust
+accuracy is that of the worst case over the four."""
 
 IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
     "attack",
     GROUP,
     ImageAttackChoice,
-    (
-        ImageAttackChoice(PGD, _pgd, follows_gradients=True, reach=_reach),
-        ImageAttackChoice(FGSM, _fgsm, follows_gradients=True),
-        ImageAttackChoice(MomentumPGD, _momentum_pgd, follows_gradients=True, reach=_reach),
-        # The margin is not what the others climb, so with several labels it is no measure for them.
-        ImageAttackChoice(APGD, _apgd, follows_gradients=True, climbs_the_loss=lambda apgd: apgd.loss != "margin"),
-        ImageAttackChoice(APGDT, _apgd_t, follows_gradients=True, one_class=True),
-        ImageAttackChoice(FABT, _fab_t, follows_gradients=True, drops_fallen=True, one_class=True),
-        ImageAttackChoice(Square, _square, drops_fallen=True),
-        ImageAttackChoice(GAP, generator=GeneratorTraining(_train_gap, _load_gap)),
-    ),
+    (PGD_ATTACK, FGSM_ATTACK, MOMENTUM_PGD_ATTACK, APGD_ATTACK, APGDT_ATTACK, FABT_ATTACK, SQUARE_ATTACK, GAP_ATTACK),
     presets=PRESETS,
     bundles=BUNDLES,
 )
-
 
 TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     "attack on texts",
@@ -136,45 +68,16 @@ TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     (TextAttackChoice(A2T), TextAttackChoice(Guided, guided=True), TextAttackChoice(Noise)),
 )
 
-
-def _swap(term: Term, attack: Swap, _: TermMeans, generator: np.random.Generator) -> Change:
-    from assay.tasks.attacks.terms.changes import mistyped
-    from assay.tasks.attacks.terms.typos import swap_letters
-
-    return mistyped(swap_letters, term, attack, generator)
-
-
-def _keyboard(term: Term, attack: Keyboard, _: TermMeans, generator: np.random.Generator) -> Change:
-    from assay.tasks.attacks.terms.changes import mistyped
-    from assay.tasks.attacks.terms.typos import press_neighbours
-
-    return mistyped(press_neighbours, term, attack, generator)
-
-
-def _synonymy(term: Term, _: Synonymy, means: TermMeans, generator: np.random.Generator) -> Change:
-    from assay.tasks.attacks.terms.changes import renamed
-
-    return renamed(term, means, generator)
-
-
 TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
-    "attack on terms",
-    GROUP,
-    TermAttackChoice,
-    (
-        TermAttackChoice(Swap, _swap),
-        TermAttackChoice(Keyboard, _keyboard),
-        TermAttackChoice(Synonymy, _synonymy, lexicon=lambda synonymy: synonymy.synonyms),
-    ),
+    "attack on terms", GROUP, TermAttackChoice, (SWAP_ATTACK, KEYBOARD_ATTACK, SYNONYMY_ATTACK)
 )
-
 
 AnyTextAttack = WordAttack | Noise
 ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
     "attack", GROUP, AttackChoice, (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS), presets=PRESETS, bundles=BUNDLES
 )
 if TYPE_CHECKING:
-    AnyAttack = ImageAttack | AnyTextAttack | AnyTermAttack
+    AnyAttack = ImageAttack | AnyTextAttack | TermAttack
 else:
     AnyAttack = ATTACKS.union
 """Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""

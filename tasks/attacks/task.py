@@ -22,6 +22,7 @@ from assay.infra.stages.partitions import collect, map_partitions, read_files, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.measures import COLUMNS, Trial, attack_findings, on_grid, trials_one_by_one, worst_of
 from assay.tasks.attacks.red_flags import PROBES, Reading, flags_of_attacks
 from assay.tasks.attacks.running import (
@@ -32,7 +33,7 @@ from assay.tasks.attacks.running import (
     transfer_findings,
     transfer_partition,
 )
-from assay.tasks.attacks.settings import GAP, AnyImageAttack, ImageAttack, eps_name
+from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
 from assay.tasks.statistics.groups import groups_by_id
@@ -112,7 +113,7 @@ def attack_subject(
     classes: Artifact[Classes],
     files: Artifact[SubjectFiles],
     subject: ResolvedSubject,
-    attack: AnyImageAttack,
+    attack: ImageAttack,
     name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None = None,
 ) -> Attacks:
@@ -157,7 +158,7 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
 def transfer_attacks(
     evaluation: Artifact[Samples],
     classes: Artifact[Classes],
-    attack: AnyImageAttack,
+    attack: ImageAttack,
     files: dict[str, Artifact[SubjectFiles]],
     subjects: dict[str, ResolvedSubject],
     generators: dict[str, dict[str, Artifact[GeneratorFiles]]] | None = None,
@@ -199,7 +200,7 @@ def count_successes(attacked: pa.Table) -> dict[str, int]:
     return reached | several | {f"of {row['eps']!r}": int(row["success_count"]) for row in counted}
 
 
-def _rows_for(attack: AnyImageAttack, samples: int, image: tuple[int, int]) -> int | None:
+def _rows_for(attack: ImageAttack, samples: int, image: tuple[int, int]) -> int | None:
     """How many samples are attacked together; None for as many as a partition has.
 
     A network sees blocks of one size, filled up, so that every image gets the same bits whatever its neighbours are.
@@ -220,7 +221,7 @@ def _assault(
     classes: Artifact[Classes],
     files: Artifact[SubjectFiles],
     subject: ResolvedSubject,
-    attack: AnyImageAttack,
+    attack: ImageAttack,
     name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None,
 ) -> Assault:
@@ -283,7 +284,7 @@ def probe_subject(
 def measure_attacks(
     attacked: list[Artifact[Attacked]],
     classes: Artifact[Classes],
-    attacks: list[AnyImageAttack],
+    attacks: list[ImageAttack],
     name: str,
     transfers: list[Artifact[Findings]],
     split: str = "",

@@ -5,16 +5,11 @@ its letters changed, or a synonym of the same concept in its place.
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from assay.infra.errors import InputError
-from assay.tasks.attacks.terms.settings import TypoAttack
-from assay.tasks.attacks.terms.typos import Typo, letters_in
 from assay.tasks.language.lexicons import Lexicon
 from assay.tasks.statistics.entities import entities_of
 
@@ -45,7 +40,7 @@ def entity_spans(tags: Sequence[str]) -> list[Span]:
     >>> entity_spans(["O", "B-Disease", "I-Disease", "B-Disease"])
     [Span(first=1, last=3, kind='Disease'), Span(first=3, last=4, kind='Disease')]
     """
-    return [Span(one.first, one.last, one.kind) for one in entities_of(tags)]
+    return [Span(entity.first, entity.last, entity.kind) for entity in entities_of(tags)]
 
 
 def outermost(spans: Iterable[Span]) -> list[Span]:
@@ -55,7 +50,7 @@ def outermost(spans: Iterable[Span]) -> list[Span]:
     [Span(first=0, last=3, kind=''), Span(first=6, last=7, kind='')]
     """
     kept: list[Span] = []
-    for span in sorted(spans, key=lambda one: (one.first - one.last, one)):
+    for span in sorted(spans, key=lambda span: (span.first - span.last, span)):
         if not any(span.overlaps(other) for other in kept):
             kept.append(span)
     return sorted(kept)
@@ -169,57 +164,6 @@ def _loaded(name: str) -> Language:
         ) from fault
 
 
-NO_SYNONYM, SEVERAL = "no synonym", "several concepts"
-_PIECE = re.compile(r"\w+|[^\w\s]")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The synonym and its concept; without a name, why there is none."""
-
-    name: str | None
-    concept: str | None
-    outcome: str = ""
-
-
-def choose_synonym(term: str, kind: str, lexicon: Lexicon, generator: np.random.Generator) -> Choice:
-    """A name drawn from the others of the term's concept; none where the lexicon knows no other, or several concepts.
-
-    `kind` is what the finder says the term is. Where the lexicon knows that kind of thing, only names of that kind
-    count: RA the chemical is no rheumatoid arthritis.
-    """
-    entries = lexicon.names_of(term)
-    if kind.casefold() in lexicon.kinds:
-        entries = tuple(one for one in entries if one.kind.casefold() == kind.casefold())
-    concepts = sorted({one.concept for one in entries})
-    if len(concepts) > 1:
-        return Choice(None, None, SEVERAL)
-    names = lexicon.synonyms(concepts[0], term) if concepts else []
-    if not names:
-        return Choice(None, concepts[0] if concepts else None, NO_SYNONYM)
-    name = names[int(generator.integers(len(names)))]
-    return Choice(_as_written(name, term), concepts[0])
-
-
-def pieces_of(name: str) -> list[str]:
-    """The words of a name as corpora of tagged sentences cut them: every sign is a word of its own.
-
-    >>> pieces_of("non-small cell carcinoma, Crohn's")
-    ['non', '-', 'small', 'cell', 'carcinoma', ',', 'Crohn', "'", 's']
-    """
-    return _PIECE.findall(name)
-
-
-def _as_written(name: str, term: str) -> str:
-    """The name with a capital where the term begins with one and is not all capitals: as sentences begin.
-
-    >>> _as_written("cardiac arrest", "Asystole"), _as_written("heart attack", "MI")
-    ('Cardiac arrest', 'heart attack')
-    """
-    capital = term[:1].isupper() and not term[1:2].isupper()
-    return name[:1].upper() + name[1:] if capital and name.islower() else name
-
-
 CHANGED, SPARED, SHORT, STUCK = "changed", "spared", "too short", "nothing to change"
 CROSSES = "crosses an entity"
 
@@ -259,34 +203,3 @@ class TermMeans:
     def fingerprint(self) -> str:
         """The hash of both."""
         return f"{self.finder.fingerprint}/{self.lexicon.fingerprint if self.lexicon else ''}"
-
-
-def mistyped(
-    typo: Callable[[str, int, np.random.Generator], Typo],
-    term: Term,
-    attack: TypoAttack,
-    generator: np.random.Generator,
-) -> Change:
-    """The term with so many typos in each of its words that has letters enough."""
-    long_enough = [letters_in(word) >= attack.min_letters for word in term.words]
-    # Drawn for every word, so that `min_letters` and the number of changes do not shift what the next word gets.
-    children = generator.spawn(len(term.words))
-    tried = [typo(word, attack.changes[0], child) for word, child in zip(term.words, children, strict=True)]
-    after = tuple(one.word if long else word for one, long, word in zip(tried, long_enough, term.words, strict=True))
-    changed = sum(one != other for one, other in zip(term.words, after, strict=True))
-    outcome = CHANGED if changed else STUCK if any(long_enough) else SHORT
-    return Change(term.span, term.words, after, outcome, words=sum(long_enough), changed=changed)
-
-
-def renamed(term: Term, means: TermMeans, generator: np.random.Generator) -> Change:
-    """A synonym of the same concept in the term's place, unless the term crosses the border of an entity."""
-    span, before, tags = term.span, term.words, term.tags
-    assert means.lexicon is not None
-    stays = Change(span, before, before, CROSSES, words=len(before))
-    if tags is not None and projected(tags, len(before)) is None:
-        return stays
-    choice: Choice = choose_synonym(" ".join(before), span.kind, means.lexicon, generator)
-    if choice.name is None:
-        return replace(stays, outcome=choice.outcome)
-    after = tuple(pieces_of(choice.name))
-    return Change(span, before, after, CHANGED, len(before), len(before), choice.concept, choice.name)

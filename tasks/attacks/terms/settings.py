@@ -9,12 +9,13 @@ from pydantic import BeforeValidator, Field
 from assay.infra.settings import Settings
 
 
-def _as_many(value: object) -> object:
+def as_many(value: object) -> object:
+    """A number alone as a tuple of one."""
     return (value,) if isinstance(value, int | float) else value
 
 
 Share = Annotated[float, Field(gt=0, le=1)]
-Shares = Annotated[tuple[Share, ...], BeforeValidator(_as_many), Field(min_length=1)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(as_many), Field(min_length=1)]
 
 
 class TermAttack(Settings):
@@ -46,6 +47,8 @@ class TermAttack(Settings):
     def group(self) -> str:
         """What findings call its first severity.
 
+        >>> from assay.tasks.attacks.terms.synonymy import Synonymy
+        >>> from assay.tasks.attacks.terms.typos import Swap
         >>> Swap().group, Synonymy(share=0.5).group
         ('share=1, changes=1', 'share=0.5')
         """
@@ -55,7 +58,8 @@ class TermAttack(Settings):
     def each(self) -> list[Self]:
         """The attack at every severity, one by one, the paper's (every term, one change) or what is nearest first.
 
-        >>> [one.group for one in Swap(share=(0.5, 1), changes=(1, 2)).each()]
+        >>> from assay.tasks.attacks.terms.typos import Swap
+        >>> [attack.group for attack in Swap(share=(0.5, 1), changes=(1, 2)).each()]
         ['share=1, changes=1', 'share=1, changes=2', 'share=0.5, changes=1', 'share=0.5, changes=2']
         """
         changes: tuple[int, ...] = getattr(self, "changes", ())
@@ -68,44 +72,3 @@ class TermAttack(Settings):
     def for_perturbing(self) -> Self:
         """Only what the attacked sentences depend on: not its name, nor how many of them are shown."""
         return self.model_copy(update={"name": None, "examples": 0})
-
-
-class TypoAttack(TermAttack):
-    """What attacks on single letters have."""
-
-    changes: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=10)], ...], BeforeValidator(_as_many), Field(min_length=1)
-    ] = (1,)
-    """How many changes per attacked word, one or several: the other severity."""
-
-    min_letters: int = Field(default=4, ge=2, le=100)
-    """Words with fewer letters stay as they are."""
-
-
-class Swap(TypoAttack):
-    """Swap noise: in each attacked word a random pair of neighbouring letters changes places."""
-
-    attack: Literal["swap"] = "swap"
-    """Which attack it is."""
-
-
-class Keyboard(TypoAttack):
-    """Keyboard noise: in each attacked word a random letter becomes one beside it on the keyboard."""
-
-    attack: Literal["keyboard"] = "keyboard"
-    """Which attack it is."""
-
-
-class Synonymy(TermAttack):
-    """Each attacked term is replaced by a synonym of the same concept."""
-
-    attack: Literal["synonymy"] = "synonymy"
-    """Which attack it is."""
-
-    synonyms: str | None = Field(default=None, min_length=1)
-    """A lexicon file of your own, or `disease-chemical-synonyms` (DOID, DrugBank and MeSH, from the catalogue); left
-    out, the lexicon that `terms` names, or the one that Assay ships."""
-
-
-AnyTermAttack = TermAttack
-"""Any attack on terms."""

@@ -4,9 +4,8 @@ import pytest
 import torch
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
-from assay.tasks.attacks.apgd import checkpoints
+from assay.tasks.attacks.apgd import APGD, checkpoints
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import APGD
 
 torch.set_num_threads(1)
 
@@ -75,7 +74,7 @@ def test_auto_pgd_finds_what_the_papers_algorithm_finds(eps):
 
 
 def test_auto_pgd_never_ends_below_where_plain_steps_of_the_same_number_end():
-    from assay.tasks.attacks.settings import PGD
+    from assay.tasks.attacks.pgd import PGD
 
     model, images = tiny_model(), tiny_images(64)
     truth = answers(model, images)

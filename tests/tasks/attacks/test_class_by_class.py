@@ -12,10 +12,12 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 from assay.flows.configuration.loading import load_project
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
-from assay.tasks.attacks.apgd import Rival
-from assay.tasks.attacks.fab import to_hyperplane
+from assay.tasks.attacks.apgd import APGD, APGDT
+from assay.tasks.attacks.criteria import Rival
+from assay.tasks.attacks.fab import FABT, to_hyperplane
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import APGD, APGDT, BUNDLES, FABT, Square
+from assay.tasks.attacks.square import Square
+from assay.tasks.attacks.table import BUNDLES
 from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)

@@ -11,7 +11,8 @@ from assay.infra.errors import InputError
 from assay.infra.user_code.choices import check_plugin
 from assay.tasks.attacks.batch import Ball, Ledger
 from assay.tasks.attacks.choice import AttackChoice, GeneratorTraining, ImageAttackChoice
-from assay.tasks.attacks.settings import FGSM, ImageAttack
+from assay.tasks.attacks.pgd import FGSM
+from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 
 torch.set_num_threads(1)

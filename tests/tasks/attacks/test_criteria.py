@@ -7,7 +7,7 @@ import torch
 
 from assay.infra.errors import InputError
 from assay.tasks.attacks.criteria import criterion_for
-from assay.tasks.attacks.settings import PGD
+from assay.tasks.attacks.pgd import PGD
 
 
 def one_label(logits, truth, **options):

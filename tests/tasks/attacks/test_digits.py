@@ -5,7 +5,9 @@ import torch
 from all_digits import digit_classes, digit_samples
 
 from assay.infra.stages.partitions import collect
-from assay.tasks.attacks.settings import PGD, AnyImageAttack, Square
+from assay.tasks.attacks.pgd import PGD
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.square import Square
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -21,7 +23,7 @@ KNOWN = (97.8, 97.1, 94.7, 90.4, 70.2, 31.1, 3.3, 0.0, 0.0)  # per cent right un
 SEEDS = range(6)
 
 
-def accuracies(attack: AnyImageAttack) -> dict[float, float]:
+def accuracies(attack: ImageAttack) -> dict[float, float]:
     """Per ε, how many per cent of the 450 test digits a network trained in the current run still gets right."""
     held, classes = hold_out(digit_samples(), Evaluation()), digit_classes()
     files = train_network(held.training, classes, SUBJECT).files

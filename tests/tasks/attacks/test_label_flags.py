@@ -12,11 +12,14 @@ from torch import Tensor, nn
 
 from assay.data.image_schemas import Attacked
 from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.measures import trials
+from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import APGD, FGSM, PGD, ImageAttack, Square
+from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.square import Square
 from assay.tasks.subjects.images.model import ImageModel, said
 
 torch.set_num_threads(1)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
+from assay.tasks.attacks.pgd import FGSM, PGD, MomentumPGD
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import FGSM, PGD, MomentumPGD
 
 torch.set_num_threads(1)
 

@@ -8,9 +8,12 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
+from assay.tasks.attacks.gap import GAP
+from assay.tasks.attacks.pgd import FGSM, PGD, MomentumPGD
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import APGD, FGSM, GAP, PGD, MomentumPGD, Square
+from assay.tasks.attacks.square import Square
 
 torch.set_num_threads(1)
 

@@ -11,7 +11,9 @@ from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
-from assay.tasks.attacks.settings import APGD, FGSM, PGD, Square
+from assay.tasks.attacks.apgd import APGD
+from assay.tasks.attacks.pgd import FGSM, PGD
+from assay.tasks.attacks.square import Square
 from assay.tasks.attacks.task import _rows_for, attack_subject, transfer_attacks, worst_case
 from assay.tasks.statistics.findings import findings_from
 

@@ -14,8 +14,9 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.data.image_schemas import Attacked
 from assay.tasks.attacks.measures import Trial, on_grid, trials, worst_of
+from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import FGSM, PGD, Square
+from assay.tasks.attacks.square import Square
 from assay.tasks.statistics.classification import accuracy
 
 torch.set_num_threads(1)

@@ -12,7 +12,7 @@ from assay.data.schemas import Classes, Samples
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.attacks.settings import PGD
+from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject

@@ -11,7 +11,7 @@ from tiny_subjects import tiny_classes, tiny_samples
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.trainings import Checkpoints
-from assay.tasks.attacks.settings import PGD
+from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject, measure_defences

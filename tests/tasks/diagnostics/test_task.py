@@ -12,7 +12,7 @@ from tiny_subjects import SIZE, SUBJECT, files_of, tiny_classes, tiny_files, tin
 from assay.data.images import image_columns
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
-from assay.tasks.attacks.settings import FGSM
+from assay.tasks.attacks.pgd import FGSM
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.diagnostics.inspection import InspectedSubject, Truth, pictures_partition
 from assay.tasks.diagnostics.page import InsideSubject, values_of

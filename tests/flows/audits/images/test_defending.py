@@ -25,7 +25,8 @@ from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
-from assay.tasks.attacks.settings import FGSM, PGD, PRESETS
+from assay.tasks.attacks.pgd import FGSM, PGD
+from assay.tasks.attacks.table import PRESETS
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.statistics.multiplicity import family_size
 

@@ -6,7 +6,8 @@ import pytest
 from assay.data.catalog import located
 from assay.tasks.attacks.terms.changes import CHANGED, GoldFinder, TermMeans
 from assay.tasks.attacks.terms.perturbing import perturb
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
+from assay.tasks.attacks.terms.synonymy import Synonymy
+from assay.tasks.attacks.terms.typos import Keyboard, Swap
 from assay.tasks.language.lexicons import catalogue_lexicon
 from assay.tasks.statistics.entities import entities_of
 

@@ -8,7 +8,8 @@ import pytest
 from assay.infra.errors import InputError
 from assay.tasks.attacks.terms.changes import GoldFinder, LexiconFinder, Span, outermost, spacy_finder
 from assay.tasks.attacks.terms.perturbing import require_attack, resolve_attack
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
+from assay.tasks.attacks.terms.synonymy import Synonymy
+from assay.tasks.attacks.terms.typos import Keyboard, Swap
 from assay.tasks.language.lexicons import Lexicon, Name, shipped_lexicon
 
 

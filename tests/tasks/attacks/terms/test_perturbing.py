@@ -14,11 +14,11 @@ from assay.tasks.attacks.terms.changes import (
     GoldFinder,
     LexiconFinder,
     TermMeans,
-    choose_synonym,
     entity_spans,
 )
 from assay.tasks.attacks.terms.perturbing import perturb
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
+from assay.tasks.attacks.terms.synonymy import Synonymy, choose_synonym
+from assay.tasks.attacks.terms.typos import Keyboard, Swap
 from assay.tasks.language.lexicons import Lexicon, Name
 
 LEXICON = Lexicon(

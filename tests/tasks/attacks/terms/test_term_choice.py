@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.tasks.attacks.choice import TermAttackChoice
-from assay.tasks.attacks.conformance import term_attack_conformance
 from assay.tasks.attacks.table import ATTACKS, TERM_ATTACKS
 from assay.tasks.attacks.terms.changes import CHANGED, SPARED, Change
 from assay.tasks.attacks.terms.perturbing import perturb, resolve_attack
@@ -51,7 +50,7 @@ def test_an_attack_of_ones_own_is_named_beside_ours_and_travels(tmp_path: Path) 
     )
     assert found.words == ["After", "HYPERTENSION!!"]
     assert TERM_ATTACKS.of(resolved.settings).word == "shout"
-    assert term_attack_conformance(TERM_ATTACKS.of(settings)) == []
+    assert TERM_ATTACKS.of(settings).conformance() == []
     before = resolve_attack(settings, tmp_path).fingerprint
     (tmp_path / "mine.py").write_text(SHOUT + "# louder")
     table = ATTACKS.with_plugins(tmp_path, ["mine.py:SHOUT"])

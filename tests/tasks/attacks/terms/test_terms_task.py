@@ -16,8 +16,9 @@ from assay.infra.stages.partitions import collect, map_pieces
 from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.terms.perturbing import SentenceColumns, attacked_rows, resolve_attack
-from assay.tasks.attacks.terms.settings import Keyboard, Swap, Synonymy
+from assay.tasks.attacks.terms.synonymy import Synonymy
 from assay.tasks.attacks.terms.task import perturb_terms
+from assay.tasks.attacks.terms.typos import Keyboard, Swap
 
 HERE = Path()
 TAGGED, PAIRS = SentenceColumns(words="tokens", tags="tags"), SentenceColumns(words="first")
