@@ -82,9 +82,9 @@ def told(side: str, statuses: Sequence[str]) -> None:
 def ours(rows: int, stopwatch: Stopwatch) -> None:
     from tokenizers import Tokenizer
 
+    from assay.tasks.attacks.texts.composing import compose
     from assay.tasks.attacks.texts.settings import A2T
     from assay.tasks.attacks.texts.similarity import NetworkEncoder
-    from assay.tasks.attacks.words.composing import compose
     from assay.tasks.language.embeddings.encoder import minilm_folder
     from assay.tasks.language.spaces import Vocabulary
     from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
@@ -109,7 +109,7 @@ def ours(rows: int, stopwatch: Stopwatch) -> None:
 
 def peer(longest: int) -> Work:
     def work(rows: int, stopwatch: Stopwatch) -> None:
-        from assay.tasks.attacks.words.bootstrap import textattack
+        from assay.tasks.attacks.texts.textattack_import import textattack
 
         textattack()
         network, vocabulary = subject()

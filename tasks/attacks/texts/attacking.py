@@ -23,7 +23,7 @@ from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 
 if TYPE_CHECKING:
-    from assay.tasks.attacks.words.composing import Outcome, WordAttacker
+    from assay.tasks.attacks.texts.composing import Outcome, WordAttacker
 
 
 Probabilities = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     """One row of `AttackedTexts` per sample."""
     if samples.num_rows == 0:
         return AttackedTexts.schema.empty_table()
-    from assay.tasks.attacks.words.composing import NOT_LISTED, REFUSED
+    from assay.tasks.attacks.texts.composing import NOT_LISTED, REFUSED
 
     ready, blind = prepared(kit), is_blind(kit.limits)
     ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
@@ -133,7 +133,7 @@ def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probab
 
     A function of the user's may answer differently each time: near a tie that looks like a successful attack.
     """
-    from assay.tasks.attacks.words.composing import FICKLE
+    from assay.tasks.attacks.texts.composing import FICKLE
 
     fooled = int(after.argmax()) != int(before.argmax())
     if outcome.status == "skipped" or fooled == (outcome.status == "success"):
@@ -144,7 +144,7 @@ def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probab
 @lru_cache(maxsize=1)
 def prepared(kit: AttackKit) -> Ready:
     """The attack of a kit; each process puts it together once."""
-    from assay.tasks.attacks.words.composing import compose
+    from assay.tasks.attacks.texts.composing import compose
 
     model = load_text_model(kit.subject, kit.files, kit.classes)
     encoder, second = encoders(kit.attack, kit.vectors)
@@ -183,7 +183,7 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
 
 
 def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, predicted: int, blind: bool) -> Outcome:
-    from assay.tasks.attacks.words.composing import Outcome
+    from assay.tasks.attacks.texts.composing import Outcome
 
     if gold is not None and gold >= 0 and gold != predicted:
         return Outcome("skipped", WRONG, text, len(words_of(text)))

@@ -16,7 +16,7 @@ SCRIPT = """
 import json, logging, os, sys, warnings
 logger = logging.getLogger("somebody.else")
 before, filters, handlers = dict(os.environ), list(warnings.filters), list(logging.getLogger().handlers)
-from assay.tasks.attacks.words.bootstrap import textattack
+from assay.tasks.attacks.texts.textattack_import import textattack
 package = textattack()
 import flair, huggingface_hub.constants, nltk.corpus
 print(json.dumps({

@@ -10,12 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.attacks.texts.resolved import Sought, resolve_word_attack
-from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
-from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared, similarity
-from assay.tasks.attacks.texts.swaps import Words, neighbour_piece, synonym_cosine
-from assay.tasks.attacks.words import spanned_text
-from assay.tasks.attacks.words.composing import (
+from assay.tasks.attacks.texts import textattack_parts
+from assay.tasks.attacks.texts.composing import (
     FICKLE,
     MOST_WORDS,
     NOT_LISTED,
@@ -24,8 +20,11 @@ from assay.tasks.attacks.words.composing import (
     STANDS_SO_FAR,
     compose,
 )
-from assay.tasks.attacks.words.parts import MOST_RANKED
-from assay.tasks.attacks.words.spanned_text import SpannedText
+from assay.tasks.attacks.texts.resolved import Sought, resolve_word_attack
+from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
+from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared, similarity
+from assay.tasks.attacks.texts.swaps import Words, neighbour_piece, synonym_cosine
+from assay.tasks.attacks.texts.textattack_parts import MOST_RANKED, SpannedText
 from assay.tasks.language.relatedness import theta_relate
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import words_of
@@ -143,7 +142,7 @@ def test_a_long_text_is_as_similar_as_its_least_similar_passage():
 
 def test_of_a_long_text_only_the_surroundings_of_a_word_are_cut_anew(monkeypatch):
     cut = []
-    monkeypatch.setattr(spanned_text, "words_of", lambda text: cut.append(len(text)) or words_of(text))
+    monkeypatch.setattr(textattack_parts, "words_of", lambda text: cut.append(len(text)) or words_of(text))
     text = " ".join(f"word{number}" for number in range(400))
     found = attack(
         unmoved,

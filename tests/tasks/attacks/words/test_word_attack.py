@@ -19,6 +19,7 @@ from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.texts.attacking import WRONG, encoders, look_up
+from assay.tasks.attacks.texts.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose, most_changes
 from assay.tasks.attacks.texts.measures import BLIND
 from assay.tasks.attacks.texts.page import page
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
@@ -31,8 +32,7 @@ from assay.tasks.attacks.texts.task import (
     find_neighbours,
     measure_words,
 )
-from assay.tasks.attacks.words.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose, most_changes
-from assay.tasks.attacks.words.parts import EvaluatedModel
+from assay.tasks.attacks.texts.textattack_parts import EvaluatedModel
 from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.provider import TableProvider
 from assay.tasks.language.spaces import Vocabulary

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.tasks.attacks.words.bootstrap import textattack
+from assay.tasks.attacks.texts.textattack_import import textattack
 
 textattack()
 
@@ -17,7 +17,7 @@ from textattack.constraints.pre_transformation import MaxModificationRate, Repea
 
 from assay.tasks.attacks.texts.settings import Ranking, WordAttack  # noqa: E402
 from assay.tasks.attacks.texts.similarity import Compared, Encoder  # noqa: E402
-from assay.tasks.attacks.words.parts import (  # noqa: E402
+from assay.tasks.attacks.texts.textattack_parts import (  # noqa: E402
     MOST_RANKED,
     ChangedLabel,
     ContentWords,
@@ -28,9 +28,9 @@ from assay.tasks.attacks.words.parts import (  # noqa: E402
     ReadWords,
     SamePartOfSpeech,
     SimilarSentence,
+    SpannedText,
     replacements,
 )
-from assay.tasks.attacks.words.spanned_text import SpannedText  # noqa: E402
 from assay.tasks.language.words import Word, words_of  # noqa: E402
 from assay.tasks.subjects.texts.model import TextModel, TokenModel  # noqa: E402
 
