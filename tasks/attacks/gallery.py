@@ -148,7 +148,7 @@ def _ranked_rows(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, An
         rank = 2 if wrong_before else int(not row["success"])
         place = seen[rank, kind] = seen.get((rank, kind), -1) + 1
         ranked.append((rank, place, str(kind), row["id"], row))
-    return [row for *_, row in sorted(ranked, key=lambda one: one[:4])[:most]]
+    return [row for *_, row in sorted(ranked, key=lambda ranking: ranking[:4])[:most]]
 
 
 def _pixels(images: pa.Table, group: str) -> dict[str, Pixels]:

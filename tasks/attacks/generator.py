@@ -247,4 +247,4 @@ def _epoch(
             loss.backward()
             optimizer.step()
             total.append(loss.detach() * len(rows))
-    return float(np.sum([float(one) for one in total]) / len(order))
+    return float(np.sum([float(loss) for loss in total]) / len(order))

@@ -234,7 +234,7 @@ def attack_findings(
     audited one; `target` is the class that the attack aims at, whose own samples have no part in the success rate;
     `groups` are of its samples.
     """
-    group = ", ".join(one for one in (trial.group, split) if one)
+    group = ", ".join(filter(None, (trial.group, split)))
     about = About("attack", trial.attack, group, trial.subject)
     findings = prediction_findings(
         about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust, groups=groups

@@ -63,9 +63,11 @@ class AttackFindings:
     def __init__(self, findings: FindingIndex) -> None:
         self.all = findings
         # Attacks on texts have no ε.
-        self._accuracies = [one for one in findings.select("attack.accuracy") if one.slice.eps is not None]
-        self._curves = [one for one in self._accuracies if not one.slice.name and not one.slice.split]
-        self.subjects = distinct(one.subject for one in self._accuracies)
+        self._accuracies = [finding for finding in findings.select("attack.accuracy") if finding.slice.eps is not None]
+        self._curves = [
+            accuracy for accuracy in self._accuracies if not accuracy.slice.name and not accuracy.slice.split
+        ]
+        self.subjects = distinct(accuracy.subject for accuracy in self._accuracies)
         self.flags = findings.select("attack.red_flag")
         self.transfers = findings.select("attack.transfer")
 
@@ -76,18 +78,18 @@ class AttackFindings:
 
     def attacks(self, subject: str | None = None) -> list[str]:
         """The attacks on a subject, or on any, the worst case last."""
-        names = distinct(one.of for one in self._curves if subject in (None, one.subject))
+        names = distinct(curve.of for curve in self._curves if subject in (None, curve.subject))
         return sorted(names, key=lambda name: name == WORST)
 
     def grid(self, subject: str, attack: str | None = None) -> list[str]:
         """The ε that were tried by an attack, or by any, from small to large."""
-        tried = [one.group for one in self._curves if one.subject == subject and attack in (None, one.of)]
+        tried = [curve.group for curve in self._curves if curve.subject == subject and attack in (None, curve.of)]
         return sorted(distinct(tried), key=eps_value)
 
     def clean(self, subject: str) -> Finding | None:
         """The accuracy on clean images, as the attacks' own zero point says it."""
         at_zero = (self.get("accuracy", subject, attack, "eps=0") for attack in self.attacks(subject))
-        return next((one for one in at_zero if one is not None), None)
+        return next(filter(None, at_zero), None)
 
     def lowest(self, subject: str, group: str) -> Finding | None:
         """The lowest accuracy at an ε, of the worst case where several attacks leave the same."""
@@ -96,10 +98,10 @@ class AttackFindings:
     def telling(self, subject: str) -> Finding | None:
         """The lowest accuracy at the smallest ε that costs half of what is right on clean images; else the largest."""
         positive = (group for group in self.grid(subject) if eps_value(group) > 0)
-        left = [one for group in positive if (one := self.lowest(subject, group)) is not None]
+        left = [finding for group in positive if (finding := self.lowest(subject, group)) is not None]
         clean = self.clean(subject)
         half = 0.5 * (clean.value or 0.0) if clean is not None else 0.0
-        return next((one for one in left if (one.value or 0.0) <= half), left[-1] if left else None)
+        return next((finding for finding in left if (finding.value or 0.0) <= half), left[-1] if left else None)
 
     def common(self) -> str:
         """The ε at which all subjects are compared: the one that tells most about the first of them."""
@@ -110,17 +112,17 @@ class AttackFindings:
         """The lowest accuracy of every subject at the common ε, or where it was not attacked there, at its own."""
         common = self.common()
         left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
-        return {subject: one for subject, one in left.items() if one is not None}
+        return {subject: finding for subject, finding in left.items() if finding is not None}
 
     def classes(self, subject: str) -> list[str]:
         """The names of the classes whose recall was measured."""
         recalls = self.all.select("attack.recall", subject=subject)
-        return distinct(one.slice.name for one in recalls if not one.slice.split)
+        return distinct(recall.slice.name for recall in recalls if not recall.slice.split)
 
     def areas(self, subject: str, attack: str, group: str) -> list[str]:
         """The names of the classes whose area under attack was measured at an ε."""
         areas = self.all.select("attack.class_auc", subject=subject, of=attack)
-        return [one.slice.name for one in areas if one.group.startswith(f"{group}, ")]
+        return [area.slice.name for area in areas if area.group.startswith(f"{group}, ")]
 
     def unattacked(self, metric: str, subject: str, part: str = "") -> Finding | None:
         """What the subject's own findings say of the clean images."""
@@ -128,7 +130,7 @@ class AttackFindings:
 
     def has_training(self) -> bool:
         """Whether some attack was also measured on the images that a generator learned from."""
-        return any(one.slice.split and not one.slice.name for one in self._accuracies)
+        return any(accuracy.slice.split and not accuracy.slice.name for accuracy in self._accuracies)
 
 
 def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
@@ -138,7 +140,7 @@ def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
     'served and onnx are only asked and have no gradient: pgd, which follows one'
     """
     sentences = []
-    for attacks in dict.fromkeys(tuple(one) for one in left_out.values()):
+    for attacks in dict.fromkeys(map(tuple, left_out.values())):
         alike = [name for name, missing in left_out.items() if tuple(missing) == attacks]
         are = "is only asked and has" if len(alike) == 1 else "are only asked and have"
         which = "which follows one, was" if len(attacks) == 1 else "which follow one, were"
@@ -190,7 +192,7 @@ def figures_table(findings: AttackFindings) -> DataTable:
 
 def transfer_tables(findings: AttackFindings) -> list[DataTable]:
     """Per attack and ε: how every subject answers for images made against every subject."""
-    kinds = distinct((one.of, one.slice.eps_text) for one in findings.transfers if one.slice.eps)
+    kinds = distinct((transfer.of, transfer.slice.eps_text) for transfer in findings.transfers if transfer.slice.eps)
     return [_transfer(findings, attack, eps) for attack, eps in kinds]
 
 
@@ -213,7 +215,7 @@ def recall_table(findings: AttackFindings, subject: str, group: str) -> DataTabl
 def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable | None:
     """The area under the ROC curve of every class, clean and under every attack at one ε; None of two classes that
     exclude each other, whose one area the first table has."""
-    attacks = [one for one in findings.attacks(subject) if findings.areas(subject, one, group)]
+    attacks = [attack for attack in findings.attacks(subject) if findings.areas(subject, attack, group)]
     if not attacks:
         return None
     columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
@@ -233,7 +235,7 @@ def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable
     """Whether confidences are still chances under attack, at one ε per subject; None where no truth is known."""
     rows: list[list[Cell]] = []
     for subject, telling in groups.items():
-        attacked = [one for one in findings.attacks(subject) if findings.get("ece", subject, one, telling)]
+        attacked = [attack for attack in findings.attacks(subject) if findings.get("ece", subject, attack, telling)]
         if attacked:
             rows.append([subject, "clean", _eps("eps=0"), *chance_cells(findings.all, "subject", subject, "clean")])
         rows += [
@@ -273,14 +275,15 @@ def flag_blocks(findings: AttackFindings) -> list[Block]:
     """The red flags: those raised in words, and the table of all that were looked for."""
     if not findings.flags:
         return []
-    raised = [one for one in findings.flags if one.value == 1.0]
-    checked = sum(one.n not in (None, 0) for one in findings.flags)
-    blocks: list[Block] = [Paragraph(_in_words(one)) for one in raised]
+    raised = [flag for flag in findings.flags if flag.value == 1.0]
+    checked = sum(flag.n not in (None, 0) for flag in findings.flags)
+    blocks: list[Block] = [Paragraph(_in_words(flag)) for flag in raised]
     if not raised:
         blocks.append(Paragraph(_NONE_RAISED.format(checked=checked)))
     columns = [Column("Red flag"), Column("Subject"), Column(""), Column("Samples", "integer"), Column("What it means")]
     rows: list[list[Cell]] = [
-        [_title(one), one.subject, _state(one), one.n or None, FLAGS.get(one.of, ("", ""))[1]] for one in findings.flags
+        [_title(flag), flag.subject, _state(flag), flag.n or None, FLAGS.get(flag.of, ("", ""))[1]]
+        for flag in findings.flags
     ]
     note = (
         "A flag is raised beyond what chance explains: at most once in a hundred honest audits. What to do about each "
@@ -304,8 +307,11 @@ def _figures(findings: AttackFindings, subject: str, attack: str, group: str, tr
 
 
 def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
-    shown = [one for one in findings.transfers if one.of == attack and one.slice.eps_text == eps]
-    sources, targets = distinct(one.slice.made_for for one in shown), distinct(one.subject for one in shown)
+    shown = [transfer for transfer in findings.transfers if transfer.of == attack and transfer.slice.eps_text == eps]
+    sources, targets = (
+        distinct(transfer.slice.made_for for transfer in shown),
+        distinct(transfer.subject for transfer in shown),
+    )
     columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
     rows: list[list[Cell]] = [
         [
@@ -333,7 +339,7 @@ def _answers(findings: AttackFindings, subject: str, attack: str, group: str) ->
     verdict = beside[-1].verdict if beside[-1] is not None else ""
     mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
     name = "clean" if eps_value(group) == 0 else attack
-    return [[subject, name, _eps(group), *(estimate(one) for one in (accuracy, *beside)), mark]]
+    return [[subject, name, _eps(group), *map(estimate, (accuracy, *beside)), mark]]
 
 
 def _titled(findings: AttackFindings, what: str, subject: str, group: str) -> str:
@@ -400,10 +406,14 @@ def _attack_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     lowest = list(attack_findings.at_common().values())
     if not lowest:
         return ()
-    if len({(one.of, one.group) for one in lowest}) > 1:
-        text = "; ".join(_attack_clause(one) + _share_of_clean(attack_findings, one) for one in lowest[:NAMED])
+    if len({(finding.of, finding.group) for finding in lowest}) > 1:
+        text = "; ".join(
+            _attack_clause(finding) + _share_of_clean(attack_findings, finding) for finding in lowest[:NAMED]
+        )
     else:
-        text = _attack_clause(lowest[0]) + ", ".join(_share_of_clean(attack_findings, one) for one in lowest[:NAMED])
+        text = _attack_clause(lowest[0]) + ", ".join(
+            _share_of_clean(attack_findings, finding) for finding in lowest[:NAMED]
+        )
     return (Verdict(f"{capital(text)} right on clean images{more_below(len(lowest))}"),)
 
 
@@ -424,7 +434,9 @@ def _flag_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
 
 def _curves(findings: AttackFindings) -> list[Block]:
     """Accuracy over ε: with one subject a line per attack, with several a panel per attack and a line per subject."""
-    tried = [one for one in findings.attacks() if any(len(findings.grid(s, one)) > 1 for s in findings.subjects)]
+    tried = [
+        attack for attack in findings.attacks() if any(len(findings.grid(s, attack)) > 1 for s in findings.subjects)
+    ]
     if not tried:
         return []
     if len(findings.subjects) == 1:
@@ -450,7 +462,7 @@ def _curves(findings: AttackFindings) -> list[Block]:
 
 def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, crowded: float = _CROWDED) -> LinePlot:
     note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
-    names = {x: eps_text(eps_name(x)) for one in series for x in one.x}
+    names = {x: eps_text(eps_name(x)) for line in series for x in line.x}
     return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent", names)
 
 
@@ -464,7 +476,7 @@ def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> S
 
 def _ticks(series: Sequence[Series], crowded: float) -> dict[float, str]:
     """Names of the ε that were tried, without those that would stand on top of each other."""
-    places = sorted({x for one in series for x in one.x})
+    places = sorted({x for line in series for x in line.x})
     kept: dict[float, str] = {}
     for x in places:
         if not kept or x - max(kept) >= crowded * places[-1]:
@@ -505,9 +517,11 @@ def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool
 def _what_is_left(findings: AttackFindings) -> str:
     """What is left of each subject, in one sentence where all were attacked alike."""
     lowest = list(findings.at_common().values())
-    if len(lowest) < 2 or len({(one.of, one.group, one.n) for one in lowest}) > 1:
-        return " ".join(_sentence(findings, one) for one in lowest)
-    left = [f"{one.subject} {share_text(one)} of its {_right_when_clean(findings, one)}" for one in lowest]
+    if len(lowest) < 2 or len({(finding.of, finding.group, finding.n) for finding in lowest}) > 1:
+        return " ".join(_sentence(findings, finding) for finding in lowest)
+    left = [
+        f"{finding.subject} {share_text(finding)} of its {_right_when_clean(findings, finding)}" for finding in lowest
+    ]
     start = f"{capital(_attack_clause(lowest[0]))}right, of what was right on clean images"
     return f"{start}: {', '.join(left)} (n = {integer(lowest[0].n)})."
 

@@ -42,8 +42,8 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
     logits, spread = answers[0], (answers.amax(dim=0) - answers.amin(dim=0)) / (1 + answers[0].abs())
     repainted = run_attack(REPAINT, model, images, truth, 1.0, draws)
     before, after = (
-        one if model.softmaxed else one.sigmoid() if model.multilabel else one.softmax(dim=1)
-        for one in (logits.double(), ask(model, repainted.images.to(model.device)).double())
+        answer if model.softmaxed else answer.sigmoid() if model.multilabel else answer.softmax(dim=1)
+        for answer in (logits.double(), ask(model, repainted.images.to(model.device)).double())
     )
     values = {
         "smallest_logit": logits.amin(dim=1),
@@ -55,7 +55,11 @@ def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws
     }
     arrays = {name: value.double().cpu().numpy() for name, value in values.items()}
     shares = {"clean": before, "repainted": after}
-    columns = {"id": list(draws.ids), **arrays, **{name: one.cpu().numpy().tolist() for name, one in shares.items()}}
+    columns = {
+        "id": list(draws.ids),
+        **arrays,
+        **{name: share.cpu().numpy().tolist() for name, share in shares.items()},
+    }
     return pa.table(columns, schema=Probed.schema)
 
 
@@ -107,10 +111,10 @@ def _eps_one(
     name, known = "eps-1-above-chance", truth >= 0
     if not known.any():
         return Reading(name, False, 0, "no sample's class is known")
-    before, after = (said(one, multilabel) for one in (clean, repainted))
-    right, still = ((one == truth) | ~known for one in (before, after))
+    before, after = (said(probabilities, multilabel) for probabilities in (clean, repainted))
+    right, still = ((answers == truth) | ~known for answers in (before, after))
     if multilabel:
-        right, still, known = (np.asarray(one) for one in (right.all(axis=1), still.all(axis=1), known.any(axis=1)))
+        right, still, known = map(np.asarray, (right.all(axis=1), still.all(axis=1), known.any(axis=1)))
     stays = proportion(still, known & right)
     if stays.value is None or stays.low is None:
         return Reading(name, False, 0, "no sample was right before")

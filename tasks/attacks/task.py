@@ -341,10 +341,10 @@ def _flags_in_words(readings: Sequence[Reading]) -> str:
 
 
 def _lowest_accuracy(findings: Sequence[Finding]) -> str:
-    accuracies = [one for one in findings if one.metric == "attack.accuracy" and one.value is not None]
+    accuracies = [finding for finding in findings if finding.metric == "attack.accuracy" and finding.value is not None]
     if not accuracies:
         return "nothing was attacked"
-    tied = min(one.value or 0.0 for one in accuracies)
+    tied = min(accuracy.value or 0.0 for accuracy in accuracies)
     # Of several ε that leave the same, the largest is the one that says something: often everything is left at 0.
-    lowest = [one for one in accuracies if (one.value or 0.0) == tied][-1]
+    lowest = [accuracy for accuracy in accuracies if (accuracy.value or 0.0) == tied][-1]
     return f"{lowest.of} at {lowest.group} leaves {lowest.value:.1%} right"

@@ -98,7 +98,9 @@ def finding(
 ) -> Finding:
     """A finding about a subject on what it was tested on; without a value where there is none."""
     low, high = estimate.interval if interval is None else interval
-    value, low_end, high_end = (float(one) if np.isfinite(one) else None for one in (estimate.value, low, high))
+    value, low_end, high_end = (
+        float(number) if np.isfinite(number) else None for number in (estimate.value, low, high)
+    )
     judgement = "not measured" if value is None else verdict
     return Finding(metric, key[0], key[1], subject, value, low_end, high_end, n, verdict=judgement, unit=unit)
 

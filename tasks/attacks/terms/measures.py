@@ -142,15 +142,14 @@ def slices_of(matches: pa.Table) -> dict[str, Counts]:
 
 
 def _slice_counts(columns: dict[str, list[list[object]]], which: str, value: object) -> Counts:
+    sentences = zip(columns["gold_hits"], columns[f"gold_{which}"], columns[f"said_{which}"], strict=True)
     rows = [
         (
-            sum(hit is True for hit, one in zip(hits, gold, strict=True) if one == value),
-            sum(one == value for one in predicted),
-            sum(one == value for one in gold),
+            sum(hit is True for hit, kind in zip(hits, gold, strict=True) if kind == value),
+            said.count(value),
+            gold.count(value),
         )
-        for hits, gold, predicted in zip(
-            columns["gold_hits"], columns[f"gold_{which}"], columns[f"said_{which}"], strict=True
-        )
+        for hits, gold, said in sentences
     ]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
@@ -208,13 +207,13 @@ def tagger_findings(
             "sentences that are tagged (`evaluation`)."
         )
     tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
-    findings = [one for key, result in tested.items() for one in _scores(key, subject, result)]
+    findings = [score for key, result in tested.items() for score in _scores(key, subject, result)]
     findings += [
-        one
+        finding_
         for key in _first_severities(tables)
         for name, sentences in slices_of(tables[key]).items()
         for part, generator in [(by_group(sentences, groups), seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))]
-        for one in _slice(key, name, subject, part, generator)
+        for finding_ in _slice(key, name, subject, part, generator)
     ]
     clean = (CLEAN, "")
     if clean not in tested:
@@ -234,7 +233,7 @@ def tagger_findings(
 def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
     """A tagger on all sets of sentences, resampled together."""
     sums = resampled(list(counts.values()), generator)
-    return {key: tested_by(one, sum_) for (key, one), sum_ in zip(counts.items(), sums, strict=True)}
+    return {key: tested_by(count, sum_) for (key, count), sum_ in zip(counts.items(), sums, strict=True)}
 
 
 def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups = None) -> list[Finding]:
@@ -369,7 +368,7 @@ def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, signific
     if n < FEWEST:
         return replace(about, verdict=TOO_FEW)
     p = randomisation_p(clean, attacked, seeds.generator(f"{subject}/{'/'.join(key)}/drop"))
-    (before, after) = (scores(one.sum(axis=0)).f1 for one in (clean, attacked))
+    before, after = (scores(counts.sum(axis=0)).f1 for counts in (clean, attacked))
     verdict = not_shown(significance) if p > significance else LOWER if before > after else HIGHER
     return replace(about, value=p, p_value=p, verdict=verdict)
 
@@ -406,9 +405,11 @@ def trained_tagger_findings(
     first, second = _tested_together(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""].f1
     return [
-        one
+        gain_finding
         for key, result in second.items()
-        for one in gain_findings("ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on)
+        for gain_finding in gain_findings(
+            "ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on
+        )
     ]
 
 
@@ -418,9 +419,11 @@ def controlled_tagger_findings(
     """`ner.gain_over_control` of a tagger that was trained on attacked copies, wherever both were tested."""
     first, second = _tested_together(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
-        one
+        control_finding
         for key, result in second.items()
-        for one in control_findings("ner", key, subject, first[key].f1, result.f1, result.there, "F1", trained_on)
+        for control_finding in control_findings(
+            "ner", key, subject, first[key].f1, result.f1, result.there, "F1", trained_on
+        )
     ]
 
 
@@ -430,7 +433,7 @@ def _tested_together(
     """Two taggers on the sets of sentences that both were tested on, resampled together."""
     shared = [key for key in after if key in before]
     counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
-    tested = [tested_by(one, sums) for one, sums in zip(counts, resampled(counts, generator), strict=True)]
+    tested = [tested_by(count, sums) for count, sums in zip(counts, resampled(counts, generator), strict=True)]
     return dict(zip(shared, tested, strict=False)), dict(zip(shared, tested[len(shared) :], strict=True))
 
 
@@ -441,9 +444,9 @@ def trained_scorer_findings(
     n, first, second = _scored_together(before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = first[CLEAN, ""]
     return [
-        one
+        gain_finding
         for key, result in second.items()
-        for one in gain_findings("sts", key, subject, clean, first[key], result, n, "r", trained_on)
+        for gain_finding in gain_findings("sts", key, subject, clean, first[key], result, n, "r", trained_on)
     ]
 
 
@@ -453,9 +456,9 @@ def controlled_scorer_findings(
     """`sts.gain_over_control` of a scorer that was trained on attacked copies."""
     n, first, second = _scored_together(control, after, seeds.generator(f"{subject}/control"), groups)
     return [
-        one
+        control_finding
         for key, result in second.items()
-        for one in control_findings("sts", key, subject, first[key], result, n, "r", trained_on)
+        for control_finding in control_findings("sts", key, subject, first[key], result, n, "r", trained_on)
     ]
 
 

@@ -117,7 +117,16 @@ def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
         Column("After", "number"),
     ]
     rows: list[list[Cell]] = [
-        [one.attack, one.before, one.after, one.other, one.gold, one.said_before, one.said_after] for one in examples
+        [
+            example.attack,
+            example.before,
+            example.after,
+            example.other,
+            example.gold,
+            example.said_before,
+            example.said_after,
+        ]
+        for example in examples
     ]
     return [DataTable(f"Pairs whose score moved most, {model}", columns, rows)]
 
@@ -195,8 +204,10 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
         for subject in term_findings.subjects
     ]
     constant = term_findings.degenerate
-    lines += [f"{one.subject} is {one.verdict}." for one in constant if one.of == CLEAN]
-    lines += [f"Under {_set_in_words(one)}, {one.subject} is {one.verdict}." for one in constant if one.of != CLEAN]
+    lines += [f"{score.subject} is {score.verdict}." for score in constant if score.of == CLEAN]
+    lines += [
+        f"Under {_set_in_words(score)}, {score.subject} is {score.verdict}." for score in constant if score.of != CLEAN
+    ]
     lines += [*_notes(term_findings), counted]
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
     return Part(
@@ -304,10 +315,12 @@ def _notes(findings: TermFindings) -> list[str]:
     """What a reader must know beside the numbers: samples that were cut, scores on another range, and no entities."""
     notes = []
     for model in findings.models:
-        cut = [one for one in findings.cut(model) if one.value]
+        cut = [count for count in findings.cut(model) if count.value]
         if cut:
             what = "sentences" if findings.stage == "ner" else "pairs"
-            sets = ", ".join(f"{integer(int(one.value or 0))} of {set_name((one.of, one.group))}" for one in cut)
+            sets = ", ".join(
+                f"{integer(int(count.value or 0))} of {set_name((count.of, count.group))}" for count in cut
+            )
             missed = ": entities beyond count as not found" if findings.stage == "ner" else ""
             notes.append(f"{model} does not read to their end {what} that are longer than its limit ({sets}){missed}.")
         error = findings.entry("mae", model, ORIGINAL)
@@ -375,7 +388,7 @@ def _lowered(findings: TermFindings, subject: str) -> list[str]:
 
 def _collapsed(findings: TermFindings, subject: str) -> list[str]:
     """The attacks under which a subject says the same of everything, and did not before."""
-    return distinct(one.of for one in findings.degenerate if one.subject == subject and one.of != CLEAN)
+    return distinct(score.of for score in findings.degenerate if score.subject == subject and score.of != CLEAN)
 
 
 def _unknown(findings: TermFindings, subject: str) -> list[str]:

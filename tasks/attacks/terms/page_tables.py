@@ -36,8 +36,8 @@ class TermFindings:
         self.stage = stage
         self.headline = HEADLINE[stage]
         self.models = findings.distinct("subject", stage)
-        whole = [one for one in findings.select(f"{stage}.{self.headline}") if not one.slice.name]
-        self.sets = distinct((one.of, one.group) for one in whole)
+        whole = [finding for finding in findings.select(f"{stage}.{self.headline}") if not finding.slice.name]
+        self.sets = distinct((score.of, score.group) for score in whole)
 
     @property
     def subjects(self) -> list[str]:
@@ -82,7 +82,7 @@ class TermFindings:
     def degenerate(self) -> list[Finding]:
         """The sets of samples of which a model says the same all over, by the measure that drops are of."""
         shares = self._findings.select(f"{self.stage}.{self.headline}")
-        return [one for one in shares if one.degenerate and (one.of, one.group) in self.sets]
+        return [share for share in shares if share.degenerate and (share.of, share.group) in self.sets]
 
     def cut(self, model: str) -> list[Finding]:
         """How many samples of each set were longer than a model reads."""
@@ -94,7 +94,9 @@ class TermFindings:
 
     def sliced_recalls(self, model: str) -> list[Finding]:
         """The recalls of a model that are of a slice of the entities."""
-        return [one for one in self._findings.select(f"{self.stage}.recall", subject=model) if one.slice.name]
+        return [
+            finding for finding in self._findings.select(f"{self.stage}.recall", subject=model) if finding.slice.name
+        ]
 
 
 def severity_text(group: str) -> str:

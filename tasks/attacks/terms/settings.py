@@ -53,7 +53,7 @@ class TermAttack(Settings):
         ('share=1, changes=1', 'share=0.5')
         """
         changes: tuple[int, ...] = getattr(self, "changes", ())
-        return ", ".join([f"share={self.share[0]:g}", *(f"changes={one}" for one in changes[:1])])
+        return ", ".join([f"share={self.share[0]:g}", *(f"changes={change}" for change in changes[:1])])
 
     def each(self) -> list[Self]:
         """The attack at every severity, one by one, the paper's (every term, one change) or what is nearest first.
@@ -64,9 +64,9 @@ class TermAttack(Settings):
         """
         changes: tuple[int, ...] = getattr(self, "changes", ())
         return [
-            self.model_copy(update={"share": (share,), **({"changes": (one,)} if one else {})})
+            self.model_copy(update={"share": (share,), **({"changes": (change,)} if change else {})})
             for share in sorted(set(self.share), reverse=True)
-            for one in sorted(set(changes)) or [0]
+            for change in sorted(set(changes)) or [0]
         ]
 
     def for_perturbing(self) -> Self:

@@ -171,7 +171,7 @@ def compare_scorers(
 
 
 def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
-    return dict(zip(keys_of(list(named)), (collect(one, None) for one in named.values()), strict=True))
+    return dict(zip(keys_of(list(named)), (collect(artifact, None) for artifact in named.values()), strict=True))
 
 
 def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
@@ -190,35 +190,38 @@ def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagge
     if of_id is None:
         return None
     first = next(iter(tables.values()))
-    return np.array([of_id[one] for one in first["id"].to_pylist()], dtype=np.int64)
+    return np.array([of_id[sample] for sample in first["id"].to_pylist()], dtype=np.int64)
 
 
 def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> list[Finding]:
     """How many samples of every set were longer than the subject reads."""
     return [
-        cut_finding(stage, key, subject, one.rows, **tally_of(one))
-        for key, one in zip(keys_of(list(named)), named.values(), strict=True)
+        cut_finding(stage, key, subject, artifact.rows, **tally_of(artifact))
+        for key, artifact in zip(keys_of(list(named)), named.values(), strict=True)
     ]
 
 
 def _drops(stage: Stage, subject: str, findings: list[Finding]) -> str:
     value, unit, what = ("ner.f1", "F1", "sentences") if stage == "ner" else ("sts.pearson", "r", "pairs")
-    clean = next((one for one in findings if one.metric == value and (one.of, one.group) == (CLEAN, "")), None)
-    drops = [one for one in findings if one.metric == f"{stage}.drop"]
-    lower = sum(one.verdict == LOWER for one in drops)
-    collapsed = sum(one.metric == value and one.of != CLEAN and one.degenerate for one in findings)
+    clean = next(
+        (finding for finding in findings if finding.metric == value and (finding.of, finding.group) == (CLEAN, "")),
+        None,
+    )
+    drops = [finding for finding in findings if finding.metric == f"{stage}.drop"]
+    lower = sum(drop.verdict == LOWER for drop in drops)
+    collapsed = sum(finding.metric == value and finding.of != CLEAN and finding.degenerate for finding in findings)
     shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
     fallen = f", collapsed on {collapsed}" if collapsed else ""
-    few = bool(drops) and all(one.verdict == TOO_FEW for one in drops)
+    few = bool(drops) and all(drop.verdict == TOO_FEW for drop in drops)
     outcome = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
     return f"{subject} · {shown}" + (f" · {outcome}{fallen}" if drops else "")
 
 
 def _gains(subject: str, findings: list[Finding]) -> str:
     gains, beyond = (
-        [one for one in findings if one.metric.endswith(name) and one.of != CLEAN]
+        [finding for finding in findings if finding.metric.endswith(name) and finding.of != CLEAN]
         for name in (".gain", ".gain_over_control")
     )
-    sentence = f"{subject} · helps on {sum(one.verdict == HELPS for one in gains)} of {len(gains)} attacked sets"
-    helped = sum(one.verdict == HELPS for one in beyond)
+    sentence = f"{subject} · helps on {sum(gain.verdict == HELPS for gain in gains)} of {len(gains)} attacked sets"
+    helped = sum(gain.verdict == HELPS for gain in beyond)
     return f"{sentence} · beyond its control on {helped} of {len(beyond)}" if beyond else sentence

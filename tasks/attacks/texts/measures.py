@@ -106,7 +106,9 @@ def word_findings(
     findings = [rate, _accuracy(table, name, subject, groups)]
     why = _strings(table, "reason")
     if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
-        findings = [replace(one, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for one in findings]
+        findings = [
+            replace(finding, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for finding in findings
+        ]
     findings += [
         share_by(
             "attack.skipped",
@@ -210,7 +212,7 @@ def _skipped(table: pa.Table) -> Mapping[str, int]:
 
 
 def _accuracy(table: pa.Table, name: str, subject: str, groups: Groups) -> Finding:
-    gold = np.array([-1 if one is None else one for one in table["gold"].to_pylist()], dtype=np.int64)
+    gold = np.array([-1 if code is None else code for code in table["gold"].to_pylist()], dtype=np.int64)
     known, right = gold >= 0, gold == table["attacked"].to_numpy()
     measured = share_by("attack.accuracy", right[known], _groups_of(groups, known), of=name, subject=subject)
     if measured.value and set(table["status"].to_pylist()) == {SKIPPED}:
@@ -236,7 +238,7 @@ def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:
     about = Finding("attack.refused", of=of, subject=subject, n=len(counts), unit="replacements")
     if not counts:
         return replace(about, verdict="not measured")
-    known = [one for one in counts if one is not None]
+    known = [count for count in counts if count is not None]
     if not known:
         return replace(about, verdict=ALLOWED)
     return replace(about, value=float(sum(known)))
@@ -267,7 +269,7 @@ def _success(won: Bools, other: Bools, of: str, subject: str, significance: floa
     about = Finding("attack.success_difference", of=of, subject=subject, n=len(won), unit="share")
     test = replace(about, metric="attack.mcnemar_p", unit="p")
     if not len(won):
-        return [replace(one, verdict="not measured") for one in (about, test)]
+        return [replace(finding, verdict="not measured") for finding in (about, test)]
     apart, p = compared_shares(won, other, groups)
     verdict = not_shown(significance) if p > significance else "more often" if apart.value > 0 else "less often"
     return [
@@ -311,7 +313,7 @@ def _strings(table: pa.Table, column: str) -> npt.NDArray[np.str_]:
 
 
 def _floats(table: pa.Table, column: str) -> Floats:
-    return np.array([np.nan if one is None else one for one in table[column].to_pylist()], dtype=np.float64)
+    return np.array([np.nan if value is None else value for value in table[column].to_pylist()], dtype=np.float64)
 
 
 MASK = "\u25a0\u25a0\u25a0\u25a0"

@@ -48,7 +48,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     'oh so sad!'
     """
     parts, end = [], 0
-    for edit in sorted(edits, key=lambda one: (one.start, one.end)):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if edit.start < end or text[edit.start : edit.end] == edit.new:
             raise ValueError(f"{edit} overlaps another edit, or changes nothing")
         parts += [text[end : edit.start], edit.new]

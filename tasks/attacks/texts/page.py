@@ -127,11 +127,11 @@ class NoiseFindings:
 
     def __init__(self, findings: FindingIndex) -> None:
         self._findings = findings
-        noised = [one for one in findings.select("attack") if one.slice.severity is not None]
-        self.subjects = distinct(one.subject for one in noised)
-        self.attacks = distinct(one.of for one in noised)
-        self.kinds = distinct(one.slice.name for one in noised)
-        self.severities = sorted(distinct(one.slice.severity or 0 for one in noised))
+        noised = [finding for finding in findings.select("attack") if finding.slice.severity is not None]
+        self.subjects = distinct(finding.subject for finding in noised)
+        self.attacks = distinct(finding.of for finding in noised)
+        self.kinds = distinct(finding.slice.name for finding in noised)
+        self.severities = sorted(distinct(finding.slice.severity or 0 for finding in noised))
 
     def get(self, metric: str, subject: str, attack: str, kind: str, severity: int) -> Finding | None:
         """The finding `attack.metric`, if it has a value."""
@@ -251,10 +251,12 @@ def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
     blocks: list[Block] = []
     if word_findings.subjects:
         blocks += [*_rates_plot(word_findings), *figures(word_findings), *differences(word_findings)]
-    blocks += [texts for one in shown if one.attacked is not None and (texts := examples_block(one)) is not None]
-    blocks += [table for one in shown if (table := carriers_table(one)) is not None]
+    blocks += [
+        texts for attack in shown if attack.attacked is not None and (texts := examples_block(attack)) is not None
+    ]
+    blocks += [table for attack in shown if (table := carriers_table(attack)) is not None]
     blocks += noise_blocks(noise_findings)
-    blocks += [texts for one in shown if one.attacked is None and (texts := examples_block(one)) is not None]
+    blocks += [texts for attack in shown if attack.attacked is None and (texts := examples_block(attack)) is not None]
     if word_findings.subjects:
         blocks.append(_skipped(word_findings))
     subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
@@ -347,7 +349,9 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
         return ""
     if findings.blind(subject, attack):
         return _blind_text(findings, subject, attack)
-    reasons = [(round((one.value or 0.0) * (one.n or 0)), one.group) for one in findings.skipped(subject, attack)]
+    reasons = [
+        (round((share.value or 0.0) * (share.n or 0)), share.group) for share in findings.skipped(subject, attack)
+    ]
     texts = findings.get("skipped", subject, attack)
     most_first = sorted((-count, reason) for count, reason in reasons if reason)
     why = "; ".join(f"{-count}: {reason}" for count, reason in most_first)
@@ -359,8 +363,10 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
 def _blind_text(findings: WordFindings, subject: str, attack: str) -> str:
     """That an attack has no rate since its vectors know no synonyms, by how much, and what to do."""
     spaces = findings.told_apart(subject, attack)
-    areas = "; ".join(f"{one.group}: AUC {one.value:.2f} {interval(one.low, one.high, 'number', 2)}" for one in spaces)
-    pairs = max((one.n or 0 for one in spaces), default=0)
+    areas = "; ".join(
+        f"{space.group}: AUC {space.value:.2f} {interval(space.low, space.high, 'number', 2)}" for space in spaces
+    )
+    pairs = max((space.n or 0 for space in spaces), default=0)
     return (
         f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its words "
         "would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or MiniLM)."

@@ -38,10 +38,10 @@ class WordFindings:
     def __init__(self, findings: FindingIndex) -> None:
         self.all = findings
         rates = findings.select("attack.success_rate", group="")
-        self.subjects = distinct(one.subject for one in rates)
-        self.attacks = distinct(one.of for one in rates)
-        self.pairs = distinct((one.subject, one.of) for one in findings.select("attack.success_difference"))
-        self.tried = distinct((one.subject, one.of) for one in rates)
+        self.subjects = distinct(rate.subject for rate in rates)
+        self.attacks = distinct(rate.of for rate in rates)
+        self.pairs = distinct((finding.subject, finding.of) for finding in findings.select("attack.success_difference"))
+        self.tried = distinct((rate.subject, rate.of) for rate in rates)
         """Which subject was under which attack, whether this could try anything or not."""
 
     def get(self, metric: str, subject: str, attack: str, group: str = "") -> Finding | None:
@@ -90,7 +90,7 @@ class WordFindings:
 
     def groups(self, metric: str, subject: str, attack: str) -> list[str]:
         """The groups in which a metric was measured, in their order."""
-        return [one.group for one in measured(self.all.select(f"attack.{metric}", subject=subject, of=attack))]
+        return [finding.group for finding in measured(self.all.select(f"attack.{metric}", subject=subject, of=attack))]
 
     def skipped(self, subject: str, attack: str) -> list[Finding]:
         """The share of the texts that were not attacked, in all and for each reason, which is the group."""
@@ -208,7 +208,7 @@ def _similarity_table(findings: WordFindings) -> DataTable:
 
 def _told_apart(findings: WordFindings, subject: str, attack: str) -> Cell:
     spaces = findings.told_apart(subject, attack)
-    areas = (f"{one.value:.2f} {interval(one.low, one.high, 'number', 2)} ({one.group})" for one in spaces)
+    areas = (f"{space.value:.2f} {interval(space.low, space.high, 'number', 2)} ({space.group})" for space in spaces)
     return ", ".join(areas) or None
 
 
@@ -237,13 +237,11 @@ def _probabilities_table(findings: WordFindings) -> list[DataTable]:
 
 def _opposites(findings: WordFindings) -> str:
     """Whether replacements may say the opposite, once for all attacks; nothing of findings that do not say."""
-    refused = [
-        one for subject, attack in findings.tried if (one := findings.entry("refused", subject, attack)) is not None
-    ]
+    refused = [*filter(None, (findings.entry("refused", *pair) for pair in findings.tried))]
     if not refused:
         return ""
-    allowed = [one.of for one in refused if one.value is None]
-    count = round(sum(one.value or 0.0 for one in refused))
+    allowed = [count.of for count in refused if count.value is None]
+    count = round(sum(count.value or 0.0 for count in refused))
     if allowed:
         names = " and ".join(distinct(allowed))
         return (

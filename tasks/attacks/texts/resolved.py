@@ -178,7 +178,7 @@ def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[
             where = f" in the file {named}" if isinstance(named, str) else ""
             message = f"{shown}{where} (the attack's `keep`) is not one word; write each word of it by itself."
             raise SettingError(message, f"keep.{position}" if isinstance(named, tuple) else "keep", word)
-    return frozenset(normalised(one) for one in listed)
+    return frozenset(map(normalised, listed))
 
 
 def _has_minilm() -> bool:

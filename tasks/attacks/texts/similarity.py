@@ -157,7 +157,7 @@ class Compared:
 
     def similarities(self, changes: Sequence[Mapping[int, str]]) -> npt.NDArray[np.float64]:
         """How similar the text is to itself with some words replaced, [n]; 1 where none is."""
-        pairs = [self._pairs(one) for one in changes]
+        pairs = [self._pairs(change) for change in changes]
         new = dict.fromkeys(text for some in pairs for pair in some for text in pair if text not in self._known)
         self._known.update(zip(new, self._encoder.encode(list(new)) if new else (), strict=True))
         return np.array([min((self._cosine(*pair) for pair in some), default=1.0) for some in pairs], dtype=np.float64)

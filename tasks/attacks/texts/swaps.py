@@ -70,7 +70,7 @@ def content_words(texts: Iterable[str]) -> list[str]:
     >>> content_words(["The film is not good.", "A GOOD film"])
     ['film', 'good']
     """
-    distinct = {normalised(one) for one in {word.text for text in texts for word in words_of(text)}}
+    distinct = set(map(normalised, {word.text for text in texts for word in words_of(text)}))
     return sorted(word for word in distinct if may_change(word))
 
 
@@ -100,7 +100,14 @@ def neighbour_rows(
     """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
     near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
     return [
-        _row(EVERY_CLASS, word, None, [one.word for one in nearest], [one.cosine for one in nearest], None)
+        _row(
+            EVERY_CLASS,
+            word,
+            None,
+            [neighbour.word for neighbour in nearest],
+            [neighbour.cosine for neighbour in nearest],
+            None,
+        )
         for word, nearest in zip(asked, near, strict=True)
         if nearest
     ]
@@ -168,7 +175,7 @@ def guided_rows(
             score = importance[near] if related else -importance[near]
             chosen = near[np.argsort(score, kind="stable")][:candidates]
             if len(chosen):
-                words = [pools.words[one] for one in chosen]
+                words = [pools.words[place] for place in chosen]
                 rows.append(
                     _row(
                         code,
@@ -205,11 +212,11 @@ def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
     except (OSError, EOFError, ValueError) as fault:
         raise InputError(f"The neighbour lists {name} cannot be read as JSON ({fault}).") from fault
     fits = isinstance(raw, dict) and all(
-        isinstance(words, list) and all(isinstance(one, str) for one in words) for words in raw.values()
+        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in raw.values()
     )
     if not fits:
         raise InputError(f'The neighbour lists {name} are no lists of words: {{"film": ["movie", …], …}} is expected.')
-    return {normalised(word): [normalised(one) for one in words] for word, words in raw.items()}
+    return {normalised(word): list(map(normalised, words)) for word, words in raw.items()}
 
 
 def is_one_word(word: str) -> bool:
@@ -218,7 +225,7 @@ def is_one_word(word: str) -> bool:
     >>> is_one_word("film"), is_one_word("at all"), is_one_word("film_noir")
     (True, False, False)
     """
-    return [one.text for one in words_of(word)] == [word]
+    return [part.text for part in words_of(word)] == [word]
 
 
 def _injected(pools: Pools, code: int) -> tuple[npt.NDArray[np.bool_], Floats]:

@@ -415,11 +415,11 @@ def compare_words(
         significance,
         _groups(first_table, samples),
     )
-    difference = next(one for one in findings if one.metric == "attack.success_difference")
+    difference = next(finding for finding in findings if finding.metric == "attack.success_difference")
     value = "not measured"
     if difference.value is not None:
         value = f"{100 * difference.value:+.1f} points of success, p = {difference.p_value:.3g}"
-    limits = [limits_said(limits_in(collect(one, ["providers", "limits"]))) for one in (first, second)]
+    limits = [limits_said(limits_in(collect(attacked, ["providers", "limits"]))) for attacked in (first, second)]
     if all(limits):
         value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"
     say(f"{first_name} against {second_name} on {subject} · {value}")
@@ -429,7 +429,7 @@ def compare_words(
 def _groups(attacked: pa.Table, samples: Artifact[Samples]) -> Groups:
     """The group of every attacked text, where the samples stand in some."""
     of_id = groups_by_id(samples)
-    return None if of_id is None else np.array([of_id[one] for one in attacked["id"].to_pylist()])
+    return None if of_id is None else np.array([of_id[sample] for sample in attacked["id"].to_pylist()])
 
 
 def _unknown_words(samples: Artifact[Samples], subject: ResolvedSubject, attack: ResolvedWordAttack) -> str:
@@ -465,8 +465,8 @@ def flag_texts(
 def constant_text_answer(predictions: pa.Table, samples: pa.Table, classes: Sequence[str]) -> Reading:
     """Whether the texts as they are (almost) all get one answer."""
     gold = dict(zip(samples["id"].to_pylist(), samples["gold"].to_pylist(), strict=True))
-    known = [gold[one] for one in predictions["id"].to_pylist()]
-    truth = np.array([-1 if one is None else one for one in known], dtype=np.int64)
+    known = [gold[sample] for sample in predictions["id"].to_pylist()]
+    truth = np.array([-1 if code is None else code for code in known], dtype=np.int64)
     alone = one_answer(predictions["predicted"].to_numpy().astype(np.int64), truth, len(classes))
     if not alone.share.n:
         return Reading(MAJORITY, raised=False, n=0, why="there are no predictions")
@@ -531,7 +531,7 @@ def measure_noise(
     findings = noise_findings(
         answers, before, truth, subject=subject, called=called, significance=significance, groups=groups_of(samples)
     )
-    lowest = next((one for one in findings if one.metric == "attack.worst_accuracy"), None)
+    lowest = next((finding for finding in findings if finding.metric == "attack.worst_accuracy"), None)
     shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.verdict}"
     say(f"{subject} · {shown}")
     return write_table(findings_table(findings), into=Findings)

@@ -102,8 +102,8 @@ class SpannedText(AttackedText):  # type: ignore[misc]
         first, last = max(0, index - _AROUND), min(len(self.spans) - 1, index + _AROUND)
         word, start, end = self.spans[index], self.spans[first].start, self.spans[last].end
         before, after = self._as_string[start : word.start], self._as_string[word.end : end]
-        actual = [one.text for one in words_of(before + new_word + after)]
-        wanted = [one.text for one in words_of(before + word.text + after)]
+        actual = [word.text for word in words_of(before + new_word + after)]
+        wanted = [word.text for word in words_of(before + word.text + after)]
         wanted[index - first] = new_word
         return self.replace_word_at_index(index, new_word) if actual == wanted else None
 
@@ -128,7 +128,7 @@ class SpannedText(AttackedText):  # type: ignore[misc]
         return [
             *spans[:index],
             new,
-            *(Word(one.text, one.start + longer, one.end + longer) for one in spans[index + 1 :]),
+            *(Word(span.text, span.start + longer, span.end + longer) for span in spans[index + 1 :]),
         ]
 
 
