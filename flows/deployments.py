@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from prefect import flow
 
-from assay.flows.commands.options import echo
 from assay.flows.nights.after_run import SERVED
 from assay.infra.errors import InputError, RunError
+from assay.infra.terminal import echo
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
@@ -109,10 +109,10 @@ def deploy(project: Project, file: Path) -> None:
 
 def deployments_of(project: Project, file: Path) -> list[RunnerDeployment]:
     """A deployment for each pipeline that has a schedule."""
-    scheduled = [one for one in project.pipelines.values() if one.schedule]
+    scheduled = [pipeline for pipeline in project.pipelines.values() if pipeline.schedule]
     if not scheduled:
         raise InputError(f"No pipeline in {file.name} has a schedule: give one, for example schedule: '0 2 * * *'.")
-    return [_deployment(one, project, file) for one in scheduled]
+    return [_deployment(pipeline, project, file) for pipeline in scheduled]
 
 
 def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeployment:

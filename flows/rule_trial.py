@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from assay.data.images import image_columns
 from assay.flows.audits.curation_flow import rulebook_of
-from assay.flows.commands.options import columns
 from assay.flows.configuration.loading import load_project
 from assay.flows.starting.column_roles import NONE, Answers, Question, settle
 from assay.flows.starting.first_look import Look, Seen, address_of, first_look, read_samples
 from assay.infra.errors import InputError, suggestion
 from assay.infra.stages.exact import Seeds
+from assay.infra.terminal import columns
 from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.rulebook_source import WrittenRulebook, class_codes, recode
 from assay.tasks.labeling.rules import ABSTAIN, Rulebook
@@ -58,7 +58,7 @@ def cast_votes(
         book = Rulebook(book.name, book.classes, [rule for rule in book.rules if rule.name in only])
     with rulebook.at_work():
         votes, faults = apply_rules(samples, book)
-    return book, votes, {name: f"sample {one.sample}: {one.message}" for name, one in faults.items()}
+    return book, votes, {name: f"sample {fault.sample}: {fault.message}" for name, fault in faults.items()}
 
 
 def votes(

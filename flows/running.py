@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
-from assay.flows.forecast.plan import check_inputs
+from assay.flows.forecast.plan import check_inputs, forecast_part
 from assay.flows.nights.after_run import leave_traces
 from assay.flows.pipeline import Pipeline, Project
 from assay.flows.report.all_nights import write_index
@@ -169,7 +169,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.record.findings = _write_findings(run, findings)
     from assay.flows.report.run_page import write_report
 
-    verdicts, report = write_report(run, pipeline, audited, findings, gates, status)
+    verdicts, report = write_report(run, audited, findings, gates, status, forecast_part(run.record))
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
     worst, passed = worst_of(verdicts, status), sum(gate.passed for gate in gates)

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
@@ -45,6 +45,33 @@ def json_text(value: object, indent: int | None = None) -> str:
     """
     written = json.dumps(masked_in(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return _UNSEEN.sub(lambda letter: f"\\u{ord(letter[0]):04x}", written)
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Say it, without what a terminal would obey: every command speaks through here."""
+    import click
+
+    click.echo(printable(text), err=err)
+
+
+def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as text, its columns aligned; numbers to the right.
+
+    >>> print(columns(["name", "n"], [["a", 1], ["bcd", 20]]))
+    name   n
+    a      1
+    bcd   20
+    """
+    texts = [["" if cell is None else printable(" ".join(str(cell).split())) for cell in row] for row in rows]
+    right = [bool(rows) and all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
+    widths = [max(len(line[at]) for line in [list(headings), *texts]) for at in range(len(headings))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(*parts, strict=True)
+        ).rstrip()
+        for parts in ((line, widths, right) for line in [list(headings), *texts])
+    ]
+    return "\n".join(lines)
 
 
 WIDTH = 78

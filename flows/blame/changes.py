@@ -43,7 +43,7 @@ class Side:
     @cached_property
     def files(self) -> tuple[Ingredient, ...]:
         """The team's own files that it stood on."""
-        return tuple(Ingredient.from_json(one) for one in self.record.ingredients)
+        return tuple(Ingredient.from_json(file) for file in self.record.ingredients)
 
     @cached_property
     def data(self) -> Data:
@@ -57,7 +57,7 @@ class Side:
         for key, value in self.settings.items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
-                pieces[WEIGHTS][key] = [one.get("weights") for one in _subjects({key: value})]
+                pieces[WEIGHTS][key] = [subject.get("weights") for subject in _subjects({key: value})]
                 pieces[MODEL][key] = _without_weights(value)
             elif part != SAMPLES and key not in _SAYS_NOTHING:
                 pieces[part][key] = value
@@ -89,7 +89,7 @@ def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str,
     settings = copy.deepcopy(dict(chosen[SETTINGS].settings))
     for key, part in _KEYS.items():
         settings[key] = copy.deepcopy(chosen[part].settings.get(key))
-    weights = {one.get("name"): one.get("weights") for one in _subjects(chosen[WEIGHTS].settings)}
+    weights = {subject.get("name"): subject.get("weights") for subject in _subjects(chosen[WEIGHTS].settings)}
     for subject in _subjects(settings):
         subject["weights"] = weights.get(subject.get("name"), subject.get("weights"))
     return settings | {"gates": [], "schedule": None, "subjects": settings["subjects"] or []}
@@ -102,7 +102,7 @@ def _subjects(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _without_weights(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_without_weights(one) for one in value]
+        return [_without_weights(item) for item in value]
     return {key: item for key, item in value.items() if key != "weights"} if isinstance(value, dict) else value
 
 
@@ -164,12 +164,12 @@ class Changes:
     @property
     def swappable(self) -> list[PartChange]:
         """The parts that can be put in place of each other."""
-        return [one for one in self.parts if not one.lost]
+        return [change for change in self.parts if not change.lost]
 
     @property
     def lost(self) -> list[PartChange]:
         """The parts that cannot."""
-        return [one for one in self.parts if one.lost]
+        return [change for change in self.parts if change.lost]
 
 
 def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Changes:
@@ -235,7 +235,7 @@ def _roles(before: Side, after: Side) -> dict[str, str]:
 def _changed_files(
     before: Side, after: Side, part: str, roles: Mapping[str, str]
 ) -> dict[str, tuple[Ingredient | None, Ingredient | None]]:
-    old, new = ({one.name: one for one in side.files if roles.get(one.name) == part} for side in (before, after))
+    old, new = ({file.name: file for file in side.files if roles.get(file.name) == part} for side in (before, after))
     return {
         name: (old.get(name), new.get(name))
         for name in sorted(old.keys() | new.keys())

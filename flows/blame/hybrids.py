@@ -81,7 +81,7 @@ class Hybrids:
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
             with self._folder() as place, self._run(seed, progress) as run:
                 for coalition in together:
-                    parts = ", ".join(one.part for one in self.changes.swappable if one.part in coalition)
+                    parts = ", ".join(change.part for change in self.changes.swappable if change.part in coalition)
                     progress.notice(f"as in the later run: {parts or 'nothing'}")
                     values[coalition] = self._value(run, coalition, place)
         return values
@@ -111,15 +111,15 @@ class Hybrids:
 
     def _side(self, part: str, coalition: Collection[str]) -> Side:
         """The run that a part is taken from; what cannot be swapped is as in the later one."""
-        swapped = {one.part for one in self.changes.swappable}
+        swapped = {change.part for change in self.changes.swappable}
         return self.changes.after if part in coalition or part not in swapped else self.changes.before
 
     def _seed(self, coalition: Coalition) -> int:
         return self._side(SEED, coalition).record.seed
 
     def _pipeline(self, coalition: Coalition) -> Pipeline:
-        swapped = {one.part for one in self.changes.swappable}
-        new = coalition | {one.part for one in self.changes.lost if one.part not in swapped}
+        swapped = {change.part for change in self.changes.swappable}
+        new = coalition | {change.part for change in self.changes.lost if change.part not in swapped}
         settings = mixed_settings(self.changes.before, self.changes.after, new)
         known = self.project.pipeline(self.changes.after.record.pipeline)
         try:
@@ -132,7 +132,7 @@ class Hybrids:
         """The team's files as they were in the runs that their parts are taken from, as far as they were kept."""
         files: dict[str, bytes] = {}
         for name, part in self.changes.roles.items():
-            file = next((one for one in self._side(part, coalition).files if one.name == name and one.kept), None)
+            file = next((kept for kept in self._side(part, coalition).files if kept.name == name and kept.kept), None)
             if file is not None and self.store.folder.exists(f"{INGREDIENTS}/{file.sha256}"):
                 files[name] = self.store.folder.read(f"{INGREDIENTS}/{file.sha256}")
         return files
@@ -157,9 +157,9 @@ class Hybrids:
         before = len(run.record.stages)
         ground = self._perform(run, coalition, place)
         record: RunRecord = replace(run.record, outcomes=list(outcomes_in(ground)))
-        measured = [one for result in ground.results.values() for one in result.findings]
-        rows = [row for one in measured for row in findings_from(collect(one, Findings.schema.names))]
-        finding = next((one for one in rows if (one.metric, one.of, one.group, one.subject) == self.finding), None)
+        measured = [table for result in ground.results.values() for table in result.findings]
+        rows = [row for table in measured for row in findings_from(collect(table, Findings.schema.names))]
+        finding = next((row for row in rows if (row.metric, row.of, row.group, row.subject) == self.finding), None)
         if finding is None or finding.value is None:
             raise InputError(f"A hybrid of the two runs has no {self.finding[0]}: name another one with --finding.")
         sampled = KeptOutcomes(self.store, record, ground.pipeline.kinds).of(finding)

@@ -13,7 +13,6 @@ import numpy as np
 
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
-from assay.flows.commands.options import columns
 from assay.flows.configuration.loading import load_usable
 from assay.flows.nights.message import Worse, worst_changes
 from assay.flows.pipeline import Project
@@ -33,7 +32,7 @@ from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import Progress, ShownStage, SilentProgress, duration_text, json_text, open_progress
+from assay.infra.terminal import Progress, ShownStage, SilentProgress, columns, duration_text, json_text, open_progress
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import Coalition, Floats, coalitions, share_weights, with_intervals
 from assay.tasks.statistics.findings import Finding, findings_of
@@ -78,9 +77,11 @@ def question_about(
         raise InputError(f"Run {earlier.id} is no other run of {later.pipeline}: name one with --against.")
     paired = partial(difference_between, KeptOutcomes(store, earlier), KeptOutcomes(store, later))
     both = [
-        one
-        for one in finding_changes(findings_of(store, earlier), findings_of(store, later), paired)
-        if one.before is not None and one.after is not None and None not in (one.before.value, one.after.value)
+        change
+        for change in finding_changes(findings_of(store, earlier), findings_of(store, later), paired)
+        if change.before is not None
+        and change.after is not None
+        and None not in (change.before.value, change.after.value)
     ]
     chosen = _chosen(both, asked, store, earlier, later)
     if chosen.before is None or chosen.after is None:
@@ -93,13 +94,13 @@ def _worst_judged(store: Store, config: str, later: RunRecord, against: RunRecor
     gates, level = gates_for(later, config, store)
     on_change = [gate for gate in gates if gate.is_on_change]
     judged = [
-        one
-        for one in judge_night(on_change, findings_of(store, later), Past(store, later), level)
-        if one.outcome != "passed"
-        and one.looked.get("against") not in (None, later.id)
-        and (against is None or one.looked["against"] == against.id)
+        result
+        for result in judge_night(on_change, findings_of(store, later), Past(store, later), level)
+        if result.outcome != "passed"
+        and result.looked.get("against") not in (None, later.id)
+        and (against is None or result.looked["against"] == against.id)
     ]
-    return min(judged, key=lambda one: _RANK[one.outcome], default=None)
+    return min(judged, key=lambda result: _RANK[result.outcome], default=None)
 
 
 def _baseline(store: Store, config: str, later: RunRecord) -> RunRecord:
@@ -120,12 +121,14 @@ def _chosen(
 ) -> Change:
     names = ("finding", "of", "group", "subject")
     fitting = [
-        one for one in both if all(asked.get(name) in (None, part) for name, part in zip(names, one.key, strict=True))
+        change
+        for change in both
+        if all(asked.get(name) in (None, part) for name, part in zip(names, change.key, strict=True))
     ]
     if asked.get("finding") and len(fitting) == 1:
         return fitting[0]
     if asked.get("finding") and fitting:
-        shown = "; ".join(", ".join(part for part in one.key[1:] if part) or "alone" for one in fitting[:_LISTED])
+        shown = "; ".join(", ".join(part for part in change.key[1:] if part) or "alone" for change in fitting[:_LISTED])
         more = f" and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
         raise InputError(
             f"{len(fitting)} findings are called {asked['finding']} ({shown}{more}): say which with --of, --group and "
@@ -213,7 +216,7 @@ class Sharing:
     @property
     def parts(self) -> list[str]:
         """The parts that are swapped."""
-        return [one.part for one in self.changes.swappable]
+        return [change.part for change in self.changes.swappable]
 
     @property
     def _coalitions(self) -> list[Coalition]:
@@ -224,11 +227,11 @@ class Sharing:
         hybrids = self.hybrids.planned(self._coalitions).values()
         seconds = _seconds_of(self.hybrids.store, (self.question.earlier, self.question.later))
         planned = [stage for stages in hybrids for stage in stages]
-        will = {(one.stage, one.key) for one in planned if one.outlook == WILL_RUN}
-        may = [one.stage for one in planned if one.outlook == MAY_RUN]
+        will = {(stage.stage, stage.key) for stage in planned if stage.outlook == WILL_RUN}
+        may = [stage.stage for stage in planned if stage.outlook == MAY_RUN]
         least = sum(seconds.get(stage, 0.0) for stage, _ in will)
         at_most = least + sum(seconds.get(stage, 0.0) for stage in may)
-        count = sum(any(one.outlook != CACHED for one in stages) for stages in hybrids)
+        count = sum(any(stage.outlook != CACHED for stage in stages) for stages in hybrids)
         return Forecast(count, len(will), len(may), least, at_most)
 
     def with_forecast(self) -> tuple[Sharing, Forecast]:
@@ -242,7 +245,7 @@ class Sharing:
     def as_one(self, error: InputError) -> Sharing:
         """The same with nothing swapped: samples that new rules cannot read, and the like, change only together."""
         why = f"old and new do not go together ({error})"
-        parts = tuple(replace(one, lost=one.lost or why) for one in self.changes.parts)
+        parts = tuple(replace(change, lost=change.lost or why) for change in self.changes.parts)
         changes = replace(self.changes, parts=parts)
         return Sharing(self.question, changes, replace(self.hybrids, changes=changes))
 
@@ -262,18 +265,18 @@ class Sharing:
             self.hybrids.recorded(self.changes.before, question.before),
             self.hybrids.recorded(self.changes.after, question.after),
         ]
-        values = [valued[one] for one in met] + ends
+        values = [valued[coalition] for coalition in met] + ends
         weights = _with_ends(share_weights(parts), len(met))
         intervals = with_intervals(
-            weights, [one.value for one in values], [one.sampled for one in values], _generator(question)
+            weights, [result.value for result in values], [result.sampled for result in values], _generator(question)
         )
-        words = {one.part: one.words for one in self.changes.parts}
+        words = {change.part: change.words for change in self.changes.parts}
         shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
         rest = intervals[len(parts)]
         if self.changes.lost or abs(rest.value) > 1e-12:
             shares.append(Share(NOT_SWAPPED, _not_swapped(self.changes), rest))
-        stages = [stage for one in valued.values() for stage in one.stages if not stage.cached]
-        own = [stage for one in (*met[:1], *met[-1:]) for stage in valued[one].stages if not stage.cached]
+        stages = [stage for hybrid in valued.values() for stage in hybrid.stages if not stage.cached]
+        own = [stage for coalition in (*met[:1], *met[-1:]) for stage in valued[coalition].stages if not stage.cached]
         return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))
 
 
@@ -300,15 +303,15 @@ def _kinds_below(project: Project, question: Question) -> list[str] | None:
     """The kinds of audit that the finding stands on: whose outcomes it is, and those below it."""
     pipeline = project.pipeline(question.later.pipeline)
     stage = question.after.metric.partition(".")[0]
-    behind = [one for one in question.later.outcomes if one["subject"] == question.after.subject]
+    behind = [outcomes for outcomes in question.later.outcomes if outcomes["subject"] == question.after.subject]
     wanted = {
-        str(one["audit"])
-        for one in behind
-        if one["metric"] == question.after.metric and one["of"] in ("", question.after.of)
+        str(outcomes["audit"])
+        for outcomes in behind
+        if outcomes["metric"] == question.after.metric and outcomes["of"] in ("", question.after.of)
     }
     if not wanted:  # findings without single outcomes stand on what their neighbours stand on
-        wanted = {str(one["audit"]) for one in behind if one["metric"].partition(".")[0] == stage}
-        wanted |= {kind.name for kind in pipeline.kinds if stage in {one.stage for one in kind.measures}}
+        wanted = {str(outcomes["audit"]) for outcomes in behind if outcomes["metric"].partition(".")[0] == stage}
+        wanted |= {kind.name for kind in pipeline.kinds if stage in {measured.stage for measured in kind.measures}}
     kinds, waiting = {kind.name: kind for kind in pipeline.kinds}, list(wanted)
     while waiting:
         kind = kinds.get(waiting.pop())
@@ -338,7 +341,7 @@ def _not_swapped(changes: Changes) -> str:
     >>> _not_swapped(Changes(None, None, (PartChange("weights", "the weights (big.pt)", lost="big.pt is too large"),)))
     'what could not be put back, the weights (big.pt)'
     """
-    held = " and ".join(one.words for one in changes.lost)
+    held = " and ".join(change.words for change in changes.lost)
     return f"what could not be put back, {held}" if held else "what no record holds"
 
 
@@ -404,9 +407,9 @@ def changed_in_words(changes: Changes) -> list[str]:
 
 def not_swapped_in_words(changes: Changes) -> list[str]:
     """Why parts are not shared out: one sentence for those that have the same reason."""
-    reasons = dict.fromkeys(one.lost for one in changes.lost)
+    reasons = dict.fromkeys(change.lost for change in changes.lost)
     return [
-        f"Not swapped: {' and '.join(one.part for one in changes.lost if one.lost == why)}, since {why}."
+        f"Not swapped: {' and '.join(change.part for change in changes.lost if change.lost == why)}, since {why}."
         for why in reasons
     ]
 
@@ -418,17 +421,17 @@ def blame_sentence(blame: Blame) -> str:
     ends = _bounds_text(blame.total, unit)
     if not blame.shares:
         return f"{_named(blame)}: nothing to share out of {whole}."
-    ordered = sorted(blame.shares, key=lambda one: -_signed_share(blame, one).value)
-    parts = [f"{_with_interval(_signed_share(blame, one), unit)} come from {one.words}" for one in ordered[:1]]
-    parts += [f"{_with_interval(_signed_share(blame, one), unit)} from {one.words}" for one in ordered[1:]]
+    ordered = sorted(blame.shares, key=lambda share: -_signed_share(blame, share).value)
+    parts = [f"{_with_interval(_signed_share(blame, share), unit)} come from {share.words}" for share in ordered[:1]]
+    parts += [f"{_with_interval(_signed_share(blame, share), unit)} from {share.words}" for share in ordered[1:]]
     points = " points" if unit == _SHARE else ""
     return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(parts)}."
 
 
 def blame_table(blame: Blame) -> str:
     """The shares as they are, with the sum that they add up to."""
-    rows = [[one.words, _signed(one.interval.value), *_ends(one.interval)] for one in blame.shares]
-    rows.append(["together", _signed(sum(one.interval.value for one in blame.shares)), *_ends(blame.total)])
+    rows = [[share.words, _signed(share.interval.value), *_ends(share.interval)] for share in blame.shares]
+    rows.append(["together", _signed(sum(share.interval.value for share in blame.shares)), *_ends(blame.total)])
     return columns(["from", "change", "low", "high"], rows)
 
 
@@ -445,12 +448,12 @@ def blame_as_json(blame: Blame) -> str:
             "after": question.after.value,
             "change": _finite(blame.total),
             "changed": [
-                {"part": one.part, "what": one.words, "details": list(one.details), "lost": one.lost}
-                for one in blame.changes.parts
+                {"part": change.part, "what": change.words, "details": list(change.details), "lost": change.lost}
+                for change in blame.changes.parts
             ],
             "samples": vars(blame.changes.samples),
             "versions": list(blame.changes.libraries),
-            "shares": [{"part": one.part, "what": one.words} | _finite(one.interval) for one in blame.shares],
+            "shares": [{"part": share.part, "what": share.words} | _finite(share.interval) for share in blame.shares],
             "computed_stages": blame.computed,
         }
     )

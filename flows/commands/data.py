@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.flows.commands.options import Answering, columns, command, config_option, echo, store_option
+from assay.flows.commands.options import Answering, command, config_option, store_option
+from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
     from assay.flows.starting.column_roles import Question
@@ -67,7 +68,7 @@ def init(
     )
     wanted = Wanted(place, directory, name, answers, keep)
     proposal = proposal_for(wanted, ask)
-    echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {one}" for one in proposal.seen)]))
+    echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {remark}" for remark in proposal.seen)]))
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
         echo("Nothing was written.")
         return

@@ -7,14 +7,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
-
-from assay.infra.terminal import printable
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 BUG = "Assay has a bug"
 INTERRUPTED = "Interrupted. What was finished is kept: the same command goes on from there."
@@ -64,41 +60,33 @@ def command(name: str, example: str, help: str | None = None) -> Callable[[Calla
     return click.command(name, cls=Answer, example=example, help=help)
 
 
-def config_option(function: F) -> F:
-    """`--config FILE`."""
-    return click.option(
-        "--config", "config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
-    )(function)
+config_option = click.option(
+    "--config", "config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
+)
 
 
-def store_option(function: F) -> F:
-    """`--store DIR`."""
-    return click.option(
-        "--store", "store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL."
-    )(function)
+store_option = click.option(
+    "--store", "store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL."
+)
 
 
-def set_option(function: F) -> F:
-    """`--set key=value`, as often as needed."""
-    return click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
-    )(function)
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
+)
 
 
-def seed_option(function: F) -> F:
-    """`--seed N`."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, 2**63 - 1),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="The seed of every random draw.",
-    )(function)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The seed of every random draw.",
+)
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest click
@@ -116,41 +104,14 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in the n
             self.fail(str(error), param, ctx)
 
 
-def sample_option(function: F) -> F:
-    """`--sample SHARE`."""
-    return click.option(
-        "--sample",
-        "share",
-        type=Share(),
-        default=1.0,
-        metavar="SHARE",
-        help="Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed.",
-    )(function)
-
-
-def echo(text: str, err: bool = False) -> None:
-    """Says it, without what a terminal would obey: every command speaks through here."""
-    click.echo(printable(text), err=err)
-
-
-def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as text, its columns aligned; numbers to the right.
-
-    >>> print(columns(["name", "n"], [["a", 1], ["bcd", 20]]))
-    name   n
-    a      1
-    bcd   20
-    """
-    texts = [["" if cell is None else printable(" ".join(str(cell).split())) for cell in row] for row in rows]
-    right = [bool(rows) and all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
-    widths = [max(len(line[at]) for line in [list(headings), *texts]) for at in range(len(headings))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(*parts, strict=True)
-        ).rstrip()
-        for parts in ((line, widths, right) for line in [list(headings), *texts])
-    ]
-    return "\n".join(lines)
+sample_option = click.option(
+    "--sample",
+    "share",
+    type=Share(),
+    default=1.0,
+    metavar="SHARE",
+    help="Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed.",
+)
 
 
 @contextlib.contextmanager

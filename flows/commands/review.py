@@ -10,15 +10,8 @@ from pathlib import Path
 
 import click
 
-from assay.flows.commands.options import (
-    columns,
-    command,
-    config_option,
-    echo,
-    set_option,
-    standard_output_kept_clean,
-    store_option,
-)
+from assay.flows.commands.options import command, config_option, set_option, standard_output_kept_clean, store_option
+from assay.infra.terminal import columns, echo
 
 
 @command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
@@ -52,8 +45,8 @@ def list_pipelines(config: str) -> None:
 
     project, refused = load_usable(config)
     rows = [
-        [name, one.schedule or "on request", source_in_words(one.source), one.description]
-        for name, one in project.pipelines.items()
+        [name, pipeline.schedule or "on request", source_in_words(pipeline.source), pipeline.description]
+        for name, pipeline in project.pipelines.items()
     ]
     rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
     echo(columns(["pipeline", "schedule", "source", "what"], rows))

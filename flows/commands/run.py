@@ -13,10 +13,8 @@ from urllib.parse import urlsplit
 import click
 
 from assay.flows.commands.options import (
-    columns,
     command,
     config_option,
-    echo,
     sample_option,
     seed_option,
     set_option,
@@ -24,7 +22,7 @@ from assay.flows.commands.options import (
     store_option,
 )
 from assay.infra.errors import InputError
-from assay.infra.terminal import json_text
+from assay.infra.terminal import columns, echo, json_text
 
 
 @command(

@@ -40,9 +40,13 @@ class PathsBeside:
     """
 
     def __init__(self, store: Store, record: RunRecord) -> None:
-        handles = [one for stage in record.stages for one in stage.outputs.values() if one["kind"] == "ImagePaths"]
+        handles = [
+            handle for stage in record.stages for handle in stage.outputs.values() if handle["kind"] == "ImagePaths"
+        ]
         self._store = store
-        self._kept: list[Artifact[ImagePaths]] = [Artifact.from_json(one) for one in handles if one["rows"]]
+        self._kept: list[Artifact[ImagePaths]] = [
+            Artifact.from_json(artifact) for artifact in handles if artifact["rows"]
+        ]
         self._are_ids = (record.settings.get("source") or {}).get("images") is not None
         self._rest: Iterator[pa.Table] = iter(())
         self._window = _NONE
@@ -282,10 +286,16 @@ def export_to_lake(lake: Lake) -> str:
 
 def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
-    handles = [(one["kind"], Artifact[Any].from_json(one)) for stage in record.stages for one in stage.outputs.values()]
+    handles = [
+        (handle["kind"], Artifact[Any].from_json(handle))
+        for stage in record.stages
+        for handle in stage.outputs.values()
+    ]
     sources = {
-        VOTES.name: [LakeSource(one) for kind, one in handles if kind == "Votes"][:1],
-        HARDNESS.name: [LakeSource(one) for kind, one in handles if kind == "SampleHardness" and one.rows],
+        VOTES.name: [LakeSource(artifact) for kind, artifact in handles if kind == "Votes"][:1],
+        HARDNESS.name: [
+            LakeSource(artifact) for kind, artifact in handles if kind == "SampleHardness" and artifact.rows
+        ],
         WEAK_LABELS.name: [],
         INTERVALS.name: [],
         ORDER.name: [],
@@ -298,7 +308,7 @@ def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
         ):
             if artifact is not None:
                 sources[table.name].append(LakeSource(artifact, labeler))
-    return {name: one for name, one in sources.items() if one}
+    return {name: made_of for name, made_of in sources.items() if made_of}
 
 
 Parts = Iterator[Iterator[pa.RecordBatch]]
@@ -373,7 +383,7 @@ def _require_one_format(folder: Folder, lake: Lake) -> None:
 def _notes(folder: Folder) -> list[dict[str, Any]]:
     """What every run left there, in the order of their starts."""
     notes = [folder.read_json(name) for name in sorted(folder.sizes(NOTES)) if name.endswith(".json")]
-    return sorted((one for one in notes if one), key=lambda one: str(one.get("started")))
+    return sorted((note for note in notes if note), key=lambda note: str(note.get("started")))
 
 
 def _note(
@@ -381,7 +391,10 @@ def _note(
 ) -> dict[str, Any]:
     """What a run wrote: which run it was, with which seed, settings and classes, and of what its rows are made."""
     digests = {
-        name: [{"labeler": one.labeler, "kind": one.artifact.kind, "digest": one.artifact.digest} for one in each]
+        name: [
+            {"labeler": source.labeler, "kind": source.artifact.kind, "digest": source.artifact.digest}
+            for source in each
+        ]
         for name, each in sources.items()
     }
     samples = ingested(lake.record)["samples"]

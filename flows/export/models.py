@@ -33,7 +33,7 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     if not models:
         raise InputError(f"Run {record.id} has no defended model: its pipeline configures no defenses.")
     if name not in models:
-        variants = [one for one in models if one.startswith(f"{name}-")]
+        variants = [model for model in models if model.startswith(f"{name}-")]
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
         raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
     contents = files_of(store, models[name])
@@ -60,8 +60,10 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
 
     A stage that trains knows no name; the one that measures does, and what it measures leads back to the files.
     """
-    trained = {one.outputs["files"]["digest"]: one.outputs["files"] for one in record.stages if "files" in one.outputs}
-    given = {str(one.get("name")) for one in record.settings.get("subjects", ())}
+    trained = {
+        made.outputs["files"]["digest"]: made.outputs["files"] for made in record.stages if "files" in made.outputs
+    }
+    given = {str(subject.get("name")) for subject in record.settings.get("subjects", ())}
     asked: dict[str, str] = {}
     classifiers: dict[str, Artifact[Any]] = {}
     for stage in record.stages:
@@ -83,7 +85,7 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
 def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:
     """The files behind a handle, by name, each checked against its sha256."""
     output, contents = store.output(artifact), dict[str, bytes]()
-    for file in (one.file for part in output.parts for one in part.files):
+    for file in (written.file for part in output.parts for written in part.files):
         content = store.folder.read(file) if store.folder.exists(file) else b""
         name = Path(file).name
         if hashlib.sha256(content).hexdigest() != output.checksums.get(name):

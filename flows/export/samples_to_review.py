@@ -197,18 +197,18 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
     """One row per sample, the hardest first: the answers, each measure and the share it is harder than, its columns."""
     places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
     columns: dict[str, list[Any]] = {
-        "place": [one.place for one in hard],
-        "id": [one.id for one in hard],
-        "subject": [one.subject for one in hard],
-        "gold_name": [one.truth for one in hard],
-        "predicted_name": [one.predicted for one in hard],
+        "place": [sample.place for sample in hard],
+        "id": [sample.id for sample in hard],
+        "subject": [sample.subject for sample in hard],
+        "gold_name": [sample.truth for sample in hard],
+        "predicted_name": [sample.predicted for sample in hard],
     }
-    for name in dict.fromkeys(name for one in hard for name in one.why):
-        reasons = [one.why.get(name, (None, None)) for one in hard]
+    for name in dict.fromkeys(name for sample in hard for name in sample.why):
+        reasons = [sample.why.get(name, (None, None)) for sample in hard]
         columns[f"hardness_{name}"] = [value for value, _ in reasons]
         columns[f"harder_than_{name}"] = [share for _, share in reasons]
     table = pa.table(columns)
-    own = samples.take([places[one.id] for one in hard])
+    own = samples.take([places[sample.id] for sample in hard])
     kept = plain_row(own, masked) if len(hard) else {}
     for name in (*kept, *(COLUMNS if set(COLUMNS) <= set(own.column_names) else ())):
         if name not in table.column_names:
@@ -234,7 +234,7 @@ def _rows_of_samples(samples: pa.Table, ids: Sequence[str]) -> pa.Table:
 def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
     """The column that each classifier of texts reads."""
     subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
-    return {str(one["name"]): str(one["text"]) for one in subjects if one.get("classifier") is not None}
+    return {str(subject["name"]): str(subject["text"]) for subject in subjects if subject.get("classifier") is not None}
 
 
 def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
@@ -249,7 +249,7 @@ def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
 
 def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: bool) -> str:
     """What lies in the folder, and why each sample does."""
-    measures = dict.fromkeys(name for one in hard for name in one.why)
+    measures = dict.fromkeys(name for sample in hard for name in sample.why)
     lines = [
         f"# {record.pipeline}: the samples hardest for {subject}",
         "",
@@ -264,8 +264,8 @@ def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], m
         "",
         *(["The texts of this pipeline are masked: none is written here.", ""] if masked else []),
         *(
-            f"{one.place}. `{one.id.replace('`', ' ')}`: {'; '.join(reason(*told) for told in one.why.items())}"
-            for one in hard
+            f"{sample.place}. `{sample.id.replace('`', ' ')}`: {'; '.join(reason(*why) for why in sample.why.items())}"
+            for sample in hard
         ),
     ]
     return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n"
@@ -324,7 +324,7 @@ def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], tex
     if masked:
         raise InputError(f"The texts of {record.pipeline} are masked, so nobody could read a task: none is written.")
     if column not in samples.column_names or not pa.types.is_string(samples.schema.field(column).type):
-        there = ", ".join(one.name for one in samples.schema if pa.types.is_string(one.type))
+        there = ", ".join(field.name for field in samples.schema if pa.types.is_string(field.type))
         raise InputError(
             f"The samples have no text in a column {column!r}; columns with text are {there}.  (--text NAME)"
         )
@@ -410,7 +410,7 @@ def _samples_in_order(store: Store, record: RunRecord, ids: Sequence[str]) -> pa
 def _text_of(settings: Mapping[str, Any]) -> str | None:
     """The column that a classifier of texts reads, where there is one."""
     subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
-    return next((str(one["text"]) for one in subjects if one.get("classifier") is not None), None)
+    return next((str(subject["text"]) for subject in subjects if subject.get("classifier") is not None), None)
 
 
 def _label_studio_readme(record: RunRecord, chosen: SamplesToReview, showing: Display, folder: str) -> str:

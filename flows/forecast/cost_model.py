@@ -68,8 +68,8 @@ def expected_cost(points: Sequence[tuple[float, float]], amount: float) -> Range
         return Range(0.0, 0.0, 0.0)
     for size, took in sizes:
         if math.isclose(size, amount, rel_tol=_SAME):
-            seen = [one for at, one in points if math.isclose(at, size, rel_tol=_SAME)][:_LATEST]
-            return _around(took, max([SLACK, *(_ratio(one, took) for one in seen)]))
+            seen = [point for at, point in points if math.isclose(at, size, rel_tol=_SAME)][:_LATEST]
+            return _around(took, max([SLACK, *(_ratio(cost, took) for cost in seen)]))
     if len(sizes) == 1:
         size, took = sizes[0]
         grown = took * amount / size if size else took
@@ -132,7 +132,7 @@ def fixed_and_growing(points: Sequence[tuple[float, float]]) -> tuple[float, flo
 
 def _by_size(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Per amount the median of the latest that it took."""
-    ordered = groupby(sorted(points, key=lambda one: one[0]), lambda one: one[0])
+    ordered = groupby(sorted(points, key=lambda point: point[0]), lambda point: point[0])
     return [(size, median([took for _, took in list(ones)[:_LATEST]])) for size, ones in ordered]
 
 
@@ -174,7 +174,12 @@ class ExecutedStage:
 
 def executed_stages(records: Sequence[RunRecord]) -> list[ExecutedStage]:
     """What the latest of these runs computed, the latest first; records of earlier versions say too little."""
-    return [one for record in reversed(records[-RUNS:]) for stage in record.stages for one in _executed_stage(stage)]
+    return [
+        executed
+        for record in reversed(records[-RUNS:])
+        for stage in record.stages
+        for executed in _executed_stage(stage)
+    ]
 
 
 def _executed_stage(stage: StageRecord) -> Iterator[ExecutedStage]:
@@ -189,10 +194,10 @@ def _executed_stage(stage: StageRecord) -> Iterator[ExecutedStage]:
 
 def most_similar(stage: str, work: Work, known: Iterable[ExecutedStage]) -> tuple[list[ExecutedStage], Basis]:
     """The earlier work that is most like this, and how like it is."""
-    same = [one for one in known if one.stage == stage]
-    if alike := [one for one in same if one.like == work.like]:
+    same = [executed for executed in known if executed.stage == stage]
+    if alike := [executed for executed in same if executed.like == work.like]:
         return alike, "the same work"
-    if alike := [one for one in same if one.own == work.own]:
+    if alike := [executed for executed in same if executed.own == work.own]:
         return alike, "the same settings on other input"
     return same, "other settings" if same else "not run yet"
 
@@ -204,8 +209,8 @@ def overhead(records: Sequence[RunRecord]) -> float:
 
 
 def _seconds_with_stages(record: RunRecord) -> float:
-    began = [(one.cost["began"], one) for one in record.stages if "began" in one.cost]
-    return seconds_covered([(start + one.seconds - one.worked, start + one.seconds) for start, one in began])
+    began = [(stage.cost["began"], stage) for stage in record.stages if "began" in stage.cost]
+    return seconds_covered([(start + stage.seconds - stage.worked, start + stage.seconds) for start, stage in began])
 
 
 QUANTITIES = ("seconds", "cpu", "gpu", "partitions", "bytes")
@@ -251,7 +256,7 @@ def stage_forecasts(
     """The forecast of every stage of a plan, in its order. With a `share`, of a run on that share of its samples, of
     which the store has nothing but the samples themselves."""
     rows: dict[str, int] = {}
-    return [_stage_forecast(one, known, rows, share) for one in planned]
+    return [_stage_forecast(stage, known, rows, share) for stage in planned]
 
 
 def _stage_forecast(
@@ -288,20 +293,23 @@ def _rows_on_share(artifact: Given, share: float | None) -> int:
 def _cost(quantity: str, work: Work, over: int, alike: Sequence[ExecutedStage]) -> Range:
     """One of the costs, by the amount that it grows with."""
     per_row = 1.0 if quantity in _BY_ROW else work.effort
-    points = [(one.rows * (1.0 if quantity in _BY_ROW else one.effort), one.took.get(quantity, 0.0)) for one in alike]
+    points = [
+        (executed.rows * (1.0 if quantity in _BY_ROW else executed.effort), executed.took.get(quantity, 0.0))
+        for executed in alike
+    ]
     return expected_cost(points, over * per_row)
 
 
 def _as_the_last(quantity: str, partial: Sequence[ExecutedStage], whole: Range) -> Range:
     """Where the last night computed only what was new: as the latest such nights, and at the most all of it."""
-    took = median(one.took.get(quantity, 0.0) for one in partial[:_NIGHTS])
+    took = median(executed.took.get(quantity, 0.0) for executed in partial[:_NIGHTS])
     return Range(took, took / SLACK, max(took * SLACK, whole.high))
 
 
 def _rows_made(name: str, artifact: Given, work: Work, over: int, alike: Sequence[ExecutedStage]) -> int:
     """How many rows an output will have; only a table of samples grows with what goes in before that was seen."""
     drawn = min(1.0, work.effort)  # a share of the samples is drawn, all of them gone over
-    points = [(one.rows * min(1.0, one.effort), float(one.made.get(name, 0))) for one in alike]
+    points = [(executed.rows * min(1.0, executed.effort), float(executed.made.get(name, 0))) for executed in alike]
     if is_by_sample(artifact.kind):
         return round(expected_rows(points, over * drawn)) if points else round(over * drawn)
     if len({size for size, _ in points}) == 1:
@@ -323,16 +331,16 @@ class Forecast:
     @property
     def unknown(self) -> list[str]:
         """The titles of the stages that will run and never have."""
-        return list(dict.fromkeys(one.planned.title for one in self.stages if one.is_unknown))
+        return list(dict.fromkeys(stage.planned.title for stage in self.stages if stage.is_unknown))
 
     @property
     def dearest(self) -> list[StageForecast]:
         """The stages that take longest, the longest first."""
-        return sorted((one for one in self.stages if one.costs), key=lambda one: -one.seconds.value)
+        return sorted((stage for stage in self.stages if stage.costs), key=lambda stage: -stage.seconds.value)
 
     def total(self, quantity: str) -> float:
         """The sum of one of the costs over all stages."""
-        return sum(one.costs[quantity].value for one in self.stages if one.costs)
+        return sum(stage.costs[quantity].value for stage in self.stages if stage.costs)
 
 
 def forecast_of_plan(
@@ -347,7 +355,7 @@ def forecast_of_plan(
     stages = tuple(stage_forecasts(planned, known, share))
     m = max(1, slots)
     value, low = (_at_least(stages, at, m) for at in ("value", "low"))
-    chain, work = _longest_chain(stages, "high"), sum(one.seconds.high for one in stages)
+    chain, work = _longest_chain(stages, "high"), sum(stage.seconds.high for stage in stages)
     high = work / m + (1 - 1 / m) * chain
     return Forecast(stages, Range(value + overhead, low + overhead, max(value, high) + overhead), m)
 
@@ -364,8 +372,8 @@ def share_that_fits(
 
 def _at_least(stages: Sequence[StageForecast], end: str, slots: int) -> float:
     """What no order of the stages goes below; what may turn out unchanged is not counted at the low end."""
-    certain = [one for one in stages if end != "low" or one.planned.outlook == WILL_RUN]
-    work: float = sum(getattr(one.seconds, end) for one in certain)
+    certain = [stage for stage in stages if end != "low" or stage.planned.outlook == WILL_RUN]
+    work: float = sum(getattr(stage.seconds, end) for stage in certain)
     return max(_longest_chain(certain, end), work / slots)
 
 

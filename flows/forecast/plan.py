@@ -38,16 +38,16 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
     require_gpu_here(project.compute)
     missing = list(missing_things(pipeline, project.folder))
-    lost = [one for one in missing if is_subject(one)]
-    if len({one.where[:2] for one in lost}) < len(
+    lost = [absent for absent in missing if is_subject(absent)]
+    if len({absent.where[:2] for absent in lost}) < len(
         pipeline.subjects
     ):  # of several, one that is wrong is no reason to lose the others
-        missing = [one for one in missing if one not in lost]
+        missing = [absent for absent in missing if absent not in lost]
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
     if missing:
-        sentences = "\n".join(one.said(project, pipeline) for one in missing)
-        raise InputError(sentences) if any(one.error.exit_code == 2 for one in missing) else RunError(sentences)
+        sentences = "\n".join(absent.said(project, pipeline) for absent in missing)
+        raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
 
 
 def planned_stages(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedStage]:
@@ -86,8 +86,8 @@ def forecast_before_run(
     """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
     planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh)
     records = Store(project.store).look().runs()
-    known = [one for one in executed_stages(records) if not (fresh and one.is_partial)]
-    spent = overhead([one for one in records if one.pipeline == pipeline.name])
+    known = [executed for executed in executed_stages(records) if not (fresh and executed.is_partial)]
+    spent = overhead([record for record in records if record.pipeline == pipeline.name])
     expected = forecast_of_plan(planned, known, slots=slots, overhead=spent)
     allowed = pipeline.seconds_allowed
     if allowed is None or expected.seconds.value <= allowed:
@@ -99,8 +99,8 @@ def forecast_before_run(
 def over_budget(expected: Forecast, budget: str, fits: float | None) -> str:
     """The sentence for a run that is not expected to fit its budget: what is dearest, and which share would fit."""
     dearest = ", ".join(
-        " of ".join(filter(None, (one.planned.title, one.planned.about))) + f" {duration(one.seconds.value)}"
-        for one in expected.dearest[:_DEAREST]
+        " of ".join(filter(None, (stage.planned.title, stage.planned.about))) + f" {duration(stage.seconds.value)}"
+        for stage in expected.dearest[:_DEAREST]
     )
     share = "" if fits is None else f"{fits * 100:.4g}%"
     way = f"--sample {share} would fit" if share else "not even 1 % of the samples would fit"
@@ -137,8 +137,8 @@ def forecast_as_json(expected: Forecast) -> dict[str, Any]:
     """The seconds of the run and of each of its stages by place: expected, at least, at most."""
     return {
         "seconds": _ends(expected.seconds),
-        "stages": {one.planned.place: _ends(one.clock) for one in expected.stages if one.costs},
-        "cpu": {one.planned.place: _ends(one.costs["cpu"]) for one in expected.stages if one.costs},
+        "stages": {stage.planned.place: _ends(stage.clock) for stage in expected.stages if stage.costs},
+        "cpu": {stage.planned.place: _ends(stage.costs["cpu"]) for stage in expected.stages if stage.costs},
         "unknown": expected.unknown,
     }
 
@@ -155,7 +155,7 @@ _SHORT = 0.5
 
 def forecast_rows(expected: Forecast) -> list[list[str]]:
     """The plan as rows of text, a stage each."""
-    return [_forecast_row(one) for one in expected.stages]
+    return [_forecast_row(stage) for stage in expected.stages]
 
 
 def _forecast_row(forecast: StageForecast) -> list[str]:
@@ -178,7 +178,7 @@ def _forecast_row(forecast: StageForecast) -> list[str]:
 
 def forecast_summary(expected: Forecast) -> str:
     """What the whole run will take, in one sentence."""
-    if not any(one.basis for one in expected.stages):
+    if not any(stage.basis for stage in expected.stages):
         return "Nothing is left to compute."
     if not expected.dearest:
         return "No forecast: none of what will run was run before over this store."
@@ -215,20 +215,20 @@ def forecasts_and_facts(record: RunRecord) -> list[ForecastAndFact]:
     """Every stage that the run computed, beside its forecast."""
     known = record.forecast.get("stages", {})
     return [
-        ForecastAndFact(one.title, Range(*known[one.place]) if one.place in known else None, one.worked)
-        for one in record.stages
-        if not one.cached
+        ForecastAndFact(stage.title, Range(*known[stage.place]) if stage.place in known else None, stage.worked)
+        for stage in record.stages
+        if not stage.cached
     ]
 
 
 def forecast_part(record: RunRecord) -> Iterator[Part]:
     """What the page says of the forecast; nothing where there was none, or nothing was computed."""
     came = forecasts_and_facts(record)
-    known = [one for one in came if one.expected is not None]
+    known = [stage for stage in came if stage.expected is not None]
     if not known:
         return
     value, low, high = record.forecast["seconds"]
-    near = sum(one.is_near for one in known)
+    near = sum(stage.is_near for stage in known)
     unknown = (
         f" {plural(len(came) - len(known), 'stage')} had never run and were not in it."
         if len(known) < len(came)
@@ -257,11 +257,11 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
 
 def _by_title(came: list[ForecastAndFact]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
-    for title in dict.fromkeys(one.title for one in came):
-        ones = [one for one in came if one.title == title]
-        ranges = [one.expected for one in ones if one.expected is not None]
-        sums = [round(sum(getattr(one, end) for one in ranges), 2) for end in ("value", "low", "high")]
+    for title in dict.fromkeys(stage.title for stage in came):
+        ones = [stage for stage in came if stage.title == title]
+        ranges = [stage.expected for stage in ones if stage.expected is not None]
+        sums = [round(sum(getattr(expected, end) for expected in ranges), 2) for end in ("value", "low", "high")]
         rows.append(
-            [title, len(ones), *sums, round(sum(one.took for one in ones), 2), sum(one.is_near for one in ones)]
+            [title, len(ones), *sums, round(sum(stage.took for stage in ones), 2), sum(stage.is_near for stage in ones)]
         )
     return sorted(rows, key=lambda row: -float(str(row[5])))

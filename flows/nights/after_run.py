@@ -52,12 +52,14 @@ def write_prometheus(store: Store, place: Path) -> None:
 
 def prometheus_samples(records: Iterable[RunRecord], entries: Iterable[RunEntry]) -> Iterator[PrometheusSample]:
     """What is known of each pipeline's latest runs; those with `--set` or `--sample` are trials and do not count."""
-    ended = [one for one in records if one.status != "running" and not one.is_trial]
+    ended = [record for record in records if record.status != "running" and not record.is_trial]
     last = {record.pipeline: record for record in ended}
     judged = {record.pipeline: record for record in ended if record.judged}
     nights = {record.id for record in ended}
     reported = [
-        one for one in sorted(entries, key=lambda one: (one.started, one.run)) if one.run in nights and one.link
+        entry
+        for entry in sorted(entries, key=lambda entry: (entry.started, entry.run))
+        if entry.run in nights and entry.link
     ]
     for name, record in sorted(last.items()):
         about = {"pipeline": name}
@@ -67,7 +69,7 @@ def prometheus_samples(records: Iterable[RunRecord], entries: Iterable[RunEntry]
         yield "assay_run_seconds", about, record.seconds
         for result, count in (judged[name].judged if name in judged else {}).items():
             yield "assay_gates", {**about, "result": result}, count
-        yield from _finding_samples(about, [one for one in reported if one.pipeline == name])
+        yield from _finding_samples(about, [entry for entry in reported if entry.pipeline == name])
 
 
 def _finding_samples(about: dict[str, str], reported: list[RunEntry]) -> Iterator[PrometheusSample]:

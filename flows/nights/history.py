@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from assay.data.schemas import Findings
 from assay.flows.audits.table import KINDS
-from assay.flows.commands.options import columns
 from assay.flows.configuration.loading import load_usable
 from assay.flows.nights.delivery import notifiers_of
 from assay.flows.nights.message import trial_message
@@ -27,6 +26,7 @@ from assay.flows.report.records import missed_nights
 from assay.infra.errors import InputError, nearest, suggestion
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
+from assay.infra.terminal import columns
 from assay.tasks.reporting.numerals import measured, plural
 from assay.tasks.reporting.report import MISSED
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of, findings_table
@@ -41,7 +41,9 @@ _OF_THE_RUN = pa.schema(
         pa.field("overrides", pa.string(), nullable=False),
     ]
 )
-HISTORY_SCHEMA = pa.schema([*_OF_THE_RUN, *(one for one in Findings.schema if one.name not in ("run", "pipeline"))])
+HISTORY_SCHEMA = pa.schema(
+    [*_OF_THE_RUN, *(field for field in Findings.schema if field.name not in ("run", "pipeline"))]
+)
 """The columns of a file: what is known of the run, then those of its findings."""
 
 
@@ -59,7 +61,7 @@ def append_to_history(store: Store, record: RunRecord) -> None:
 def history_rows(record: RunRecord, findings: list[Finding]) -> pa.Table:
     """The rows of one run: how it ended, then its findings."""
     ended = Finding("run.seconds", value=record.seconds, verdict=record.status, unit="s")
-    rows = findings_table([replace(one, run=record.id) for one in (ended, *findings)])
+    rows = findings_table([replace(finding, run=record.id) for finding in (ended, *findings)])
     known = {
         "started": datetime.fromisoformat(record.started),
         "status": record.status,
@@ -193,7 +195,10 @@ def interval_bar(point: Point, low: float, high: float) -> str:
 def scale_ends(points: Sequence[Point]) -> tuple[float, float]:
     """The ends of the scale on which all the points and their intervals have room."""
     values = [
-        value for one in points for value in (one.value, one.low, one.high) if value is not None and measured(value)
+        value
+        for point in points
+        for value in (point.value, point.low, point.high)
+        if value is not None and measured(value)
     ]
     return min(values, default=0.0), max(values, default=0.0)
 
@@ -237,7 +242,7 @@ def history_in_words(store: Store, pipeline: str, finding: str | None, slices: S
     lines = [heading, "", f"nights  {states}   {key}", ""]
     if metric is not None and len(series) == 1:
         return "\n".join([*lines, _night_by_night(shown, *next(iter(series.items())))])
-    rows = [[name, *_ends_of(points), sparkline([one.value for one in points])] for name, points in series.items()]
+    rows = [[name, *_ends_of(points), sparkline([point.value for point in points])] for name, points in series.items()]
     return "\n".join([*lines, columns(["finding", "first", "last", "trend"], rows)])
 
 
@@ -258,11 +263,15 @@ def _nights_and_trials(table: pa.Table) -> tuple[Nights, int]:
 
 def _followed(nights: Nights) -> dict[str, list[Point]]:
     """The numbers that the page of all nights follows."""
-    numbers = [{one.name: one for one in followed_in(KINDS, FindingIndex(found))} for *_, found in nights]
-    names = [name for night in reversed(numbers) for name, one in night.items() if not one.spare]
+    numbers = [
+        {headline.name: headline for headline in followed_in(KINDS, FindingIndex(found))} for *_, found in nights
+    ]
+    names = [name for night in reversed(numbers) for name, headline in night.items() if not headline.spare]
     return {
         name: [
-            Point(one.value, one.low, one.high, one.n) if (one := night.get(name)) is not None else Point(None)
+            Point(headline.value, headline.low, headline.high, headline.n)
+            if (headline := night.get(name)) is not None
+            else Point(None)
             for night in numbers
         ]
         for name in dict.fromkeys(names)
@@ -272,7 +281,11 @@ def _followed(nights: Nights) -> dict[str, list[Point]]:
 def _slices(nights: Nights, metric: str, slices: Slices) -> dict[str, list[Point]]:
     """Every slice of a metric that was asked for."""
     keyed = [
-        {(one.subject, one.of, one.group): one for one in found if one.metric == metric and _wanted(one, slices)}
+        {
+            (finding.subject, finding.of, finding.group): finding
+            for finding in found
+            if finding.metric == metric and _wanted(finding, slices)
+        }
         for *_, found in nights
     ]
     keys = dict.fromkeys(key for night in reversed(keyed) for key in night)
@@ -291,7 +304,7 @@ def _point(finding: Finding | None) -> Point:
 
 def _ends_of(points: Sequence[Point]) -> tuple[str, str]:
     """The first and the last night that have a number."""
-    known = [one for one in points if one.value is not None] or [Point(None)]
+    known = [point for point in points if point.value is not None] or [Point(None)]
     return str(known[0]), str(known[-1])
 
 
@@ -315,9 +328,9 @@ def _require_metric(finding: str, table: pa.Table) -> str:
 def _why_no_series(pipeline: str, metric: str | None, slices: Slices, nights: Nights) -> str:
     if metric is None:
         return f"No run of {pipeline} in the history measured anything that is followed; name a finding (stage.metric)."
-    findings_of = [one for *_, findings in nights for one in findings if one.metric == metric]
+    findings_of = [finding for *_, findings in nights for finding in findings if finding.metric == metric]
     for name, wanted in slices.items():
-        known = {getattr(one, name) for one in findings_of} - {""}
+        known = {getattr(finding, name) for finding in findings_of} - {""}
         if wanted is not None and wanted not in known:
             return f'{metric} was measured for no {name} "{wanted}": {suggestion(wanted, sorted(known))}'
     return f"The last runs of {pipeline} have no such {metric}: ask for more of them with --last."
@@ -328,7 +341,7 @@ def send_trial(config: str) -> tuple[list[str], bool]:
     project, _ = load_usable(config)
     if project.notify is None:
         raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
-    outcomes = {one.name: one.deliver(trial_message()) for one in notifiers_of(project.notify)}
+    outcomes = {notifier.name: notifier.deliver(trial_message()) for notifier in notifiers_of(project.notify)}
     return [trouble or f"{name}: delivered" for name, trouble in outcomes.items()], not any(outcomes.values())
 
 
@@ -342,5 +355,5 @@ def send_now(config: str, store: str | None) -> tuple[list[str], bool]:
     place = Store(store or project.store).look()
     sentences = send_news(dataclasses.replace(project, store=place.url), place, at_once=True)
     return sentences or ["Nothing has changed since the last message."], all(
-        one.startswith("Told by") for one in sentences
+        sentence.startswith("Told by") for sentence in sentences
     )

@@ -45,8 +45,12 @@ def nights_of(records: Iterable[RunRecord], missed: Mapping[str, datetime]) -> d
 
     Runs with `--set` or `--sample` are trials: they change no state.
     """
-    last = {one.pipeline: one for one in records if one.status != "running" and not one.is_trial}
-    nights = {name: Night(name, _STATE_OF.get(one.status, "broken"), ended_at(one), one) for name, one in last.items()}
+    last = {
+        earlier_run.pipeline: earlier_run
+        for earlier_run in records
+        if earlier_run.status != "running" and not earlier_run.is_trial
+    }
+    nights = {name: Night(name, _STATE_OF.get(run.status, "broken"), ended_at(run), run) for name, run in last.items()}
     for name, due in missed.items():
         if name not in nights or nights[name].since < due:
             nights[name] = Night(name, "missed", due, last.get(name))
@@ -102,8 +106,10 @@ class Worse:
         """The same as plain values."""
         metric, of, group, subject = self.change.key
         sides = {
-            name: None if one is None else {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-            for name, one in (("before", self.change.before), ("after", self.change.after))
+            name: None
+            if finding is None
+            else {"value": finding.value, "low": finding.low, "high": finding.high, "n": finding.n}
+            for name, finding in (("before", self.change.before), ("after", self.change.after))
         }
         low, high = self.interval or (None, None)
         moved = {"value": self.moved, "low": low, "high": high}
@@ -131,7 +137,7 @@ class News:
     def as_text(self) -> str:
         """The lines about it."""
         lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
-        lines += [f"  {one.in_words()}" for one in self.worst]
+        lines += [f"  {worse.in_words()}" for worse in self.worst]
         asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
         return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 
@@ -149,22 +155,22 @@ class Message:
     @property
     def text(self) -> str:
         """The message as plain text."""
-        return "\n\n".join(one.as_text() for one in self.news)
+        return "\n\n".join(news.as_text() for news in self.news)
 
     def as_json(self) -> bytes:
         """The message as a webhook gets it."""
         nights = [
             {
-                "pipeline": one.pipeline,
-                "state": one.state,
-                "status": one.status,
-                "run": one.run,
-                "sentence": one.sentence,
-                "report": one.report,
-                "worst": [worse.as_json() for worse in one.worst],
-                "blame": one.blame,
+                "pipeline": news.pipeline,
+                "state": news.state,
+                "status": news.status,
+                "run": news.run,
+                "sentence": news.sentence,
+                "report": news.report,
+                "worst": [worse.as_json() for worse in news.worst],
+                "blame": news.blame,
             }
-            for one in self.news
+            for news in self.news
         ]
         body = {
             "version": 1,
@@ -212,9 +218,12 @@ def link_to(run: RunRecord, report_url: str | None) -> str | None:
 def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) -> tuple[Worse, ...]:
     """The findings that got worse by most since the run before, counted in half widths of the change's interval."""
     earlier = [
-        one
-        for one in records
-        if one.pipeline == run.pipeline and one.findings and not one.is_trial and one.started < run.started
+        earlier_run
+        for earlier_run in records
+        if earlier_run.pipeline == run.pipeline
+        and earlier_run.findings
+        and not earlier_run.is_trial
+        and earlier_run.started < run.started
     ]
     if run.findings is None or not earlier:
         return ()
@@ -223,7 +232,7 @@ def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) ->
         both = finding_changes(findings_of(store, earlier[-1]), findings_of(store, run), paired)
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
-    worse = [one for change in both if (one := _worse(change, better_ways())) is not None]
+    worse = [worsened for change in both if (worsened := _worse(change, better_ways())) is not None]
     return tuple(sorted(worse, key=lambda change: change.weight)[:WORST])
 
 

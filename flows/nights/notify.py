@@ -103,7 +103,7 @@ def _waits(
     """Whether the message waits for other runs, so that one night is one message."""
     if not news or now - min(night.since for night in news) >= timedelta(minutes=at_latest):
         return False
-    return due_soon or any(one.status == "running" and is_alive(store, one.id) for one in records)
+    return due_soon or any(run.status == "running" and is_alive(store, run.id) for run in records)
 
 
 @contextmanager
@@ -183,11 +183,15 @@ def check_nights(project: Project, say: Callable[[str], None], now: datetime | N
     now, store = now or datetime.now(UTC), Store(project.store).open()
     close_crashed_runs(store)
     grace = timedelta(minutes=project.notify.grace if project.notify else GRACE)
-    scheduled = [one for one in project.pipelines.values() if one.schedule]
+    scheduled = [pipeline for pipeline in project.pipelines.values() if pipeline.schedule]
     records, before = store.runs(), missed_nights(store)
     watched: dict[str, Any] = store.folder.read_json(WATCHED) or {}
-    unwatched = {name: {"nights": one.get("nights", [])} for name, one in watched.items() if isinstance(one, dict)}
-    seen = unwatched | {one.name: _watched(one, watched.get(one.name), records, now, grace) for one in scheduled}
+    unwatched = {
+        name: {"nights": known.get("nights", [])} for name, known in watched.items() if isinstance(known, dict)
+    }
+    seen = unwatched | {
+        pipeline.name: _watched(pipeline, watched.get(pipeline.name), records, now, grace) for pipeline in scheduled
+    }
     for name, state in seen.items():
         if state.get("missed") and state["missed"] != (watched.get(name) or {}).get("missed"):
             say(f"No run of {name} came for {state['missed'][:16]}Z, {grace.total_seconds() / 60:.0f} minutes ago.")
@@ -195,7 +199,7 @@ def check_nights(project: Project, say: Callable[[str], None], now: datetime | N
         store.folder.write_json(WATCHED, seen)
     if missed_nights(store) != before:
         write_index(store)
-    soon = any(now < due_after(str(one.schedule), now) <= now + _SOON for one in scheduled)
+    soon = any(now < due_after(str(pipeline.schedule), now) <= now + _SOON for pipeline in scheduled)
     return send_news(project, store, now=now, due_soon=soon)
 
 
@@ -211,15 +215,15 @@ def _watched(
     if known is None or known.get("schedule") != schedule:
         known = {**(known or {}), "schedule": schedule, "since": now.isoformat(), "checked": ""}
     spans = [
-        (datetime.fromisoformat(one.started), now if one.status == "running" else ended_at(one))
-        for one in records
-        if one.pipeline == pipeline.name and not one.is_sample
+        (datetime.fromisoformat(run.started), now if run.status == "running" else ended_at(run))
+        for run in records
+        if run.pipeline == pipeline.name and not run.is_sample
     ]
     since = datetime.fromisoformat(known["since"])
     oldest = min((began for began, _ in spans), default=since)  # of what was before, runs may have been cleaned away
     after = max(since, oldest, datetime.fromisoformat(known.get("checked") or known["since"]))
     due = _dates(schedule, after, now - grace, _AT_ONCE)
-    missed = [one for one in due if not any(began <= one + grace and end >= one for began, end in spans)]
+    missed = [night for night in due if not any(began <= night + grace and end >= night for began, end in spans)]
     seen = max([since, *(end for _, end in spans)])
     return with_missed_nights(known | ({"checked": due[-1].isoformat()} if due else {}), seen, missed)
 

@@ -206,8 +206,8 @@ class _RunEvents:
 
         if self.record.findings is not None:
             judgements = [
-                Assertion(assertion=str(one.get("gate")), success=one.get("outcome") != "failed")
-                for one in self.record.gates
+                Assertion(assertion=str(gate.get("gate")), success=gate.get("outcome") != "failed")
+                for gate in self.record.gates
             ]
             facets: dict[str, Any] = {"dataQualityAssertions": DataQualityAssertionsDatasetFacet(assertions=judgements)}
             name = f"{self.record.pipeline}/findings"

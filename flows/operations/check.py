@@ -18,7 +18,6 @@ import pyarrow as pa
 from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
-from assay.flows.commands.options import columns
 from assay.flows.configuration.loading import load_project, load_usable, readable_sources
 from assay.flows.configuration.menu import GROUP, Menu, audit_named
 from assay.flows.kind import AuditKind
@@ -29,6 +28,7 @@ from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, reason_of
 from assay.infra.settings import Settings
+from assay.infra.terminal import columns
 from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, place_of, referred
 from assay.tasks.ingest.settings import ORIGINS, Source
 
@@ -330,7 +330,7 @@ def missing_beside_mistakes(config: str) -> list[str]:
     for name, source in readable_sources(config).items():
         if name in refused:
             pipeline = Pipeline(name=name, source=source)
-            wrong += [one.said(project, pipeline) for one in missing_in_source(pipeline, project.folder)]
+            wrong += [missing.said(project, pipeline) for missing in missing_in_source(pipeline, project.folder)]
     return wrong
 
 

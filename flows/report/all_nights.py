@@ -79,9 +79,13 @@ def _missed(store: Store) -> list[RunEntry]:
 def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]) -> list[RunEntry]:
     """The entries with what the trends mark: which runs somebody accepted, and in which a gate found a change."""
     pipelines = {entry.pipeline for entry in entries}
-    baselines = {one["run"]: accepted_in_words(one) for name in pipelines for one in acceptances(store, name)}
+    baselines = {
+        acceptance["run"]: accepted_in_words(acceptance)
+        for name in pipelines
+        for acceptance in acceptances(store, name)
+    }
     judged = {
-        run.id: tuple(str(one["sentence"]) for one in looks_of(run) if one.get("raw") == "failed") for run in runs
+        run.id: tuple(str(look["sentence"]) for look in looks_of(run) if look.get("raw") == "failed") for run in runs
     }
     return [
         entry.model_copy(update={"accepted": baselines.get(entry.run, ""), "judged": judged.get(entry.run, ())})
@@ -92,9 +96,9 @@ def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]
 def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str]:
     """What stands above the runs of a pipeline: what they are held against, who said so (the latest first), and what
     its gates on change can see."""
-    sentences = [accepted_in_words(one) for one in reversed(acceptances(store, pipeline))]
+    sentences = [accepted_in_words(acceptance) for acceptance in reversed(acceptances(store, pipeline))]
     return [
-        f"{'Baseline' if at == 0 else 'Before that'}: {one}" for at, one in enumerate(sentences)
+        f"{'Baseline' if at == 0 else 'Before that'}: {sentence}" for at, sentence in enumerate(sentences)
     ] + detectable_in_words([run for run in runs if run.pipeline == pipeline and not run.is_sample])
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.flows.audits.table import KINDS
-from assay.flows.commands.options import columns
 from assay.flows.kind import AuditKind, Ground, Outcomes
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
+from assay.infra.terminal import columns
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import LEVEL, RunDifference, Sampled, by_intervals, difference
@@ -59,7 +59,7 @@ class KeptTables:
             output = self.store.output(handle)
             parts = [part.files[output.place] for part in sorted(output.parts, key=lambda part: part.index)]
             with open_parquet(self.store.folder, parts[0].file) as first:
-                there = [one for one in columns if one in first.schema_arrow.names]
+                there = [column for column in columns if column in first.schema_arrow.names]
             while len(self.read_before) >= _KEPT:
                 self.read_before.pop(next(iter(self.read_before)))
             self.read_before[key] = pa.concat_tables(
@@ -91,7 +91,7 @@ class KeptOutcomes:
     def results(self) -> frozenset[tuple[str, str]]:
         """The digest of everything that the stages of the run came to: where all are the same, nothing differs."""
         return frozenset(
-            (one.stage, str(out.get("digest"))) for one in self.record.stages for out in one.outputs.values()
+            (stage.stage, str(out.get("digest"))) for stage in self.record.stages for out in stage.outputs.values()
         )
 
     def of(self, finding: Finding) -> Sampled | None:
@@ -176,7 +176,7 @@ class Change:
         on the others alone."""
         if self.difference is not None and self.difference.left_out:
             return self.difference.value
-        values = [None if one is None else one.value for one in (self.before, self.after)]
+        values = [None if finding is None else finding.value for finding in (self.before, self.after)]
         return None if values[0] is None or values[1] is None else values[1] - values[0]
 
     @property
@@ -227,7 +227,7 @@ def finding_changes(
 def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
     """The two runs as text; refused where one is a sample and the other is not, or one of another share."""
     if before.share != after.share:
-        shares = (f"{one.id} of {share_in_words(one.share)}" for one in (before, after))
+        shares = (f"{run.id} of {share_in_words(run.share)}" for run in (before, after))
         raise InputError(
             f"The two runs are of different shares of the samples ({', '.join(shares)}): what differs between them "
             "says nothing of the model. Compare runs of the same share."
@@ -282,12 +282,12 @@ def comparison_summary(compared: Sequence[Change]) -> str:
     apart, turned, came = (sum(change.rank == rank for change in differ) for rank in range(3))
     blind = sum(change.rank == 3 and change.difference is None for change in differ)
     tested = [change.difference for change in compared if change.difference is not None]
-    held = sum(p <= _LEVEL for p in adjusted([one.p for one in tested]))
+    held = sum(p <= _LEVEL for p in adjusted([difference.p for difference in tested]))
     parts = [f"{apart} by more than chance (≠: p ≤ {_LEVEL:g} that the two are the same)"]
     parts += [f"{turned} more in their verdict"]
     parts += [f"{came} are in one run only"] if came else []
     parts += [f"{blind} have no intervals to tell by"] if blind else []
-    paired = sum(one.is_paired for one in tested)
+    paired = sum(difference.is_paired for difference in tested)
     return (
         f"{sentence}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Of the "
         f"{plural(len(tested), 'finding')} tested {paired} were compared sample by sample. Where nothing changed, one "

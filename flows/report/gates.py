@@ -62,8 +62,9 @@ def budget_of(project: Project) -> Budget | None:
         return None
     days = DAYS[project.alarms.per]
     looks = sum(
-        sum(gate.is_on_change for gate in one.gates) * (days if one.schedule is None else times_due(one.schedule, days))
-        for one in project.pipelines.values()
+        sum(gate.is_on_change for gate in pipeline.gates)
+        * (days if pipeline.schedule is None else times_due(pipeline.schedule, days))
+        for pipeline in project.pipelines.values()
     )
     return Budget(project.alarms.false, project.alarms.per, looks)
 
@@ -91,9 +92,9 @@ def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
     budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]))
     since = datetime.now(UTC) - timedelta(days=DAYS.get(budget.per, DAYS["quarter"]))
     nights = [run for run in runs if not run.is_sample]
-    looks = [one for run in nights if datetime.fromisoformat(run.started) >= since for one in looks_of(run)]
-    spent = sum(float(one.get("level", 0.0)) for one in looks)
-    alarms = sum(one.get("raw") == "failed" for one in looks)
+    looks = [look for run in nights if datetime.fromisoformat(run.started) >= since for look in looks_of(run)]
+    spent = sum(float(look.get("level", 0.0)) for look in looks)
+    alarms = sum(look.get("raw") == "failed" for look in looks)
     return (
         f"Budget: {budget.false:g} false alarms a {budget.per}. Gates on change looked {len(looks)} times since "
         f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {alarms}. Each look spends {budget.level:.2g}, "
@@ -103,7 +104,7 @@ def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
 
 def looks_of(run: RunRecord) -> Iterable[Mapping[str, Any]]:
     """What the gates on change of a run saw, where they had something to compare with."""
-    return (one for one in run.gates if "detectable" in one)
+    return (seen for seen in run.gates if "detectable" in seen)
 
 
 def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
@@ -113,9 +114,9 @@ def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
         []
         if latest is None
         else [
-            f"Gate {one['gate']}: {one['outcome']}; on its {one['n']} samples it sees a true loss of "
-            f"{float(one['detectable']):.2g} in 8 of 10 nights."
-            for one in looks_of(latest)
+            f"Gate {look['gate']}: {look['outcome']}; on its {look['n']} samples it sees a true loss of "
+            f"{float(look['detectable']):.2g} in 8 of 10 nights."
+            for look in looks_of(latest)
         ]
     )
 
@@ -191,15 +192,17 @@ class Past:
 
     def failures(self, gate: str, nights: int) -> int:
         """On how many of so many nights before this one that judged the gate it failed."""
-        judged = [one for run in self.nights for one in run.gates if one.get("gate") == gate]
-        return sum(one.get("raw") == "failed" for one in judged[:nights])
+        judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate]
+        return sum(look.get("raw") == "failed" for look in judged[:nights])
 
     def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
         """The run that a gate on change holds this one against, with those of its findings that the gate is on."""
         for run in self._candidates(gate):
             if run.share != self.record.share:
                 continue  # a sample and the whole are no two nights of the same
-            findings = [one for one in looked_at_by(gate, findings_of(self.store, run)) if one.value is not None]
+            findings = [
+                finding for finding in looked_at_by(gate, findings_of(self.store, run)) if finding.value is not None
+            ]
             if findings:
                 return run, findings
         return None
@@ -216,7 +219,7 @@ class Past:
 
 def _gate_failed(run: RunRecord, gate: Gate) -> bool:
     """Whether the gate failed in a run that passed all the same, since it only warns: that is no level to hold."""
-    return any(one.get("gate") == gate.title() and one.get("raw") == "failed" for one in run.gates)
+    return any(seen.get("gate") == gate.title() and seen.get("raw") == "failed" for seen in run.gates)
 
 
 _NOTHING_YET = {
@@ -257,8 +260,8 @@ def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, 
 def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
     """What gates said, for the record of their run."""
     return [
-        {"gate": one.gate.title(), "outcome": one.outcome, "sentence": one.sentence} | dict(one.looked)
-        for one in results
+        {"gate": result.gate.title(), "outcome": result.outcome, "sentence": result.sentence} | dict(result.looked)
+        for result in results
     ]
 
 
@@ -273,14 +276,18 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
         return replace(alone, sentence=sentence, looked={"raw": raw})
     baseline, before = held_against
     earlier, against = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
-    known = {(one.subject, one.of, one.group): one for one in before}
+    known = {(finding.subject, finding.of, finding.group): finding for finding in before}
     pairs = [
-        (known[key], one) for one in looked_at_by(gate, findings) if (key := (one.subject, one.of, one.group)) in known
+        (known[key], finding)
+        for finding in looked_at_by(gate, findings)
+        if (key := (finding.subject, finding.of, finding.group)) in known
     ]
     looks: list[tuple[Finding, Look]] = []
     for was, now in pairs:
         share = level / len(pairs)  # several findings of one gate share its alarms
-        usual, strict = (difference_between(earlier, past.outcomes, was, now, one) for one in (0.95, 1 - 2 * share))
+        usual, strict = (
+            difference_between(earlier, past.outcomes, was, now, confidence) for confidence in (0.95, 1 - 2 * share)
+        )
         if usual is not None and strict is not None:
             looks.append((now, look(gate, Compared(now, usual, strict), against, share)))
     if not looks:
@@ -292,18 +299,18 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
 def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, level: float) -> GateResult:
     """What the looks of one gate come to: the worst of them decides, of several alike the furthest change."""
     rank = ("failed", "inconclusive", "passed")
-    finding, worst = min(looks, key=lambda one: (rank.index(one[1].raw), -one[1].change))
+    finding, worst = min(looks, key=lambda pair: (rank.index(pair[1].raw), -pair[1].change))
     sentence = worst.sentence
     if worst.raw == "passed" and len(looks) > 1:
         sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against run {against}."
-    identical = all(one.identical for _, one in looks)
+    identical = all(look.identical for _, look in looks)
     looked = {
         "raw": worst.raw,
         "against": against,
         "identical": identical,
         "level": 0.0 if identical else level,
         "n": worst.n,
-        "detectable": max(one.detectable for _, one in looks),
+        "detectable": max(look.detectable for _, look in looks),
     }
     return GateResult(gate, worst.raw != "failed", sentence, finding, len(looks), looked=looked)
 
@@ -330,9 +337,9 @@ def _weighed(result: GateResult, past: Past) -> GateResult:
 def require_baselines(project: Project, pipeline: str, store: Store) -> None:
     """Raises where a gate is held against a run that is not there, or that has no such finding."""
     wrong = [
-        one
+        trouble
         for at, gate in enumerate(project.pipelines[pipeline].gates)
-        for one in _baseline_troubles(project, pipeline, at, gate, store)
+        for trouble in _baseline_troubles(project, pipeline, at, gate, store)
     ]
     if wrong:
         raise InputError("\n".join(wrong))

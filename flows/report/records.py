@@ -49,8 +49,8 @@ def with_missed_nights(known: Mapping[str, Any], seen: datetime, due: list[datet
     ('', True)
     """
     nights = sorted({*_missed_times(known), *due})
-    missed = next((one.isoformat() for one in nights if one > seen), "")
-    return {**known, "missed": missed, "nights": [one.isoformat() for one in nights[-_KEPT:]]}
+    missed = next((night.isoformat() for night in nights if night > seen), "")
+    return {**known, "missed": missed, "nights": [night.isoformat() for night in nights[-_KEPT:]]}
 
 
 def no_run_came(due: datetime) -> str:
@@ -65,7 +65,7 @@ def no_run_came(due: datetime) -> str:
 def _missed_times(seen: Mapping[str, Any]) -> list[datetime]:
     """The missed nights on record; a store of before they were kept knows the first of them."""
     nights = seen.get("nights", [seen["missed"]] if seen.get("missed") else [])
-    return [datetime.fromisoformat(one) for one in nights if isinstance(one, str)]
+    return [datetime.fromisoformat(night) for night in nights if isinstance(night, str)]
 
 
 def open_store(config: str, store: str | None) -> Store:
@@ -114,7 +114,7 @@ def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
     for name, nights in missed_nights(store).items():
         if pipeline in (None, name):
             rows += [(due, "", ["no run", name, MISSED, None, None, no_run_came(due)]) for due in nights]
-    return [row for *_, row in sorted(rows, key=lambda one: one[:2], reverse=True)]
+    return [row for *_, row in sorted(rows, key=lambda row: row[:2], reverse=True)]
 
 
 def sample_in_words(run: RunRecord) -> str:
@@ -176,12 +176,12 @@ def in_bytes(size: int) -> str:
 
 def ingested(record: RunRecord) -> dict[str, Artifact[Any]]:
     """What ingest made (samples, rejects, classes, contract); of samples with people's gold in them, those."""
-    entered = next((one for one in record.stages if one.stage == "ingest"), None)
+    entered = next((stage for stage in record.stages if stage.stage == "ingest"), None)
     if entered is None:
         raise InputError(f"Run {record.id} took no samples in (it is {record.status}): name another run.")
-    settled = next((one.outputs for one in record.stages if one.stage == "settle_gold"), {})
-    outputs = entered.outputs | {name: one for name, one in settled.items() if name == "samples"}
-    return {name: Artifact.from_json(one) for name, one in outputs.items()}
+    settled = next((stage.outputs for stage in record.stages if stage.stage == "settle_gold"), {})
+    outputs = entered.outputs | {name: handle for name, handle in settled.items() if name == "samples"}
+    return {name: Artifact.from_json(handle) for name, handle in outputs.items()}
 
 
 def samples_of_run(record: RunRecord) -> Artifact[Samples]:
@@ -200,7 +200,9 @@ class LabelledBy:
 
 def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     """What every labeler made, by its name, in the order of the run; labelers that others are compared with aside."""
-    by_digest = {one.outputs["result"]["digest"]: one for one in record.stages if set(one.outputs) == {"result"}}
+    by_digest = {
+        stage.outputs["result"]["digest"]: stage for stage in record.stages if set(stage.outputs) == {"result"}
+    }
     by_labeler: dict[str, LabelledBy] = {}
     for stage in record.stages:
         given = _stage_arguments(store, stage) if stage.stage == "order_adversarially" else {}
@@ -313,7 +315,9 @@ def seconds_covered(spans: Sequence[tuple[float, float]]) -> float:
 def time_rows(times: Times, most: int = 12) -> list[list[str]]:
     """The times as rows of text: the stages that took longest, the rest together, and the whole run."""
     shown, rest = times.stages[:most], times.stages[most:]
-    rows = [_time_row(one.title, one.stages, one.cached, one.wall, one.computed, one.waited) for one in shown]
+    rows = [
+        _time_row(stage.title, stage.stages, stage.cached, stage.wall, stage.computed, stage.waited) for stage in shown
+    ]
     if rest:
         rows.append(_time_row(f"{len(rest)} others", *_time_sums(rest)))
     rows.append(_time_row("all stages", *_time_sums(times.stages)))
@@ -331,9 +335,9 @@ def _time_row(title: str, stages: int, cached: int, wall: float, computed: float
 
 def _time_sums(stages: Sequence[StageTime]) -> tuple[int, int, float, float, float]:
     return (
-        sum(one.stages for one in stages),
-        sum(one.cached for one in stages),
-        sum(one.wall for one in stages),
-        sum(one.computed for one in stages),
-        sum(one.waited for one in stages),
+        sum(stage.stages for stage in stages),
+        sum(stage.cached for stage in stages),
+        sum(stage.wall for stage in stages),
+        sum(stage.computed for stage in stages),
+        sum(stage.waited for stage in stages),
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from assay.flows.audit import Audit
 from assay.flows.audits.table import AnyKind
-from assay.flows.forecast.plan import forecast_part
 from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import followed_in, verdicts_of
@@ -28,10 +27,15 @@ from assay.tasks.statistics.gates import GateResult
 
 
 def write_report(
-    run: Run, pipeline: Pipeline, audit: Audit, findings: Sequence[Finding], gates: Sequence[GateResult], status: str
+    run: Run,
+    audit: Audit,
+    findings: Sequence[Finding],
+    gates: Sequence[GateResult],
+    status: str,
+    beside: Iterable[Part] = (),
 ) -> tuple[tuple[Verdict, ...], str]:
-    """The lines of verdict, and where the page now lies."""
-    index = FindingIndex(findings)
+    """The lines of verdict, and where the page now lies; parts `beside` those of the audits stand at its end."""
+    index, pipeline = FindingIndex(findings), audit.ground.pipeline
     verdicts = verdicts_of(pipeline.kinds, index, gates)
     record = run.record
     report = Report(
@@ -42,7 +46,7 @@ def write_report(
         seed=run.seed,
         status=status,
         verdicts=verdicts,
-        parts=(*parts_of(audit, index, gates), *forecast_part(record)),
+        parts=(*parts_of(audit, index, gates), *beside),
         failures=(*record.failures, *record.missing),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
@@ -89,7 +93,7 @@ def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) 
     came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
     for kind, result in came_through:
         yield from shown_by(kind, kind.page, ground, result, findings)
-    if pipeline.gates or any(one.p_value is not None for one in findings):
+    if pipeline.gates or any(finding.p_value is not None for finding in findings):
         yield gates_page(findings, gates, pipeline.statistics)
     for kind, result in reversed(came_through):
         yield from shown_by(kind, kind.background, ground, result, findings)

@@ -57,9 +57,11 @@ def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     """
     values: dict[tuple[str, str, str, str], list[float]] = {}
     for findings in runs:
-        for one in findings:
-            if one.value is not None and one.metric in CLAIMS:
-                values.setdefault((one.metric, one.of, one.group, one.subject), []).append(one.value)
+        for finding in findings:
+            if finding.value is not None and finding.metric in CLAIMS:
+                values.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(
+                    finding.value
+                )
     return [
         OverSeeds(*place, len(each), fmean(each), stdev(each), min(each), max(each))
         for place, each in values.items()

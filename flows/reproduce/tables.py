@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.flows.commands.options import columns
 from assay.flows.reproduce.paper_table import Cell, Grid, Ours, PaperTable, Result, Results, Source
 from assay.flows.reproduce.papers import araujo, pugh, several_seeds, toki, werpachowski, xu
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
+from assay.infra.terminal import columns
 from assay.tasks.statistics.findings import Finding
 
 
@@ -54,12 +54,15 @@ def _pairs(grid: Grid, results: Results) -> Iterator[tuple[Source, Result | None
     """Every source with the newest result that has a number for one of its lines, then the user's own data."""
     shown: list[RunRecord] = []
     for source in grid.sources:
-        yield source, next((one for one in results.beside(source.pipelines) if _numbers(source, one)), None)
+        yield (
+            source,
+            next((candidate for candidate in results.beside(source.pipelines) if _numbers(source, candidate)), None),
+        )
         shown += results.records(source.pipelines)
     if grid.users_own is not None:
         for name, candidates in results.of_users(grid.users_own, shown).items():
             source = grid.users_own.source(name)
-            result = next((one for one in candidates if _numbers(source, one)), None)
+            result = next((candidate for candidate in candidates if _numbers(source, candidate)), None)
             if result is not None:
                 yield source, result
 
@@ -262,7 +265,9 @@ def reproduce(table: str, store: Store, published: Path | None = None) -> str:
 def reproduce_all(store: Store, published: Path | None = None) -> str:
     """Every table as Markdown."""
     results = Results(store, published)
-    return "\n\n".join([_ABOUT_ALL, *(table_as_markdown(one, fill(one, results)) for one in TABLES.values())]) + "\n"
+    return (
+        "\n\n".join([_ABOUT_ALL, *(table_as_markdown(table, fill(table, results)) for table in TABLES.values())]) + "\n"
+    )
 
 
 def write_page(target: Path, page: str) -> str:

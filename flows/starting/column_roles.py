@@ -84,38 +84,46 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if look.address.origin == "images":
         return _of_images(look, answers)
     _require_columns(look, answers)
-    kind = answers.kind or ("texts" if answers.text or any(one.holds == "texts" for one in look.columns) else "table")
+    kind = answers.kind or (
+        "texts" if answers.text or any(column.holds == "texts" for column in look.columns) else "table"
+    )
     if kind == "images":
         raise InputError(f"{look.address.path} is a table, no folder of images: give the folder, or another --kind.")
     taken = {name for name in (answers.label, answers.id, answers.text, answers.group, answers.split) if name}
-    text = answers.text or (_only([one for one in look.columns if one.holds == "texts" and one.name not in taken]))
+    text = answers.text or (
+        _only([column for column in look.columns if column.holds == "texts" and column.name not in taken])
+    )
     if kind == "texts" and text is None:
-        texts = tuple(one.name for one in look.columns if one.holds in ("texts", "words") and one.name not in taken)
+        texts = tuple(
+            column.name for column in look.columns if column.holds in ("texts", "words") and column.name not in taken
+        )
         return Question("text", "Which column holds the text", texts)
     identity = _unless_none(answers.id) if answers.id else _id(look, taken)
-    free = [one for one in look.columns if one.name not in (identity, text)]
+    free = [column for column in look.columns if column.name not in (identity, text)]
     split = _unless_none(answers.split) if answers.split else _split(free)
     label = (
         _unless_none(answers.label)
         if answers.label
-        else _label([one for one in free if one.name not in (split, *taken)])
+        else _label([column for column in free if column.name not in (split, *taken)])
     )
     if label is None and answers.label is None and not answers.classes:
-        choices = tuple(one.name for one in free if _may_be_label(one) and one.name != split)
+        choices = tuple(column.name for column in free if _may_be_label(column) and column.name != split)
         return Question("label", "Which column says what a sample is", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
     group = (
         _unless_none(answers.group)
         if answers.group
-        else _group([one for one in free if one.name not in (split, label)])
+        else _group([column for column in free if column.name not in (split, label)])
     )
-    rest = [one for one in free if one.name not in (split, label, group)]
-    suspects = tuple(one.name for one in rest if one.holds == "numbers" and _names_rows(one))
+    rest = [column for column in free if column.name not in (split, label, group)]
+    suspects = tuple(column.name for column in rest if column.holds == "numbers" and _names_rows(column))
     numbers = tuple(
-        one.name for one in rest if one.holds == "numbers" and one.name not in suspects and one.distinct > 1
+        column.name
+        for column in rest
+        if column.holds == "numbers" and column.name not in suspects and column.distinct > 1
     )
-    words = tuple(one.name for one in rest if one.holds == "words" and 2 <= one.distinct <= MOST_VALUES)
+    words = tuple(column.name for column in rest if column.holds == "words" and 2 <= column.distinct <= MOST_VALUES)
     if kind == "table":
         text = None
     return Roles(kind, label, answers.classes, identity, text, group, split, numbers, words, suspects)
@@ -134,7 +142,7 @@ def _require_columns(look: Look, answers: Answers) -> None:
     for setting in ("label", "id", "text", "group", "split"):
         name = getattr(answers, setting)
         if name not in (None, NONE) and look.column(name) is None:
-            known = suggestion(name, [one.name for one in look.columns])
+            known = suggestion(name, [column.name for column in look.columns])
             raise InputError(f"{look.address.path} has no column {name!r} for --{setting}; {known}.")
     identity = look.column(answers.id or "")
     if identity is not None and not identity.is_unique:
@@ -166,10 +174,12 @@ def _parts_of(name: str) -> set[str]:
 def _id(look: Look, taken: set[str]) -> str | None:
     """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
     unique = [
-        one for one in look.columns if one.is_unique and one.name not in taken and (one.whole or one.holds == "words")
+        column
+        for column in look.columns
+        if column.is_unique and column.name not in taken and (column.whole or column.holds == "words")
     ]
-    called = [one for one in unique if _parts_of(one.name) & {"id", "uuid", "key", "identifier"}]
-    best = called or [one for one in unique if one.holds == "words" and look.rows == look.looked_at]
+    called = [column for column in unique if _parts_of(column.name) & {"id", "uuid", "key", "identifier"}]
+    best = called or [column for column in unique if column.holds == "words" and look.rows == look.looked_at]
     return best[0].name if best else None
 
 
@@ -179,24 +189,28 @@ def _may_be_label(column: Column) -> bool:
 
 def _label(columns: list[Column]) -> str | None:
     """The only column that is called like a label and holds few values that repeat."""
-    called = [one for one in columns if _may_be_label(one) and _parts_of(one.name) & LABELS]
-    exactly = [one for one in called if one.name.lower() in LABELS]
+    called = [column for column in columns if _may_be_label(column) and _parts_of(column.name) & LABELS]
+    exactly = [column for column in called if column.name.lower() in LABELS]
     return _only(called) or _only(exactly)
 
 
 def _split(columns: list[Column]) -> str | None:
     called = [
-        one
-        for one in columns
-        if _parts_of(one.name) & PARTS and one.values and {value.lower() for value in one.values} <= SPLITS.keys()
+        column
+        for column in columns
+        if _parts_of(column.name) & PARTS
+        and column.values
+        and {value.lower() for value in column.values} <= SPLITS.keys()
     ]
     return _only(called)
 
 
 def _group(columns: list[Column]) -> str | None:
     """The only column that is called like something that several samples belong to, and repeats."""
-    called = [one for one in columns if _parts_of(one.name) & GROUPS and 10 <= one.distinct <= 0.9 * one.rows]
-    return _only([one for one in called if one.whole or one.holds == "words"])
+    called = [
+        column for column in columns if _parts_of(column.name) & GROUPS and 10 <= column.distinct <= 0.9 * column.rows
+    ]
+    return _only([column for column in called if column.whole or column.holds == "words"])
 
 
 def _names_rows(column: Column) -> bool:

@@ -52,7 +52,7 @@ def pipelines_page(proposal: Proposal) -> str:
     name = proposal.name
     lines = [
         f"# Written by `assay init` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
-        *(f"#   - {_commented(one)}" for one in proposal.seen),
+        *(f"#   - {_commented(remark)}" for remark in proposal.seen),
         "# Every setting: docs/pipelines.md.  What is wrong or understood: assay check.  Tonight, now: assay run "
         + name,
         "store: artifacts                       # or s3://bucket/prefix",
@@ -73,7 +73,7 @@ def _pipeline_key(line: Line) -> list[str]:
     """A key of the pipeline: what it is good for behind it, or above it where the line gets long."""
     if isinstance(line.value, list) and line.value and isinstance(line.value[0], dict):
         comment = f"  # {line.comment}" if line.comment else ""
-        return [f"    {line.key}:{comment}", *(f"      - {yaml_flow(one)}" for one in line.value)]
+        return [f"    {line.key}:{comment}", *(f"      - {yaml_flow(item)}" for item in line.value)]
     written = f"    {line.key}: {yaml_flow(line.value)}"
     if not line.comment:
         return [written]
@@ -317,7 +317,7 @@ def with_answer(answers: Answers, question: Question, answer: str) -> Answers:
     """
     answer = answer.strip() or NONE
     if question.about == "classes":
-        classes = tuple(dict.fromkeys(one.strip() for one in answer.split(",") if one.strip()))
+        classes = tuple(dict.fromkeys(name.strip() for name in answer.split(",") if name.strip()))
         if len(classes) < 2:
             raise InputError(
                 f"{answer!r} names fewer than two classes: give them with --classes, as in benign,malignant."

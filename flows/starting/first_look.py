@@ -73,7 +73,7 @@ def address_of(data: str, base: Path) -> Address:
             f"What {data} is cannot be told from its name: give a file or a pattern that ends in "
             f"{', '.join(_TABLES)}, or a folder of images in folders of classes, with --data PATH."
         )
-    files = [] if is_remote(data) else [Path(one) for one in sorted(glob.glob(str(place)))] or [place]
+    files = [] if is_remote(data) else [Path(file) for file in sorted(glob.glob(str(place)))] or [place]
     return Address(origin, data, _delimiter(files) if origin == "csv" else ",")
 
 
@@ -177,7 +177,7 @@ class Look:
 
     def column(self, name: str) -> Column | None:
         """The column of that name."""
-        return next((one for one in self.columns if one.name == name), None)
+        return next((column for column in self.columns if column.name == name), None)
 
 
 MOST_VALUES = 20
@@ -194,7 +194,7 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     resolved = resolve(source, base)
     reader = READERS.named(resolved.files[0].format, resolved.settings)
     types, heads = reader.columns(resolved.files, resolved.settings)
-    plain = pa.schema([pa.field(one.name, one.type) for one in types if _is_plain(one.type)])
+    plain = pa.schema([pa.field(field.name, field.type) for field in types if _is_plain(field.type)])
     names = tuple(plain.names)
     layout = Layout(
         plain, None, None, names, (), delimiter=source.delimiter, closed=True, heads=heads, source=resolved.settings
@@ -211,7 +211,7 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
         for span in pieces[at].spans
     ]
     table = pa.concat_tables(parts) if parts else plain.empty_table()
-    others = tuple(one.name for one in types if one.name not in names)
+    others = tuple(field.name for field in types if field.name not in names)
     return Look(address, rows, table.num_rows, tuple(column_of(table[name], name) for name in names), others)
 
 
@@ -244,11 +244,11 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     counts = known.value_counts()
     distinct = len(counts)
     common = (
-        sorted(counts.to_pylist(), key=lambda one: (-one["counts"], _shown(one["values"])))
+        sorted(counts.to_pylist(), key=lambda counted: (-counted["counts"], _shown(counted["values"])))
         if distinct <= MOST_VALUES
         else []
     )
-    few = tuple(_shown(one["values"]) for one in common)
+    few = tuple(_shown(counted["values"]) for counted in common)
     missing = rows - len(known)
     counting = whole and distinct == rows and rows > 2 and _counts(known)
     return Column(name, _holds(kind, known, name), whole, rows, distinct, missing, few, counting)

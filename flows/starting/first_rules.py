@@ -106,7 +106,7 @@ def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: 
             youden, code = max(scored)
             if youden > 0:
                 partings.append(Parting(word, code, round(youden, 6), word=word))
-    return sorted(partings, key=lambda one: (one.class_code, -one.youden, one.word))
+    return sorted(partings, key=lambda parting: (parting.class_code, -parting.youden, parting.word))
 
 
 def rows_with_words(texts: Sequence[str | None], dull: Iterable[str] = ()) -> dict[str, list[int]]:
@@ -137,20 +137,23 @@ def best_of(partings: Iterable[Parting], wanted: int, classes: int) -> list[Part
     >>> [(one.looks_at, one.class_code) for one in best_of([good, fair, Parting("a", 0, 0.9), poor], 3, 2)]
     [('a', 1), ('a', 0), ('b', 1)]
     """
-    left, chosen = [one for one in partings if one.youden > 0], list[Parting]()
-    most = {code: max((one.youden for one in left if one.class_code == code), default=0.0) for code in range(classes)}
-    left = [one for one in left if one.youden >= most[one.class_code] / 2]
+    left, chosen = [parting for parting in partings if parting.youden > 0], list[Parting]()
+    most = {
+        code: max((parting.youden for parting in left if parting.class_code == code), default=0.0)
+        for code in range(classes)
+    }
+    left = [parting for parting in left if parting.youden >= most[parting.class_code] / 2]
     while left and len(chosen) < wanted:
-        spoken = [sum(one.class_code == code for one in chosen) for code in range(classes)]
-        looked = {one.looks_at for one in chosen}
+        spoken = [sum(parting.class_code == code for parting in chosen) for code in range(classes)]
+        looked = {parting.looks_at for parting in chosen}
         best = min(
             left,
-            key=lambda one: (
-                spoken[one.class_code],
-                one.looks_at in looked,
-                -one.youden,
-                one.looks_at,
-                -one.class_code,
+            key=lambda parting: (
+                spoken[parting.class_code],
+                parting.looks_at in looked,
+                -parting.youden,
+                parting.looks_at,
+                -parting.class_code,
             ),
         )
         chosen.append(best)
@@ -229,9 +232,14 @@ def first_rules(seen: Seen, roles: Roles) -> FirstRules:
     else:
         partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes)))
         rules = _named(
-            [_written_rule(one, seen.classes, partings, roles) for one in best_of(partings, WANTED, len(seen.classes))]
+            [
+                _written_rule(parting, seen.classes, partings, roles)
+                for parting in best_of(partings, WANTED, len(seen.classes))
+            ]
         )
-        give_away = tuple(sorted({one.looks_at for one in partings if one.when is not None and one.youden == 1}))
+        give_away = tuple(
+            sorted({parting.looks_at for parting in partings if parting.when is not None and parting.youden == 1})
+        )
     if not rules:
         raise InputError(
             "No rule can be started from this data: it has no column of numbers, words or texts that varies; write "
@@ -279,11 +287,11 @@ def _written_rule(parting: Parting, classes: Sequence[str], others: Sequence[Par
     if parting.when is not None:
         return WrittenRule(when=parting.when, vote=vote)
     words = [
-        one.word
-        for one in others
-        if one.word
-        and one.class_code == parting.class_code
-        and _TOGETHER * parting.youden <= one.youden <= parting.youden
+        other.word
+        for other in others
+        if other.word
+        and other.class_code == parting.class_code
+        and _TOGETHER * parting.youden <= other.youden <= parting.youden
     ]
     return WrittenRule.model_validate({"keywords": tuple(words), "in": roles.text, "vote": vote})
 
@@ -353,8 +361,8 @@ def _evaluated(
     covered = float((np.array(cast) >= 0).any(axis=0).mean())
     has_gold = (gold >= 0).sum() >= 4 * LEAST
     described = [
-        FirstRule(rule, _performance(one, gold if has_gold else np.full_like(gold, -1), half))
-        for rule, one in zip(rules, cast, strict=True)
+        FirstRule(rule, _performance(voted, gold if has_gold else np.full_like(gold, -1), half))
+        for rule, voted in zip(rules, cast, strict=True)
     ]
     return tuple(described), covered
 

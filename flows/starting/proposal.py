@@ -57,8 +57,8 @@ def source_settings(look: Look, roles: Roles) -> dict[str, object]:
     if roles.label is None:
         settings["classes"] = list(roles.classes)
     taken = {roles.id, roles.label, roles.group}
-    if look.others or any(one.name in RESERVED and one.name not in taken for one in look.columns):
-        kept = [one.name for one in look.columns if one.name not in taken and one.name not in RESERVED]
+    if look.others or any(column.name in RESERVED and column.name not in taken for column in look.columns):
+        kept = [column.name for column in look.columns if column.name not in taken and column.name not in RESERVED]
         settings["features"] = kept
     return settings
 
@@ -174,9 +174,11 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
     shares = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     if roles.kind == "images":
         yield f"{look.rows:,} images in folders of {len(look.classes)} classes: {shares}"
-        yield f"Shapes (channels, height, width): {', '.join('×'.join(map(str, one)) for one in look.shapes[:5])}"
+        yield f"Shapes (channels, height, width): {', '.join('×'.join(map(str, shape)) for shape in look.shapes[:5])}"
         return
-    kinds = [(what, sum(one.holds == what for one in look.columns)) for what in ("numbers", "words", "texts", "other")]
+    kinds = [
+        (what, sum(column.holds == what for column in look.columns)) for what in ("numbers", "words", "texts", "other")
+    ]
     held = ", ".join(f"{count} of {what}" for what, count in kinds if count)
     yield f"{look.rows:,} rows, {len(look.columns)} columns ({held})" + (
         f", text in {roles.text}" if roles.text else ""

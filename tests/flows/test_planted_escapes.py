@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.flows.cli import answer
-from assay.flows.commands.options import columns, echo
-from assay.infra.terminal import PlainProgress, ShownStage, TerminalProgress, json_text, printable
+from assay.infra.terminal import PlainProgress, ShownStage, TerminalProgress, columns, echo, json_text, printable
 
 EVIL = "\x1b[31m\x1b]0;title\x07\x9b2J\u202e\u2066\u200f"
 OBEYED = set("\x1b\x07\x9b\u202e\u2066\u200f")

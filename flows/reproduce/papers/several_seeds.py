@@ -29,24 +29,35 @@ def _source(called: str, pipelines: Mapping[str, str | None], claims: Sequence[s
     def lines(result: Result | None) -> list[Line]:
         if result is None:
             return []
-        return [_line(called, one) for one in result.over_seeds() if _is_claimed(one, claims)]
+        return [_line(called, claim) for claim in result.over_seeds() if _is_claimed(claim, claims)]
 
     return Source(called, pipelines, lines, extra=True)
 
 
-def _is_claimed(one: OverSeeds, claims: Sequence[str]) -> bool:
-    finer = ", " in one.group or one.group.startswith("stratum ")
-    return not finer and (one.metric in claims or f"{one.metric} {one.of}" in claims)
+def _is_claimed(claim: OverSeeds, claims: Sequence[str]) -> bool:
+    finer = ", " in claim.group or claim.group.startswith("stratum ")
+    return not finer and (claim.metric in claims or f"{claim.metric} {claim.of}" in claims)
 
 
-def _line(called: str, one: OverSeeds) -> Line:
-    write = share() if one.metric.endswith(("accuracy", "success_rate")) else PLAIN
+def _line(called: str, claim: OverSeeds) -> Line:
+    write = share() if claim.metric.endswith(("accuracy", "success_rate")) else PLAIN
     mean, spread, least, largest = (
-        write(Finding(one.metric, value=value)) for value in (one.mean, one.spread, one.least, one.largest)
+        write(Finding(claim.metric, value=value)) for value in (claim.mean, claim.spread, claim.least, claim.largest)
     )
-    ours = Ours(one.metric, one.of, one.group, one.subject, write)
-    claim = one.metric.partition(".")[2].replace("_", " ")
-    cells = (called, claim, one.of, one.group, one.subject, ours, mean, spread, f"{least} to {largest}", str(one.seeds))
+    ours = Ours(claim.metric, claim.of, claim.group, claim.subject, write)
+    about = claim.metric.partition(".")[2].replace("_", " ")
+    cells = (
+        called,
+        about,
+        claim.of,
+        claim.group,
+        claim.subject,
+        ours,
+        mean,
+        spread,
+        f"{least} to {largest}",
+        str(claim.seeds),
+    )
     return Line(cells, ours=True)
 
 

@@ -80,7 +80,7 @@ def _oracle(row: TokiRow, result: Result | None) -> list[Line]:
         if row.oracle == "toki":
             write = number(".0f")
             times = [Ours(f"trust.{name}_seconds", explainer, "", subject, write) for name in ("keyword", "label")]
-        spent = ["" if one is None else f"{one:.0f}" for one in (row.keyword_seconds, row.label_seconds)]
+        spent = ["" if seconds is None else f"{seconds:.0f}" for seconds in (row.keyword_seconds, row.label_seconds)]
         labels = (row.data_set, ORACLES[row.oracle])
         theirs = (*labels, row.explainer, "paper", "", *map(papers_number, cells), *spent)
         ours = (*labels, explainer, "ours", _true_labels(result, explainer), *cells, *times)
@@ -92,11 +92,9 @@ def _true_labels(result: Result | None, explainer: str) -> str:
     """How many predictions are trustworthy and how many are not, by the true labels."""
     if result is None:
         return ""
-    shares = [
-        result.findings.get("trust.truth", _subject(result), explainer, label)
-        for label in ("trustworthy", "untrustworthy")
-    ]
-    return "/".join("?" if one is None else str(round((one.value or 0.0) * (one.n or 0))) for one in shares)
+    labels = ("trustworthy", "untrustworthy")
+    shares = (result.findings.get("trust.truth", _subject(result), explainer, label) for label in labels)
+    return "/".join("?" if share is None else str(round((share.value or 0.0) * (share.n or 0))) for share in shares)
 
 
 def _planted(pipeline: str, strength: str) -> Source:
@@ -179,7 +177,7 @@ def _attack_line(called: str, result: Result, subject: str, guided: str, other: 
         (
             called,
             "ours" if other in ("", "a2t") else f"ours, {other}",
-            Ours("attack.success_rate", guided, "", subject, lambda one: str(one.n)),
+            Ours("attack.success_rate", guided, "", subject, lambda finding: str(finding.n)),
             *_attack_cells(result, subject, guided, None if row is None else row.guided),
             *_attack_cells(result, subject, other, row.a2t if row is not None and other == "a2t" else None),
             Ours("attack.success_difference", pair, "", subject, number("+.3f"), papers),

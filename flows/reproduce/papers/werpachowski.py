@@ -125,7 +125,7 @@ def _without_interval(write: Callable[[Finding], str]) -> Callable[[Finding], st
 
 
 def _models_and_steps(result: Result) -> list[str]:
-    runs = max((one.n or 0 for one in result.findings.select("overfitting.rejected")), default=0)
+    runs = max((finding.n or 0 for finding in result.findings.select("overfitting.rejected")), default=0)
     synthetic = (result.settings.get("overfitting") or {}).get("synthetic") or {}
     return [f"{runs} models of {synthetic.get('steps', '?')} steps each"]
 

@@ -153,9 +153,9 @@ def _defended(subject: Defended) -> Source:
 
 def _degenerate(result: Result) -> list[str]:
     return [
-        f"Here {one.subject}+{one.of} is {one.verdict}."
-        for one in result.findings.select("defense.accuracy", group=_EPS)
-        if one.degenerate
+        f"Here {finding.subject}+{finding.of} is {finding.verdict}."
+        for finding in result.findings.select("defense.accuracy", group=_EPS)
+        if finding.degenerate
     ]
 
 
