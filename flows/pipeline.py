@@ -17,7 +17,8 @@ from pydantic import Field, create_model, field_validator
 
 from assay.data.catalog import is_masked
 from assay.flows.kind import AuditKind
-from assay.flows.project_settings import Mlflow, Notify, OpenLineage
+from assay.flows.notifiers.table import Notify
+from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.validation import GIVEN
 from assay.flows.yaml_document import Lines, file_name, nearest
 from assay.infra.errors import InputError
@@ -340,11 +341,14 @@ class ProjectFile(Settings):
     """The audits, by name."""
 
 
-def file_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES) -> type[ProjectFile]:
-    """The model of a pipelines.yaml whose pipelines may ask for these kinds of audit."""
+def file_model(
+    kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES, notify: type[Notify] = Notify
+) -> type[ProjectFile]:
+    """The model of a pipelines.yaml whose pipelines may ask for these kinds of audit, and that can name notifiers."""
     pipelines: Any = dict[str, pipeline_model(kinds, types)]  # type: ignore[misc]  # a type that is made as the program runs
     field = Field(description="The audits, by name.")
-    return create_model("ProjectFile", __base__=ProjectFile, __module__=__name__, pipelines=(pipelines, field))
+    base = ProjectFile if notify is Notify else with_types(ProjectFile, {"notify": notify | None})
+    return create_model("ProjectFile", __base__=base, __module__=__name__, pipelines=(pipelines, field))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What `notify:`, `mlflow:` and `openlineage:` in pipelines.yaml may say.
+"""What `mlflow:` and `openlineage:` in pipelines.yaml may say.
 
 Secrets stand in the environment; the file says in which variables.
 """
@@ -9,33 +9,10 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from assay.flows.notifiers.choice import VARIABLE
 from assay.infra.settings import Settings
 
-VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _PUBLIC_URI = r"^[a-z][a-z0-9+]*:/{0,3}[^\s@]*$"
-
-
-class Webhook(Settings):
-    """An address of yours that takes a message as signed JSON."""
-
-    url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_WEBHOOK_URL"])
-    """The environment variable that holds the address (`https://…`)."""
-
-    secret_from: str = Field(pattern=VARIABLE, examples=["ASSAY_WEBHOOK_SECRET"])
-    """The environment variable that holds the secret which messages are signed with."""
-
-    seconds: float = Field(default=30.0, gt=0, le=300)
-    """How long a delivery may take, with all its tries."""
-
-
-class Services(Settings):
-    """What Apprise reaches: mail, Slack, Teams, and a hundred others."""
-
-    url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_APPRISE_URLS"])
-    """The environment variable that holds Apprise's URLs, with blanks between them."""
-
-    seconds: float = Field(default=30.0, gt=0, le=300)
-    """How long a delivery may take, to all of them."""
 
 
 class Mlflow(Settings):
@@ -75,30 +52,4 @@ class OpenLineage(Settings):
             raise ValueError("lineage goes to one place: give url or file")
         if self.key_from is not None and self.url is None:
             raise ValueError("a file wants no API key: leave key_from out")
-        return self
-
-
-class Notify(Settings):
-    """Who hears when a pipeline's state has changed: red, green again, broken, or a night that did not happen."""
-
-    webhook: Webhook | None = Field(default=None, examples=["{url_from: HOOK_URL, secret_from: HOOK_SECRET}"])
-    """A webhook: JSON, signed."""
-
-    apprise: Services | None = Field(default=None, examples=["{url_from: APPRISE_URLS}"])
-    """Services that Apprise reaches (extra `notify`)."""
-
-    report_url: str | None = Field(default=None, pattern=r"^https?://\S+$", examples=["https://audits.example/reports"])
-    """Where the store's folder `reports` can be opened; links in messages begin with it. Left out, they say where the
-    report lies in the store."""
-
-    at_latest: int = Field(default=60, ge=0, le=1440)
-    """How many minutes a message waits, at the most, for other runs of the project that are due or under way."""
-
-    grace: int = Field(default=30, ge=1, le=1440)
-    """How many minutes after its time on the schedule a night without a run counts as missed."""
-
-    @model_validator(mode="after")
-    def _somebody_hears(self) -> Self:
-        if self.webhook is None and self.apprise is None:
-            raise ValueError("nobody would hear: give webhook or apprise")
         return self

@@ -7,23 +7,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
 from assay.flows.configuration.loading import load_usable
-from assay.flows.nights.message import Worse, worst_changes
+from assay.flows.nights.message import worst_changes
 from assay.flows.pipeline import Project
-from assay.flows.report.comparison import (
-    Change,
-    FindingKey,
-    KeptOutcomes,
-    difference_between,
-    finding_changes,
-    value_in_words,
-)
+from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
 from assay.flows.report.records import find_run, open_store
 from assay.infra.errors import InputError
@@ -41,6 +33,7 @@ from assay.tasks.statistics.resampling import Interval
 
 _RANK = {"failed": 0, "warned": 1, "inconclusive": 2, "passed": 3}
 _LISTED = 6
+_ASKED = ("finding", "of", "group", "subject")
 
 
 @dataclass(frozen=True)
@@ -51,11 +44,6 @@ class Question:
     later: RunRecord
     before: Finding
     after: Finding
-
-    @property
-    def key(self) -> FindingKey:
-        """The finding's name and slice."""
-        return self.after.metric, self.after.of, self.after.group, self.after.subject
 
 
 def question_about(
@@ -69,21 +57,13 @@ def question_about(
     gate = None if asked.get("finding") or later.findings is None else _worst_judged(store, config, later, against)
     if gate is not None and gate.finding is not None:
         earlier = store.run(str(gate.looked["against"]))
-        finding = gate.finding
-        asked = {"finding": finding.metric, "of": finding.of, "group": finding.group, "subject": finding.subject}
+        asked = dict(zip(_ASKED, gate.finding.key, strict=True))
     else:
         earlier = against or _baseline(store, config, later)
     if earlier.pipeline != later.pipeline or earlier.id == later.id:
         raise InputError(f"Run {earlier.id} is no other run of {later.pipeline}: name one with --against.")
-    paired = partial(difference_between, KeptOutcomes(store, earlier), KeptOutcomes(store, later))
-    both = [
-        change
-        for change in finding_changes(findings_of(store, earlier), findings_of(store, later), paired)
-        if change.before is not None
-        and change.after is not None
-        and None not in (change.before.value, change.after.value)
-    ]
-    chosen = _chosen(both, asked, store, earlier, later)
+    compared = compared_findings(KeptOutcomes(store, earlier), KeptOutcomes(store, later))
+    chosen = _chosen([change for change in compared if change.values], asked, store, earlier, later)
     if chosen.before is None or chosen.after is None:
         raise LookupError("a change that both runs have")
     return Question(earlier, later, chosen.before, chosen.after)
@@ -119,32 +99,31 @@ def _baseline(store: Store, config: str, later: RunRecord) -> RunRecord:
 def _chosen(
     both: Sequence[Change], asked: Mapping[str, str | None], store: Store, earlier: RunRecord, later: RunRecord
 ) -> Change:
-    names = ("finding", "of", "group", "subject")
-    fitting = [
-        change
-        for change in both
-        if all(asked.get(name) in (None, part) for name, part in zip(names, change.key, strict=True))
-    ]
-    if asked.get("finding") and len(fitting) == 1:
-        return fitting[0]
-    if asked.get("finding") and fitting:
-        shown = "; ".join(", ".join(part for part in change.key[1:] if part) or "alone" for change in fitting[:_LISTED])
-        more = f" and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
-        raise InputError(
-            f"{len(fitting)} findings are called {asked['finding']} ({shown}{more}): say which with --of, --group and "
-            "--subject."
-        )
-    if asked.get("finding"):
-        raise InputError(
-            f"Runs {earlier.id} and {later.id} have no {asked['finding']} like that in common.  (assay compare "
-            f"{earlier.id} {later.id} --all shows what they have)"
-        )
-    worst: Sequence[Worse] = worst_changes(store, [earlier], later)
-    if not worst:
+    metric = asked.get("finding")
+    if not metric:
+        worst = worst_changes(store, [earlier], later)
+        if worst:
+            return worst[0].change
         raise InputError(
             f"Nothing got worse between {earlier.id} and {later.id}: name what you ask about with --finding."
         )
-    return worst[0].change
+    fitting = [
+        change
+        for change in both
+        if all(asked.get(name) in (None, part) for name, part in zip(_ASKED, change.key, strict=True))
+    ]
+    if len(fitting) > 1:
+        shown = "; ".join(", ".join(part for part in change.key[1:] if part) or "alone" for change in fitting[:_LISTED])
+        more = f" and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
+        raise InputError(
+            f"{len(fitting)} findings are called {metric} ({shown}{more}): say which with --of, --group and --subject."
+        )
+    if not fitting:
+        raise InputError(
+            f"Runs {earlier.id} and {later.id} have no {metric} like that in common.  (assay compare "
+            f"{earlier.id} {later.id} --all shows what they have)"
+        )
+    return fitting[0]
 
 
 NOT_SWAPPED = "not swapped"
@@ -261,14 +240,14 @@ class Sharing:
     def _shared_out(self, progress: Progress) -> Blame:
         question, parts, met = self.question, self.parts, self._coalitions
         valued = self.hybrids.valued(met, progress)
-        ends = [
-            self.hybrids.recorded(self.changes.before, question.before),
-            self.hybrids.recorded(self.changes.after, question.after),
-        ]
-        values = [valued[coalition] for coalition in met] + ends
+        ends = ((self.changes.before, question.before), (self.changes.after, question.after))
+        values = [valued[coalition] for coalition in met] + [self.hybrids.recorded(*end) for end in ends]
         weights = _with_ends(share_weights(parts), len(met))
         intervals = with_intervals(
-            weights, [result.value for result in values], [result.sampled for result in values], _generator(question)
+            weights,
+            [result.value for result in values],
+            [result.sampled for result in values],
+            Seeds(0, "blame").generator("/".join(question.after.key)),
         )
         words = {change.part: change.words for change in self.changes.parts}
         shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
@@ -278,13 +257,6 @@ class Sharing:
         stages = [stage for hybrid in valued.values() for stage in hybrid.stages if not stage.cached]
         own = [stage for coalition in (*met[:1], *met[-1:]) for stage in valued[coalition].stages if not stage.cached]
         return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))
-
-
-def sharing(store: Store, project: Project, question: Question) -> Sharing:
-    """What is needed to share out the difference that is asked about."""
-    changes = changes_between(store, question.earlier, question.later)
-    kinds = _kinds_below(project, question)
-    return Sharing(question, changes, Hybrids(store, project, changes, question.key, kinds))
 
 
 def _with_ends(shares: Floats, hybrids: int) -> Floats:
@@ -345,13 +317,8 @@ def _not_swapped(changes: Changes) -> str:
     return f"what could not be put back, {held}" if held else "what no record holds"
 
 
-def _generator(question: Question) -> np.random.Generator:
-    seeds = Seeds(0, "blame")
-    return seeds.generator("/".join(question.key))
-
-
 class OnlyComputed:
-    """Passes on how hybrids go, but for what was in the store: that is most of them."""
+    """Passes on how hybrids go, but for the stages that came from the store: those are most."""
 
     def __init__(self, to: Progress) -> None:
         self._to = to
@@ -376,7 +343,10 @@ def sharing_between(
     if later.pipeline in refused:
         raise InputError(refused[later.pipeline])
     project.pipeline(later.pipeline)
-    return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
+    question, opened = question_about(opened, config, later, earlier, finding), Store(opened.url)
+    changes = changes_between(opened, question.earlier, question.later)
+    kinds = _kinds_below(project, question)
+    return Sharing(question, changes, Hybrids(opened, project, changes, question.after.key, kinds))
 
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:
@@ -416,16 +386,18 @@ def not_swapped_in_words(changes: Changes) -> list[str]:
 
 def blame_sentence(blame: Blame) -> str:
     """The sentence for the message: a share counts as the whole does, so that what pulled the other way is below 0."""
-    unit = _unit(blame)
+    unit = blame.question.after.unit or blame.question.before.unit
+    finding = finding_in_words(blame.question.after.key)
     whole = _number(blame.total.value, unit)
-    ends = _bounds_text(blame.total, unit)
     if not blame.shares:
-        return f"{_named(blame)}: nothing to share out of {whole}."
-    ordered = sorted(blame.shares, key=lambda share: -_signed_share(blame, share).value)
-    parts = [f"{_with_interval(_signed_share(blame, share), unit)} come from {share.words}" for share in ordered[:1]]
-    parts += [f"{_with_interval(_signed_share(blame, share), unit)} from {share.words}" for share in ordered[1:]]
+        return f"{finding}: nothing to share out of {whole}."
+    signed = [(_signed_share(blame, share), share.words) for share in blame.shares]
+    parts = [
+        f"{_number(share.value, unit)}{_bounds_text(share, unit)} {'from' if at else 'come from'} {words}"
+        for at, (share, words) in enumerate(sorted(signed, key=lambda pair: -pair[0].value))
+    ]
     points = " points" if unit == _SHARE else ""
-    return f"{_named(blame)}: of {whole}{points}{ends}, {', '.join(parts)}."
+    return f"{finding}: of {whole}{points}{_bounds_text(blame.total, unit)}, {', '.join(parts)}."
 
 
 def blame_table(blame: Blame) -> str:
@@ -437,13 +409,13 @@ def blame_table(blame: Blame) -> str:
 
 def blame_as_json(blame: Blame) -> str:
     """Everything as one JSON object."""
-    question, metric = blame.question, blame.question.key
+    question = blame.question
     return json_text(
         {
             "run": question.later.id,
             "against": question.earlier.id,
             "sentence": blame_sentence(blame),
-            "finding": dict(zip(("metric", "of", "group", "subject"), metric, strict=True)),
+            "finding": dict(zip(("metric", *_ASKED[1:]), question.after.key, strict=True)),
             "before": question.before.value,
             "after": question.after.value,
             "change": _finite(blame.total),
@@ -466,24 +438,10 @@ def before_and_after(blame: Blame) -> str:
     return f"{question.earlier.id} → {question.later.id}: {moved}"
 
 
-def _named(blame: Blame) -> str:
-    metric, of, group, subject = blame.question.key
-    about = ", ".join(part for part in (subject, of, group) if part)
-    return f"{metric}{f' ({about})' if about else ''}"
-
-
-def _unit(blame: Blame) -> str:
-    return blame.question.after.unit or blame.question.before.unit
-
-
 def _signed_share(blame: Blame, share: Share) -> Interval:
     """The share, counted in the direction of the whole."""
     interval = share.interval
     return Interval(-interval.value, -interval.high, -interval.low) if blame.total.value < 0 else interval
-
-
-def _with_interval(interval: Interval, unit: str) -> str:
-    return _number(interval.value, unit) + _bounds_text(interval, unit)
 
 
 def _bounds_text(interval: Interval, unit: str) -> str:

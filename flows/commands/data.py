@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--kind", type=click.Choice(["table", "images", "texts"]), help="What it is, where that is not plain.")
 @click.option("--label", metavar="COLUMN", help="The column with the true class; - for none.")
 @click.option("--classes", metavar="A,B", help="The classes, where there is no label.")
-@click.option("--id", "identity", metavar="COLUMN", help="The column that names a sample; - for none.")
+@click.option("--id", metavar="COLUMN", help="The column that names a sample; - for none.")
 @click.option("--text", metavar="COLUMN", help="The column with the text.")
 @click.option("--group", metavar="COLUMN", help="The column of what is independent (patient, author); - for none.")
 @click.option("--split", metavar="COLUMN", help="The column that says train or test; - for none.")
@@ -38,18 +39,7 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Where some of the files are there, keep those and write the others.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take what the data shows, or refuse.")
 def init(
-    directory: Path,
-    data: str | None,
-    kind: str | None,
-    label: str | None,
-    classes: str | None,
-    identity: str | None,
-    text: str | None,
-    group: str | None,
-    split: str | None,
-    name: str | None,
-    keep: bool,
-    yes: bool,
+    directory: Path, data: str | None, classes: str | None, name: str | None, keep: bool, yes: bool, **said: Any
 ) -> None:
     """Look at data, and write a first audit of it.
 
@@ -60,13 +50,12 @@ def init(
 
     ask = partial(_ask, yes)
     require_free(directory, keep)
-    answers = Answers(kind, label, (), identity, text, group, split)  # type: ignore[arg-type]  # one of the choices
+    answers = Answers(**said)
     if classes is not None:
         answers = with_answer(answers, Question("classes", ""), classes)
-    place = (
-        data if data is not None else ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
-    )
-    wanted = Wanted(place, directory, name, answers, keep)
+    if data is None:
+        data = ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
+    wanted = Wanted(data, directory, name, answers, keep)
     proposal = proposal_for(wanted, ask)
     echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {remark}" for remark in proposal.seen)]))
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
@@ -112,14 +101,7 @@ def rules() -> None:
 @click.option("--watch", is_flag=True, help="Again at every save, until Ctrl-C.")
 @config_option
 def try_(
-    file: str,
-    data: str | None,
-    label: str | None,
-    identity: str | None,
-    pipeline: str | None,
-    show: int,
-    watch: bool,
-    config: str,
+    file: str, data: str | None, pipeline: str | None, show: int, watch: bool, config: str, **columns: str | None
 ) -> None:
     """Show what the rules in FILE do on data.
 
@@ -128,21 +110,17 @@ def try_(
     """
     if (data is None) == (pipeline is None):
         raise click.UsageError("Say what to try them on: --data PATH, or --pipeline NAME.")
-    if pipeline is not None and (label is not None or identity is not None):
+    if pipeline is not None and any(columns.values()):
         raise click.UsageError("--label and --id go with --data: a pipeline names its own columns.")
-    from assay.flows.rule_trial import Session, require_file, samples_from_data, samples_of_pipeline
+    from assay.flows.rule_trial import Session, require_file, samples_from_data, samples_of_pipeline, saves
     from assay.infra.errors import AssayError
 
     watched = require_file(file)
-    samples = (
-        samples_from_data(data, label, identity) if data is not None else samples_of_pipeline(config, str(pipeline))
-    )
+    samples = samples_of_pipeline(config, str(pipeline)) if data is None else samples_from_data(data, **columns)
     session = Session(file, samples, show)
     if not watch or watched is None:
         echo(session.say())
         return
-    from assay.flows.rule_trial import saves
-
     for _ in saves(watched):
         if sys.stdout.isatty():
             click.clear()
@@ -235,71 +213,25 @@ def store_rebuild(config: str, store: str | None) -> None:
         raise InputError("\n".join(troubles))
 
 
-Asked = Mapping[str, Any]
-"""The options that were given, by name."""
-
-
-def _curated(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.export.curated_sets import export_run
-
-    return export_run(store, record, asked["to"], labeler=asked.get("labeler"), licence=asked.get("licence"))
-
-
-def _model(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.export.models import export_model
-
-    return export_model(store, record, asked["model"], asked["to"])
-
-
-def _hardest(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.export.samples_to_review import export_hardest
-
-    return export_hardest(store, record, asked["hardest"], asked["to"], asked.get("subject"))
-
-
-def _label_studio(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.export.samples_to_review import ReviewRequest, export_for_labelling
-
-    who = {name: asked.get(name) for name in ("by", "subject", "labeler")}
-    ask = ReviewRequest(asked["label_studio"], **who, without_gold="without_gold" in asked)
-    return export_for_labelling(store, record, asked["to"], ask, text=asked.get("text"), files="picture_files" in asked)
-
-
-def _lake(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.export.lake import Lake, export_to_lake
-
-    return export_to_lake(Lake(store, record, asked["lake"], delta="delta" in asked))
-
-
-def _results(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.reproduce.published import export_results
-
-    return export_results(store, record, asked["results"])
-
-
-def _mlflow(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.nights.trackers import to_mlflow
-
-    return to_mlflow(store, record, asked["mlflow"])
-
-
-def _openlineage(store: Store, record: RunRecord, asked: Asked) -> str:
-    from assay.flows.nights.trackers import to_openlineage
-
-    return to_openlineage(store, record, asked["openlineage"])
-
-
 @dataclass(frozen=True)
 class Form:
     """A form in which a run is handed out: how it is asked for, what writes it, and the options that go with it."""
 
     asked: str
-    write: Callable[[Store, RunRecord, Asked], str]
+    write: str
+    """`module:function` below assay.flows; it takes the store, the run, and the options in this order."""
     beside: tuple[str, ...] = ()
     samples_too: bool = False
     """Whether a run that looked at a share of the samples is handed out as well: where it is told by its share."""
 
-    def require_fitting(self, asked: Asked) -> None:
+    def hand_out(self, store: Store, record: RunRecord, asked: Mapping[str, Any]) -> str:
+        """Write the run in this form; returns a sentence on what was written."""
+        module, _, function = self.write.partition(":")
+        names = ([_name(self.asked)] if self.asked else []) + list(self.beside)
+        write = getattr(importlib.import_module(f"assay.flows.{module}"), function)
+        return str(write(store, record, *(asked.get(name) for name in names)))
+
+    def require_fitting(self, asked: Mapping[str, Any]) -> None:
         """Nothing, or what was given that does not go with it, or is missing."""
         wrong = [name for name in asked if name not in (*self.beside, _name(self.asked))]
         if self.asked and wrong:
@@ -313,16 +245,18 @@ class Form:
 
 
 FORMS = (
-    Form("--mlflow URI", _mlflow, samples_too=True),
-    Form("--openlineage WHERE", _openlineage, samples_too=True),
-    Form("--results DIR", _results),
-    Form("--lake WHERE", _lake, ("delta",)),
+    Form("--mlflow URI", "nights.trackers:to_mlflow", samples_too=True),
+    Form("--openlineage WHERE", "nights.trackers:to_openlineage", samples_too=True),
+    Form("--results DIR", "reproduce.published:export_results"),
+    Form("--lake WHERE", "export.lake:export_to_lake", ("delta",)),
     Form(
-        "--label-studio N", _label_studio, ("to", "by", "subject", "labeler", "text", "without_gold", "picture_files")
+        "--label-studio N",
+        "export.samples_to_review:export_for_labelling",
+        ("to", "by", "subject", "labeler", "without_gold", "text", "picture_files"),
     ),
-    Form("--hardest N", _hardest, ("to", "subject")),
-    Form("--model NAME", _model, ("to",)),
-    Form("", _curated, ("to", "labeler", "licence")),
+    Form("--hardest N", "export.samples_to_review:export_hardest", ("to", "subject")),
+    Form("--model NAME", "export.models:export_model", ("to",)),
+    Form("", "export.curated_sets:export_run", ("to", "labeler", "licence")),
 )
 
 
@@ -399,4 +333,4 @@ def export(run: str, config: str, store: str | None, **options: Any) -> None:
     form.require_fitting(asked)
     opened = open_store(config, store)
     record = find_run(opened, run)
-    echo(form.write(opened, record if form.samples_too else require_whole(record, "handed on"), asked))
+    echo(form.hand_out(opened, record if form.samples_too else require_whole(record, "handed on"), asked))

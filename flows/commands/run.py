@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -23,6 +24,9 @@ from assay.flows.commands.options import (
 )
 from assay.infra.errors import InputError
 from assay.infra.terminal import columns, echo, json_text
+
+if TYPE_CHECKING:
+    from assay.flows.pipeline import Project
 
 
 @command(
@@ -46,15 +50,13 @@ from assay.infra.terminal import columns, echo, json_text
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     name: str,
     config: str,
     store: str | None,
     overrides: tuple[str, ...],
-    seed: int,
-    fresh: bool,
-    verify: int,
-    share: float,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Run the pipeline NAME now, from its data to its report.
 
@@ -75,8 +77,9 @@ def run(
 
             console = Console(stderr=as_json, soft_wrap=True, highlight=False)
             asked = project.pipeline(name)
-            result = run_pipeline(project, asked, seed=seed, fresh=fresh, verify=verify, share=share, console=console)
-        answer = {key: _plain_value(getattr(result, key)) for key in answer}
+            result = run_pipeline(project, asked, **how, console=console)
+        plain = str | int | float | None
+        answer = {key: value if isinstance(value := getattr(result, key), plain) else str(value) for key in answer}
         code = result.exit_code
     except AssayError as error:
         answer |= {"status": "refused" if error.exit_code == 2 else "broken", "error": str(error)}
@@ -103,44 +106,16 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.configuration.loading import load_project
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
-    from assay.flows.forecast.plan import (
-        FORECAST_HEADINGS,
-        check_inputs,
-        forecast_before_run,
-        forecast_rows,
-        forecast_summary,
-    )
+    from assay.flows.forecast.plan import check_inputs, forecast_before_run, forecast_summary, forecast_table
 
     check_inputs(project, project.pipeline(name))
     expected, of_budget = forecast_before_run(project, project.pipeline(name), seed, share=share)
-    rows = forecast_rows(expected)
-    filled = [
-        at
-        for at, heading in enumerate(FORECAST_HEADINGS)
-        if heading in FORECAST_HEADINGS[:4] or any(row[at] for row in rows)
-    ]
-    echo(columns([FORECAST_HEADINGS[at] for at in filled], [[row[at] for at in filled] for row in rows]))
-    for sentence in (forecast_summary(expected), *of_budget):
-        echo(sentence)
+    echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget]))
 
 
 TABLES = (
-    "pugh-1",
-    "xu-1",
-    "xu-2",
-    "xu-3",
-    "xu-4",
-    "xu-5",
-    "toki-3",
-    "toki-4",
-    "werpachowski-5",
-    "werpachowski-6",
-    "araujo-2",
-    "araujo-3",
-    "araujo-4",
-    "araujo-5",
-    "araujo-6",
-    "seeds",
+    *("pugh-1", "xu-1", "xu-2", "xu-3", "xu-4", "xu-5", "toki-3", "toki-4", "werpachowski-5", "werpachowski-6"),
+    *("araujo-2", "araujo-3", "araujo-4", "araujo-5", "araujo-6", "seeds"),
 )
 
 
@@ -182,8 +157,16 @@ def reproduce(
     echo(list_of_tables() if table is None else beside(table, open_store(config, store), results))
 
 
-def _plain_value(value: object) -> object:
-    return value if isinstance(value, str | int | float | None) else str(value)
+def _scheduled(config: str) -> Project:
+    """The project, before Prefect is imported: no telemetry and one thread, for us and for the runs that start here."""
+    from assay.flows.configuration.loading import load_usable
+    from assay.infra.masking import prepare_environment
+
+    prepare_environment()
+    project, refused = load_usable(config)
+    for mistakes in refused.values():
+        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
+    return project
 
 
 @command("deploy", example="assay deploy")
@@ -193,13 +176,9 @@ def deploy(config: str) -> None:
 
     One deployment per pipeline; the workers of your pool run them.
     """
-    _prepare()
-    from assay.flows.configuration.loading import load_usable
+    project = _scheduled(config)
     from assay.flows.deployments import deploy as deploy_all
 
-    project, refused = load_usable(config)
-    for mistakes in refused.values():
-        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     deploy_all(project, project.file)
 
 
@@ -211,13 +190,9 @@ def serve(config: str) -> None:
     A night that still runs when the next one is due is not started twice; one that does not come is noticed, and told
     where pipelines.yaml says whom (`notify:`).
     """
-    _prepare()
-    from assay.flows.configuration.loading import load_usable
+    project = _scheduled(config)
     from assay.flows.deployments import serve as serve_all
 
-    project, refused = load_usable(config)
-    for mistakes in refused.values():
-        echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     serve_all(project, project.file)
 
 
@@ -231,7 +206,7 @@ def notify(ctx: click.Context, trial: bool, config: str, store: str | None) -> N
 
     To whom pipelines.yaml says under `notify`. The exit code is 3 if a message did not arrive.
     """
-    from assay.flows.nights.history import send_now, send_trial
+    from assay.flows.nights.notify import send_now, send_trial
 
     sentences, arrived = send_trial(config) if trial else send_now(config, store)
     for sentence in sentences:
@@ -246,45 +221,25 @@ def notify(ctx: click.Context, trial: bool, config: str, store: str | None) -> N
 @click.option("--tls-ca", type=click.Path(exists=True, dir_okay=False), help="The certificate authority's file.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="This worker's certificate.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="This worker's private key.")
-def worker(address: str, gpu: bool, memory: str, tls_ca: str | None, tls_cert: str | None, tls_key: str | None) -> None:
+def worker(address: str, gpu: bool, memory: str, **tls: str | None) -> None:
     """Join the Dask scheduler at ADDRESS and work for it."""
-
-    work(address, gpu=gpu, memory=memory, tls=(tls_ca, tls_cert, tls_key), ready=echo)
-
-
-def _prepare() -> None:
-    """Before Prefect is imported: no telemetry and one thread, for us and for the runs that are started from here."""
-    from assay.infra.masking import prepare_environment
-
-    prepare_environment()
-
-
-TLS = ("CA_FILE", "WORKER__CERT", "WORKER__KEY")
-
-
-def work(
-    address: str,
-    *,
-    gpu: bool,
-    memory: str,
-    tls: tuple[str | None, str | None, str | None],
-    ready: Callable[[str], None],
-) -> None:
-    """Works for the scheduler at an address until it sends the worker away; `ready` hears when it has joined."""
     refuse_open_lines(address, tls)
     # Dask reads its configuration from the environment when it is imported, and so do the processes it starts.
-    for name, file in zip(TLS, tls, strict=True):
+    for name, file in tls.items():
         if file is not None:
-            os.environ[f"DASK_DISTRIBUTED__COMM__TLS__{name}"] = os.path.abspath(file)
+            os.environ[f"DASK_DISTRIBUTED__COMM__TLS__{TLS[name]}"] = os.path.abspath(file)
     from assay.infra.engines.dask_worker import run_worker
 
-    run_worker(address, gpu=gpu, memory=memory, ready=ready)
+    run_worker(address, gpu=gpu, memory=memory, ready=echo)
 
 
-def refuse_open_lines(address: str, tls: tuple[str | None, str | None, str | None]) -> None:
+TLS = {"tls_ca": "CA_FILE", "tls_cert": "WORKER__CERT", "tls_key": "WORKER__KEY"}
+
+
+def refuse_open_lines(address: str, tls: Mapping[str, str | None]) -> None:
     """An address without TLS is refused, on loopback too: a worker does whatever it is sent, by any user of a machine.
 
-    >>> refuse_open_lines("tls://scheduler:8786", ("ca.pem", "cert.pem", "key.pem"))
+    >>> refuse_open_lines("tls://scheduler:8786", {"tls_ca": "ca.pem", "tls_cert": "cert.pem", "tls_key": "key.pem"})
     """
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname:
@@ -294,5 +249,5 @@ def refuse_open_lines(address: str, tls: tuple[str | None, str | None, str | Non
             f"{address} is not encrypted, and a Dask worker does whatever it is sent: use tls://, with --tls-ca, "
             "--tls-cert and --tls-key."
         )
-    if None in tls and not os.environ.get("DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
+    if None in tls.values() and not os.environ.get("DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
         raise InputError(f"{address} needs --tls-ca, --tls-cert and --tls-key: the files this worker trusts and shows.")

@@ -223,7 +223,7 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
     else:
         lost = {where for where, _ in mistakes if where}
         mistakes += _checked_names(document)
-        settings, wrong = validate(file_model(menu.kinds, menu.types), document, menu.presets)
+        settings, wrong = validate(file_model(menu.kinds, menu.types, menu.notify), document, menu.presets)
         mistakes += [(where, one) for where, one in wrong if not any(where[: len(place)] == place for place in lost)]
         mistakes += _clashing(document, {where for where, _ in mistakes}, menu)
     return settings, menu, mistakes

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from assay.flows.audits.table import KINDS, AnyKind, troubles_beside, troubles_in_order, troubles_of, with_kind
 from assay.flows.kind import AuditKind
+from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
 from assay.flows.pipeline import Pipeline
 from assay.flows.validation import value_or_nothing
 from assay.flows.yaml_document import Document, Mistake, Value, Where, dotted, shown
@@ -50,7 +51,13 @@ LISTED: Mapping[Where, tuple[NamedChoices[Any], type[Settings]]] = MappingProxyT
     }
 )
 """The choices that settings list by their words, with those settings, by the place in a pipeline."""
-_OURS: Mapping[Where, Choices[Any]] = {**TAGGED, **{place: table for place, (table, _) in LISTED.items()}}
+NOTIFY: Where = ("notify",)
+"""Where a project, not a pipeline, names notifiers: the keys there are their words."""
+_OURS: Mapping[Where, Choices[Any]] = {
+    **TAGGED,
+    **{place: table for place, (table, _) in LISTED.items()},
+    NOTIFY: NOTIFIERS,
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,12 @@ class Menu:
         types: dict[str, Any] = {name: tuple[table.union, ...] for name, table in tagged.items()}  # type: ignore[name-defined]
         source = self._extended(("source", "reader"))
         return types if source is Source else {**types, "source": source}
+
+    @property
+    def notify(self) -> type[Notify]:
+        """The settings of `notify`, which can name the notifiers of plug-ins."""
+        table = cast(NamedChoices[Any], self.tables[NOTIFY])
+        return Notify if table is NOTIFIERS else notify_settings(table)
 
     @property
     def presets(self) -> dict[str, Collection[str]]:
@@ -147,7 +160,10 @@ def audit_named(written: str, folder: Path) -> Origin:
 
 
 def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
-    """Every `module:object` in a pipeline that stands for a choice: where, at which place of a pipeline, the word."""
+    """Every `module:object` that stands for a choice: where, at which place of a pipeline or the project, the word."""
+    for notifier in value_or_nothing(document.found(NOTIFY)):
+        if ":" in notifier:
+            yield (*NOTIFY, notifier), NOTIFY, notifier
     for name, pipeline in value_or_nothing(value_or_nothing(document.value).get("pipelines")).items():
         if not isinstance(pipeline, dict):
             continue

@@ -279,9 +279,9 @@ def export_run(
     store: Store,
     record: RunRecord,
     target: Path,
-    *,
     labeler: str | None = None,
     licence: str | None = None,
+    *,
     creator: str = "not stated",
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""

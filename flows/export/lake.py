@@ -253,8 +253,9 @@ class Lake:
         return {"pipeline": self.record.pipeline, "run": self.record.id}
 
 
-def export_to_lake(lake: Lake) -> str:
+def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | None = False) -> str:
     """Writes every table that the run has, and its note; returns a sentence on them."""
+    lake = Lake(store, record, where, bool(delta))
     if lake.record.status not in ("done", "gate failed"):
         raise InputError(
             f"Run {lake.record.id} is {lake.record.status}: only a whole run goes to a lake.  (assay runs shows all)"

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from assay.data.catalog import is_masked
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.data.schemas import SampleHardness, WeakLabels, class_names
+from assay.data.schemas import SampleHardness, class_names
 from assay.flows.audits.hardness_flow import hard_samples, plain_row
 from assay.flows.export.curated_sets import appearing_whole, original_paths, require_new, with_pictures
 from assay.flows.report.records import (
@@ -46,18 +46,6 @@ _RANKED = pa.schema([("id", pa.string()), ("value", pa.float64())])
 
 
 @dataclass(frozen=True)
-class ReviewRequest:
-    """Which samples: so many, by which measure of hardness (the labels' order where left open), of which subject, whose
-    labels; and whether only those without gold."""
-
-    count: int
-    by: str | None = None
-    subject: str | None = None
-    labeler: str | None = None
-    without_gold: bool = False
-
-
-@dataclass(frozen=True)
 class SamplesToReview:
     """The samples by their ids, hardest first, each with how hard it is, and the weak label that somebody gave them."""
 
@@ -69,23 +57,32 @@ class SamplesToReview:
     """The row of `WeakLabels` of each of them."""
 
 
-def samples_to_review(store: Store, record: RunRecord, asked: ReviewRequest) -> SamplesToReview:
-    """What a person should look at of a run."""
+def samples_to_review(
+    store: Store,
+    record: RunRecord,
+    count: int,
+    by: str | None = None,
+    subject: str | None = None,
+    labeler: str | None = None,
+    without_gold: bool | None = False,
+) -> SamplesToReview:
+    """What a person should look at of a run: so many samples, by which measure of hardness (the labels' order where
+    left open), of which subject, with whose labels; and whether only those without gold."""
     labelled = labelled_by(store, record)
-    if asked.labeler is not None and asked.labeler not in labelled:
-        raise InputError(f"Run {record.id} has no labeler {asked.labeler!r}; {suggestion(asked.labeler, labelled)}")
-    labeler = asked.labeler or next(iter(labelled), "")
+    if labeler is not None and labeler not in labelled:
+        raise InputError(f"Run {record.id} has no labeler {labeler!r}; {suggestion(labeler, labelled)}")
+    labeler = labeler or next(iter(labelled), "")
     ours = labelled.get(labeler)
     measures = _measured(store, record)
-    by = asked.by or (THETA if ours is not None and ours.curated is not None else next(iter(measures), THETA))
-    unknown = _without_gold(store, record) if asked.without_gold else None
-    ranked = hardest_of(_ranked(store, record, by, asked.subject, ours, measures), asked.count, unknown)
+    by = by or (THETA if ours is not None and ours.curated is not None else next(iter(measures), THETA))
+    unknown = _without_gold(store, record) if without_gold else None
+    ranked = hardest_of(_ranked(store, record, by, subject, ours, measures), count, unknown)
     if not ranked.num_rows:
         raise InputError(f"No sample of run {record.id} is left to look at: none has a hardness by {by} and no gold.")
     ids = ranked["id"].to_pylist()
     measure = measure_named(by)
     why = tuple(measure.number_text(value) for value in ranked["value"].to_pylist())
-    labels = {} if ours is None else {row["id"]: row for row in _label_rows(store, ours.labels, ids).to_pylist()}
+    labels = {} if ours is None else {row["id"]: row for row in _rows_of(store, ours.labels, ids).to_pylist()}
     return SamplesToReview(tuple(ids), why, by, labeler, labels)
 
 
@@ -147,7 +144,8 @@ def _without_gold(store: Store, record: RunRecord) -> pa.Array:
     return pa.concat_arrays([chunk for part in parts for chunk in part.chunks] or [pa.array([], pa.string())])
 
 
-def _label_rows(store: Store, artifact: Artifact[WeakLabels], ids: list[str]) -> pa.Table:
+def _rows_of(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:
+    """The rows of a table that are of these samples, as they lie in the store."""
     wanted = pa.array(ids, pa.string())
     return pa.concat_tables(part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, artifact))
 
@@ -289,14 +287,24 @@ class Display:
 
 
 def export_for_labelling(
-    store: Store, record: RunRecord, target: Path, asked: ReviewRequest, *, text: str | None = None, files: bool = False
+    store: Store,
+    record: RunRecord,
+    count: int,
+    target: Path,
+    by: str | None = None,
+    subject: str | None = None,
+    labeler: str | None = None,
+    without_gold: bool | None = False,
+    text: str | None = None,
+    files: bool | None = False,
 ) -> str:
     """Writes tasks, the labelling interface and a README, whole or not at all; says what lies there."""
     require_new(target)
     classes = class_names(read_table(store, ingested(record)["classes"]))
-    chosen = samples_to_review(store, record, asked)
-    samples = _samples_in_order(store, record, chosen.ids)
-    showing = display_of(record, samples, classes, text, files)
+    chosen = samples_to_review(store, record, count, by, subject, labeler, without_gold)
+    samples = _rows_of(store, samples_of_run(record), chosen.ids)
+    samples = samples.take(pc.index_in(pa.array(chosen.ids, pa.string()), samples["id"].combine_chunks()))
+    showing = display_of(record, samples, classes, text, bool(files))
     with appearing_whole(target) as draft:
         builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
         tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
@@ -396,15 +404,6 @@ def labelling_config(classes: Sequence[str], look: ShownAs) -> str:
   </Choices>
 </View>
 """
-
-
-def _samples_in_order(store: Store, record: RunRecord, ids: Sequence[str]) -> pa.Table:
-    """The rows of these samples, in the order of the ids."""
-    wanted = pa.array(ids, pa.string())
-    samples = pa.concat_tables(
-        part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, samples_of_run(record))
-    )
-    return samples.take(pc.index_in(wanted, samples["id"].combine_chunks()))
 
 
 def _text_of(settings: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ how near the forecast came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +39,7 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     require_gpu_here(project.compute)
     missing = list(missing_things(pipeline, project.folder))
     lost = [absent for absent in missing if is_subject(absent)]
-    if len({absent.where[:2] for absent in lost}) < len(
-        pipeline.subjects
-    ):  # of several, one that is wrong is no reason to lose the others
+    if len({absent.where[:2] for absent in lost}) < len(pipeline.subjects):  # one that is wrong stops no other
         missing = [absent for absent in missing if absent not in lost]
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
@@ -147,33 +145,37 @@ def _ends(seconds: Range) -> list[float]:
     return [round(end, 3) for end in (seconds.value, seconds.low, seconds.high)]
 
 
-FORECAST_HEADINGS = ["stage", "of", "will", "where", "takes", "range", "CPU", "GPU", "partitions", "keeps", "from"]
 NEAR = 1.25
 """A forecast is near that is off by less than this factor, or by less than half a second."""
 _SHORT = 0.5
 
 
-def forecast_rows(expected: Forecast) -> list[list[str]]:
-    """The plan as rows of text, a stage each."""
-    return [_forecast_row(stage) for stage in expected.stages]
+def forecast_table(expected: Forecast) -> tuple[list[str], list[list[str]]]:
+    """The plan as headings and rows of text, a stage each; a cost that no stage has is left out."""
+    rows = [_forecast_row(stage) for stage in expected.stages]
+    headings = [*_ABOUT, *(name for name in _COSTS if any(row.get(name) for row in rows))]
+    return headings, [[row.get(name, "") for name in headings] for row in rows]
 
 
-def _forecast_row(forecast: StageForecast) -> list[str]:
-    planned = forecast.planned
-    about = [planned.title, planned.about, planned.outlook, planned.where]
+_ABOUT = ("stage", "of", "will", "where")
+_COSTS = ("takes", "range", "CPU", "GPU", "partitions", "keeps", "from")
+
+
+def _forecast_row(forecast: StageForecast) -> dict[str, str]:
+    planned, seconds = forecast.planned, forecast.clock
+    about = dict(zip(_ABOUT, (planned.title, planned.about, planned.outlook, planned.where), strict=True))
     if not forecast.costs:
-        return [*about, "", "", "", "", "", "", forecast.basis or ""]
-    seconds, gpu = forecast.clock, forecast.costs["gpu"].value
-    return [
-        *about,
-        duration(seconds.value),
-        f"{duration(seconds.low)} to {duration(seconds.high)}",
-        duration(forecast.costs["cpu"].value),
-        duration(gpu) if gpu else "",
-        str(round(forecast.costs["partitions"].value)),
-        in_bytes(round(forecast.costs["bytes"].value)),
-        f"{plural(forecast.earlier, 'result')}, {forecast.basis}",
-    ]
+        return about | {"from": forecast.basis or ""}
+    costs = {name: cost.value for name, cost in forecast.costs.items()}
+    return about | {
+        "takes": duration(seconds.value),
+        "range": f"{duration(seconds.low)} to {duration(seconds.high)}",
+        "CPU": duration(costs["cpu"]),
+        "GPU": duration(costs["gpu"]) if costs["gpu"] else "",
+        "partitions": str(round(costs["partitions"])),
+        "keeps": in_bytes(round(costs["bytes"])),
+        "from": f"{plural(forecast.earlier, 'result')}, {forecast.basis}",
+    }
 
 
 def forecast_summary(expected: Forecast) -> str:
@@ -229,39 +231,39 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
         return
     value, low, high = record.forecast["seconds"]
     near = sum(stage.is_near for stage in known)
-    unknown = (
-        f" {plural(len(came) - len(known), 'stage')} had never run and were not in it."
-        if len(known) < len(came)
-        else ""
-    )
+    missing = len(came) - len(known)
+    unknown = f" {plural(missing, 'stage')} had never run and were not in it." if missing else ""
     sentence = (
         f"The run was expected to take {duration(value)} ({duration(low)} to {duration(high)}) and took "
         f"{duration(record.seconds)}; {near} of {len(known)} stages came within a quarter of their forecast, or half a "
         f"second.{unknown}"
     )
-    columns = [
-        Column("Stage"),
-        Column("Computed", "integer"),
-        Column("Expected, s", "number"),
-        Column("At least", "number"),
-        Column("At most", "number"),
-        Column("Took, s", "number"),
-        Column("Near", "integer", "How many were off by less than a quarter, or half a second."),
-    ]
     note = (
         "Expected from earlier runs over this store, before this one began; sums over the stages of one title, without "
         "what the first stage that needs them waits for workers and libraries."
     )
-    yield Part("Forecast", sentence, [DataTable("Forecast and fact", columns, _by_title(known), note, collapsed=True)])
+    titles = dict.fromkeys(stage.title for stage in known)
+    grouped = [[stage for stage in known if stage.title == title] for title in titles]
+    grouped.sort(key=lambda stages: -_seconds(stages, "took"))
+    rows: list[list[Cell]] = [[value(stages) for _, value in _COLUMNS] for stages in grouped]
+    columns = [column for column, _ in _COLUMNS]
+    yield Part("Forecast", sentence, [DataTable("Forecast and fact", columns, rows, note, collapsed=True)])
 
 
-def _by_title(came: list[ForecastAndFact]) -> list[list[Cell]]:
-    rows: list[list[Cell]] = []
-    for title in dict.fromkeys(stage.title for stage in came):
-        ones = [stage for stage in came if stage.title == title]
-        ranges = [stage.expected for stage in ones if stage.expected is not None]
-        sums = [round(sum(getattr(expected, end) for expected in ranges), 2) for end in ("value", "low", "high")]
-        rows.append(
-            [title, len(ones), *sums, round(sum(stage.took for stage in ones), 2), sum(stage.is_near for stage in ones)]
-        )
-    return sorted(rows, key=lambda row: -float(str(row[5])))
+def _seconds(stages: Sequence[ForecastAndFact], what: str) -> float:
+    """The sum of what the stages took, or of an end of their forecasts."""
+    return round(sum(float(getattr(stage if what == "took" else stage.expected, what)) for stage in stages), 2)
+
+
+_COLUMNS: Sequence[tuple[Column, Callable[[Sequence[ForecastAndFact]], Cell]]] = (
+    (Column("Stage"), lambda stages: stages[0].title),
+    (Column("Computed", "integer"), len),
+    (Column("Expected, s", "number"), lambda stages: _seconds(stages, "value")),
+    (Column("At least", "number"), lambda stages: _seconds(stages, "low")),
+    (Column("At most", "number"), lambda stages: _seconds(stages, "high")),
+    (Column("Took, s", "number"), lambda stages: _seconds(stages, "took")),
+    (
+        Column("Near", "integer", "How many were off by less than a quarter, or half a second."),
+        lambda stages: sum(stage.is_near for stage in stages),
+    ),
+)

@@ -17,10 +17,6 @@ import pyarrow as pa
 
 from assay.data.schemas import Findings
 from assay.flows.audits.table import KINDS
-from assay.flows.configuration.loading import load_usable
-from assay.flows.nights.delivery import notifiers_of
-from assay.flows.nights.message import trial_message
-from assay.flows.nights.notify import send_news
 from assay.flows.report.all_nights import followed_in
 from assay.flows.report.records import missed_nights
 from assay.infra.errors import InputError, nearest, suggestion
@@ -334,26 +330,3 @@ def _why_no_series(pipeline: str, metric: str | None, slices: Slices, nights: Ni
         if wanted is not None and wanted not in known:
             return f'{metric} was measured for no {name} "{wanted}": {suggestion(wanted, sorted(known))}'
     return f"The last runs of {pipeline} have no such {metric}: ask for more of them with --last."
-
-
-def send_trial(config: str) -> tuple[list[str], bool]:
-    """What became of a test message to everybody, and whether all of it arrived."""
-    project, _ = load_usable(config)
-    if project.notify is None:
-        raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
-    outcomes = {notifier.name: notifier.deliver(trial_message()) for notifier in notifiers_of(project.notify)}
-    return [trouble or f"{name}: delivered" for name, trouble in outcomes.items()], not any(outcomes.values())
-
-
-def send_now(config: str, store: str | None) -> tuple[list[str], bool]:
-    """What was sent of what nobody was told yet, and whether all of it arrived."""
-    import dataclasses
-
-    project, _ = load_usable(config)
-    if project.notify is None:
-        raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
-    place = Store(store or project.store).look()
-    sentences = send_news(dataclasses.replace(project, store=place.url), place, at_once=True)
-    return sentences or ["Nothing has changed since the last message."], all(
-        sentence.startswith("Told by") for sentence in sentences
-    )

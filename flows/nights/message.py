@@ -9,16 +9,13 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Literal
 
 from assay.flows.audits.table import KINDS
-from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes, value_in_words
+from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.tasks.statistics.findings import findings_of
-from assay.tasks.statistics.metrics import Better
 
 State = Literal["green", "red", "broken", "missed"]
 _STATE_OF: dict[str, State] = {"done": "green", "gate failed": "red"}
@@ -94,26 +91,22 @@ class Worse:
 
     def in_words(self) -> str:
         """The finding, where it was and is, and by how much it moved."""
-        metric, of, group, subject = self.change.key
-        about = ", ".join(part for part in (subject, of, group) if part)
         interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
         measured = self.change.difference
         shared = f" on {measured.n} samples that both have" if measured is not None and measured.left_out else ""
-        values = f"{value_in_words(self.change.before)} → {value_in_words(self.change.after)}"
-        return f"{metric}{f' ({about})' if about else ''}: {values}, {self.moved:+.3g}{interval}{shared}"
+        values = " → ".join(map(value_in_words, self.change.sides))
+        return f"{finding_in_words(self.change.key)}: {values}, {self.moved:+.3g}{interval}{shared}"
 
     def as_json(self) -> dict[str, object]:
         """The same as plain values."""
-        metric, of, group, subject = self.change.key
-        sides = {
-            name: None
-            if finding is None
-            else {"value": finding.value, "low": finding.low, "high": finding.high, "n": finding.n}
-            for name, finding in (("before", self.change.before), ("after", self.change.after))
-        }
+        before, after = (
+            finding and {name: getattr(finding, name) for name in ("value", "low", "high", "n")}
+            for finding in self.change.sides
+        )
         low, high = self.interval or (None, None)
         moved = {"value": self.moved, "low": low, "high": high}
-        return {"finding": metric, "of": of, "group": group, "subject": subject, **sides, "change": moved}
+        named = zip(("finding", "of", "group", "subject"), self.change.key, strict=True)
+        return {**dict(named), "before": before, "after": after, "change": moved}
 
 
 @dataclass(frozen=True)
@@ -159,17 +152,10 @@ class Message:
 
     def as_json(self) -> bytes:
         """The message as a webhook gets it."""
+        plain = ("pipeline", "state", "status", "run", "sentence", "report")
         nights = [
-            {
-                "pipeline": news.pipeline,
-                "state": news.state,
-                "status": news.status,
-                "run": news.run,
-                "sentence": news.sentence,
-                "report": news.report,
-                "worst": [worse.as_json() for worse in news.worst],
-                "blame": news.blame,
-            }
+            {name: getattr(news, name) for name in plain}
+            | {"worst": [worse.as_json() for worse in news.worst], "blame": news.blame}
             for news in self.news
         ]
         body = {
@@ -205,46 +191,35 @@ def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: 
     said = " ".join((run.worst or (run.verdicts or run.failures or [run.status])[0]).split())
     sentence = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
     worst = () if night.state == "green" else worst_changes(store, records, run)
-    return News(night.pipeline, night.state, title, sentence, run.id, run.status, link_to(run, report_url), worst)
-
-
-def link_to(run: RunRecord, report_url: str | None) -> str | None:
-    """Where a reader of the message finds the report."""
-    if run.report is None or report_url is None:
-        return run.report
-    return f"{report_url.rstrip('/')}/{run.id}/index.html"
+    report = f"{report_url.rstrip('/')}/{run.id}/index.html" if run.report and report_url else run.report
+    return News(night.pipeline, night.state, title, sentence, run.id, run.status, report, worst)
 
 
 def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) -> tuple[Worse, ...]:
     """The findings that got worse by most since the run before, counted in half widths of the change's interval."""
-    earlier = [
-        earlier_run
-        for earlier_run in records
-        if earlier_run.pipeline == run.pipeline
-        and earlier_run.findings
-        and not earlier_run.is_trial
-        and earlier_run.started < run.started
+    before = [
+        night
+        for night in records
+        if night.pipeline == run.pipeline and night.findings and not night.is_trial and night.started < run.started
     ]
-    if run.findings is None or not earlier:
+    if run.findings is None or not before:
         return ()
     try:
-        paired = partial(difference_between, KeptOutcomes(store, earlier[-1]), KeptOutcomes(store, run))
-        both = finding_changes(findings_of(store, earlier[-1]), findings_of(store, run), paired)
+        compared = compared_findings(KeptOutcomes(store, before[-1]), KeptOutcomes(store, run))
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
-    worse = [worsened for change in both if (worsened := _worse(change, better_ways())) is not None]
+    higher_is_better = {
+        metric.name: metric.better == "higher"
+        for kind in KINDS
+        for measured in kind.measures
+        for metric in measured.metrics
+        if metric.better is not None
+    }
+    worse = [
+        Worse(change, change.moved)
+        for change in compared
+        if change.values and change.moved is not None and change.key[0] in higher_is_better
+        if change.values[0] != change.values[1]
+        and (change.values[0] > change.values[1]) == higher_is_better[change.key[0]]
+    ]
     return tuple(sorted(worse, key=lambda change: change.weight)[:WORST])
-
-
-def better_ways() -> Mapping[str, Better | None]:
-    """Which way each metric is better, as its audit declares."""
-    return {metric.name: metric.better for kind in KINDS for measured in kind.measures for metric in measured.metrics}
-
-
-def _worse(change: Change, ways: Mapping[str, Better | None]) -> Worse | None:
-    if change.before is None or change.after is None or change.before.value is None or change.after.value is None:
-        return None
-    way, moved = ways.get(change.key[0]), change.after.value - change.before.value
-    if way is None or moved == 0 or (moved > 0) == (way == "higher"):
-        return None
-    return Worse(change, moved if change.moved is None else change.moved)

@@ -12,17 +12,19 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.flows.nights.delivery import Notifier, notifiers_of
-from assay.flows.nights.message import Night, changed_nights, ended_at, message_of, nights_of
+from assay.flows.nights.message import Message, Night, changed_nights, ended_at, message_of, nights_of, trial_message
+from assay.flows.notifiers.choice import Notifier
+from assay.flows.notifiers.table import Notify
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.records import WATCHED, missed_nights, missed_since_the_last_run, with_missed_nights
-from assay.infra.errors import AssayError
+from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs, is_alive
@@ -52,49 +54,70 @@ def send_news(
         records = store.runs()
         nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
         sentences: list[str] = []
-        for notifier in notifiers_of(project.notify):
-            known = _sent_to(told, notifier)
-            news = changed_nights(nights, known["told"])
-            waits = not at_once and _waits(news, records, store, now, due_soon, project.notify.at_latest)
-            if not news or waits or (known["again"] > now.isoformat() and not at_once):
-                continue
-            sentences += _delivered(notifier, news, known, store, project.notify.report_url, now)
-            told[notifier.name] = known
-            store.folder.write_json(TOLD, told)
+        for notifier in project.notify.notifiers:
+            sent = _Sent.read(told.get(notifier.name))
+            news = changed_nights(nights, sent.told)
+            waits = sent.again > now.isoformat() or _waits(
+                news, records, store, now, due_soon, project.notify.at_latest
+            )
+            if news and (at_once or not waits):
+                message = message_of(news, store, project.notify.report_url)
+                sentences.append(sent.deliver(notifier, message, news, now))
+                told[notifier.name] = asdict(sent)
+                store.folder.write_json(TOLD, told)
         return sentences
 
 
-def _delivered(
-    notifier: Notifier,
-    news: Sequence[Night],
-    known: dict[str, Any],
-    store: Store,
-    report_url: str | None,
-    now: datetime,
-) -> list[str]:
-    """Send the news and write into `known` what came of it."""
-    message = message_of(news, store, report_url)
-    trouble = notifier.deliver(message)
-    if trouble is None:
-        known["told"] |= {night.pipeline: night.state for night in news}
-        known |= {"failures": 0, "again": ""}
-        return [f"Told by {notifier.name}: {message.title.removeprefix('Assay: ')}"]
-    known["failures"] += 1
-    pause = min(_LONGEST_PAUSE, 2 ** min(known["failures"], 10))
-    known["again"] = (now + timedelta(minutes=pause)).isoformat()
-    return [f"{trouble} It is tried again with the next run, and by assay serve and assay notify."]
+@dataclass
+class _Sent:
+    """What a notifier was told of each pipeline, how often in a row it failed, and when it may be tried again."""
+
+    told: dict[str, str] = field(default_factory=dict)
+    failures: int = 0
+    again: str = ""
+
+    @staticmethod
+    def read(kept: object) -> _Sent:
+        """What the store keeps of it; whatever nobody can have written there counts for nothing."""
+        known = kept if isinstance(kept, dict) else {}
+        fits = {"told": dict, "failures": int, "again": str}
+        return _Sent(**{name: known[name] for name, kind in fits.items() if isinstance(known.get(name), kind)})
+
+    def deliver(self, notifier: Notifier, message: Message, news: Sequence[Night], now: datetime) -> str:
+        """Send the message; returns a sentence on what came of it."""
+        trouble = notifier.deliver(message)
+        if trouble is None:
+            self.told |= {night.pipeline: night.state for night in news}
+            self.failures, self.again = 0, ""
+            return f"Told by {notifier.name}: {message.title.removeprefix('Assay: ')}"
+        self.failures += 1
+        self.again = (now + timedelta(minutes=min(_LONGEST_PAUSE, 2 ** min(self.failures, 10)))).isoformat()
+        return f"{trouble} It is tried again with the next run, and by assay serve and assay notify."
 
 
-def _sent_to(told: Mapping[str, Any], notifier: Notifier) -> dict[str, Any]:
-    """What a notifier was told of each pipeline, and when it may be tried again."""
-    known = told.get(notifier.name)
-    state = known if isinstance(known, dict) else {}
-    states, failures, again = state.get("told"), state.get("failures"), state.get("again")
-    return {
-        "told": dict(states) if isinstance(states, dict) else {},
-        "failures": failures if isinstance(failures, int) else 0,
-        "again": again if isinstance(again, str) else "",
-    }
+def send_trial(config: str) -> tuple[list[str], bool]:
+    """What became of a test message to everybody, and whether all of it arrived."""
+    outcomes = {notifier.name: notifier.deliver(trial_message()) for notifier in _notifying(config)[1].notifiers}
+    return [trouble or f"{name}: delivered" for name, trouble in outcomes.items()], not any(outcomes.values())
+
+
+def send_now(config: str, store: str | None) -> tuple[list[str], bool]:
+    """What was sent of what nobody was told yet, and whether all of it arrived."""
+    project, _ = _notifying(config)
+    place = Store(store or project.store).look()
+    sentences = send_news(replace(project, store=place.url), place, at_once=True)
+    arrived = all(sentence.startswith("Told by") for sentence in sentences)
+    return sentences or ["Nothing has changed since the last message."], arrived
+
+
+def _notifying(config: str) -> tuple[Project, Notify]:
+    """The project, and whom its messages go to; refused where that is nobody."""
+    from assay.flows.configuration.loading import load_usable
+
+    project, _ = load_usable(config)
+    if project.notify is None:
+        raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
+    return project, project.notify
 
 
 def _waits(
@@ -166,8 +189,6 @@ class Watch:
 
 def reread_project(project: Project) -> Project:
     """The project as its file says now; the served one while nobody can read that."""
-    import dataclasses
-
     from assay.flows.configuration.loading import load_usable
 
     try:
@@ -175,7 +196,7 @@ def reread_project(project: Project) -> Project:
     except AssayError:
         return project
     # Prefect runs what was registered: schedules and the store are those that are served.
-    return dataclasses.replace(project, notify=now.notify)
+    return replace(project, notify=now.notify)
 
 
 def check_nights(project: Project, say: Callable[[str], None], now: datetime | None = None) -> list[str]:

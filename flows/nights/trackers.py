@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from assay import __version__
-from assay.flows.nights.delivery import trouble_within
+from assay.flows.notifiers.choice import trouble_within
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
 from assay.infra.errors import InputError, RunError, reason_of

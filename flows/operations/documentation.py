@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from ruamel.yaml import YAML
 
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import AuditKind
@@ -51,112 +53,15 @@ begin with `compute.` or `store`; `null` takes a stage out (`--set subject=null`
 """
 
 
-SHOWN = {
-    "ProjectFile.pipelines": "{night: {source: {csv: data.csv}}}",
-    "Pipeline.description": "Tumours, judged by 30 threshold rules",
-    "Pipeline.subjects": "[{name: ours, model: logistic}, {name: theirs, predictions: their_answer}]",
-    "Pipeline.statistics": "{significance: 0.01}",
-    "Compute.engine": "tls://scheduler:8786",
-    "Compute.options": "{n_workers: 4}",
-    "Compute.workers": "4",
-    "Compute.gpu_workers": "1",
-    "Compute.partitions": "40",
-    "Compute.memory": "4GiB",
-    "Source.dataset": "sample/breast-cancer",
-    "Source.parquet": "data/*.parquet",
-    "Source.csv": "[2026-01.csv, 2026-02.csv]",
-    "Source.jsonl": "reviews.jsonl",
-    "Source.votes": "votes.parquet",
-    "Source.id": "patient",
-    "Source.label": "diagnosis",
-    "Source.classes": "[benign, malignant]",
-    "Source.columns": "{age: int, note: text}",
-    "Source.features": "[age, note]",
-    "Source.required": "[age]",
-    "Source.split": "part",
-    "Source.gold_in": "[valid, test]",
-    "Source.masked": "true",
-    "Source.delimiter": '";"',
-    "WeakLabelling.default_label": "benign",
-    "WeakLabelling.class_balance": "{benign: 0.6, malignant: 0.4}",
-    "Pipeline.evaluation": "{split: test, limit: 500}",
-    "StandsOn.version": '"2026-11"',
-    "VersionCommand.command": "cat VERSION",
-    "Subject.network": "resnet50",
-    "Subject.width": "0.25",
-    "Subject.mean": "[0.5]",
-    "Subject.std": "[0.25]",
-    "Subject.classifier": "models/sentiment",
-    "Subject.revision": "a1b2c3d",
-    "Subject.text": "review",
-    "Subject.train": "{epochs: 15}",
-    "Training.augment": "[flip-horizontal, shift]",
-    "Evaluation.column": "part",
-    "Evaluation.limit": "500",
-    "ImageAttack.name": "pgd-20",
-    "ImageAttack.eps": "[0, 4/255, 0.1]",
-    "ImageAttack.target": "3",
-    "PGD.step_size": "1/255",
-    "MomentumPGD.step_size": "1/255",
-    "Corruptions.reference": "attnmel",
-    "Diagnostics.subjects": "[plain, plain+maadvt]",
-    "Diagnostics.layers": "[stages.3, before head]",
-    "Diagnostics.feature_map": "stages.1",
-    "Diagnostics.attacks": "[pgd, gap]",
-    "Diagnostics.eps": "4/255",
-    "Defence.name": "madry",
-    "Defence.eps": "[0.05, 0.1]",
-    "Defence.start": "[subject, scratch]",
-    "Defence.step_size": "1/255",
-    "Defence.train": "{epochs: 30}",
-    "MPAdvT.range": "[0.01, 0.04]",
-    "MAAdvT.lambda": "[3, 6]",
-    "Subject.tagger": "small-tagger",
-    "Subject.scorer": "small-scorer",
-    "WordAttack.name": "a2t-strict",
-    "WordAttack.encoder": "word-vectors",
-    "A2T.vectors": "fasttext",
-    "A2T.min_cosine": "related",
-    "Guided.min_cosine": "0.5",
-    "Guided.explainer": "lime",
-    "Noise.name": "keyboard-trouble",
-    "TermAttack.name": "swap-half",
-    "Synonymy.synonyms": "synonyms.tsv",
-    "AttackedCopies.name": "trained-on-typos",
-    "AttackedCopies.attack": "swap",
-    "AttackedCopies.control": "true",
-    "Overfitting.translations": "{eps: 2}",
-    "Overfitting.orbit": "{orbit: question, original: published}",
-    "Overfitting.synthetic": "{runs: 10, models: [1, 10]}",
-    "Translations.dishonest": "{epochs: 10}",
-    "Translations.fresh": "fresh",
-    "Orbit.orbit": "question",
-    "Orbit.original": "published",
-    "Trust.providers": "[fasttext, ppmi, subject]",
-    "Trust.theta_relate": "0.4",
-    "Trust.synonyms": "synonyms.tsv",
-    "Trust.rationales": "rationale",
-    "Trust.truth": "verdicts.csv",
-    "Trust.class_names": '{"0": negative, "1": positive}',
-    "Subject.name": "night-model",
-    "Subject.model": "net.py:build",
-    "Subject.predictions": "their_answer",
-    "Subject.weights": "net.safetensors",
-    "Subject.crop": "20",
-    "Subject.features": "[age, note]",
-    "Gate.finding": "ordering.trend_p",
-    "Gate.of": "ours",
-    "Gate.group": "majority",
-    "Gate.subject": "night-model",
-    "Gate.at_most": "0.01",
-    "Gate.drop_at_most": "0.02",
-    "Gate.rise_at_most": "0.05",
-    "Gate.owner": "vision team",
-    "Hardness.subjects": "[plain]",
-    "Gate.at_least": "0.9",
-    "Gate.verdict": "adverse",
-}
-"""Examples of settings whose type alone does not show how they are written."""
+_EXAMPLES = PAGE.with_name("setting_examples.yaml")
+
+
+@cache
+def shown_examples() -> dict[str, str]:
+    """Examples of settings whose type alone does not show how they are written, by `Model.field`."""
+    read = YAML(typ="safe").load(_EXAMPLES.read_text(encoding="utf-8"))
+    return {str(name): str(example) for name, example in read.items()}
+
 
 HEADINGS = {
     "subject": "`subject`, and each of `subjects`",
@@ -227,7 +132,7 @@ def default_of(field: FieldInfo) -> str:
 def examples_of(model: type[BaseModel], name: str) -> list[str]:
     """Values of a setting as they may be written: those its field gives, those shown here, or what its type offers."""
     field = written(model)[name]
-    shown = next((SHOWN[key] for kind in model.__mro__ if (key := f"{kind.__name__}.{name}") in SHOWN), None)
+    shown = next((text for kind in model.__mro__ if (text := shown_examples().get(f"{kind.__name__}.{name}"))), None)
     if field.examples or shown:
         return [*map(_written, field.examples or ()), *([shown] if shown else [])]
     if get_origin(field.annotation) is Literal:

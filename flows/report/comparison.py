@@ -4,12 +4,11 @@ can be read; and which settings and results differ.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import AuditKind, Ground, Outcomes
@@ -81,10 +80,9 @@ class KeptOutcomes:
     @cached_property
     def declared(self) -> dict[tuple[str, str], list[Outcomes]]:
         """Where they lie, by metric and subject."""
-        declared: dict[tuple[str, str], list[Outcomes]] = {}
-        for value in self.record.outcomes:
-            outcomes = Outcomes.from_json(value)
-            declared.setdefault((outcomes.metric, outcomes.subject), []).append(outcomes)
+        declared = defaultdict[tuple[str, str], list[Outcomes]](list)
+        for outcomes in map(Outcomes.from_json, self.record.outcomes):
+            declared[outcomes.metric, outcomes.subject].append(outcomes)
         return declared
 
     @cached_property
@@ -101,12 +99,11 @@ class KeptOutcomes:
             if outcomes.of in ("", finding.of) and outcomes.audit in kinds:
                 tables = KeptTables(self.store, outcomes.tables, self._tables)
                 try:
-                    per_sample = kinds[outcomes.audit].sampled(outcomes, tables, finding.of, finding.group)
+                    sampled = kinds[outcomes.audit].sampled(outcomes, tables, finding.of, finding.group)
+                    if sampled is not None:
+                        return sampled
                 except (RunError, OSError) as error:
                     self.gone.append(str(error))
-                    continue
-                if per_sample is not None:
-                    return per_sample
         return None
 
 
@@ -116,16 +113,13 @@ def difference_between(
     """The later run's finding less the earlier one's: by sample where both can be had, else by their intervals."""
     was, now = before.of(finding_before), after.of(finding_after)
     if was is not None and now is not None:
-        name = "/".join((finding_after.metric, finding_after.subject, finding_after.of, finding_after.group))
-        return difference(was, now, _generator(name), level)
+        metric, of, group, subject = finding_after.key
+        generator = Seeds(0, "between runs").generator("/".join((metric, subject, of, group)))
+        return difference(was, now, generator, level)
     unpaired = by_intervals(finding_before, finding_after, level)
     if unpaired is None or before.results != after.results:
         return unpaired
     return replace(unpaired, identical=True)
-
-
-def _generator(name: str) -> np.random.Generator:
-    return Seeds(0, "between runs").generator(name)
 
 
 FindingKey = tuple[str, str, str, str]
@@ -143,6 +137,11 @@ class Change:
     """The later less the earlier, with its test; None where nothing says how far off it may be."""
 
     @property
+    def sides(self) -> tuple[Finding | None, Finding | None]:
+        """The finding in the earlier and in the later run."""
+        return self.before, self.after
+
+    @property
     def changed(self) -> bool:
         """Whether the two runs say different things."""
         return self.before is None or self.after is None or _content(self.before) != _content(self.after)
@@ -152,8 +151,8 @@ class Change:
         """Whether the two runs differ at the level of .05: by the test of the samples that both have, where single
         outcomes can be reached, else by the two intervals.
 
-        >>> before = Finding("subject.accuracy", value_in_words=0.9, low=0.85, high=0.93)
-        >>> after = Finding("subject.accuracy", value_in_words=0.7, low=0.64, high=0.75)
+        >>> before = Finding("subject.accuracy", value=0.9, low=0.85, high=0.93)
+        >>> after = Finding("subject.accuracy", value=0.7, low=0.64, high=0.75)
         >>> Change(("subject.accuracy", "", "", ""), before, after, by_intervals(before, after)).beyond_chance
         True
         """
@@ -162,7 +161,7 @@ class Change:
     @property
     def turned(self) -> bool:
         """Whether both runs have a verdict, and not the same."""
-        return None not in (self.before, self.after) and self._verdicts[0] != self._verdicts[1]
+        return self.before is not None and self.after is not None and self.before.verdict != self.after.verdict
 
     @property
     def rank(self) -> int:
@@ -171,13 +170,18 @@ class Change:
         return 0 if self.beyond_chance else 1 if self.turned else 2 if came else 3
 
     @property
+    def values(self) -> tuple[float, float] | None:
+        """The finding's value in the earlier and in the later run; None where either has none."""
+        values = [None if finding is None else finding.value for finding in self.sides]
+        return None if values[0] is None or values[1] is None else (values[0], values[1])
+
+    @property
     def moved(self) -> float | None:
         """How far the value moved, on the samples that the difference's interval is of: where some are in one run only,
         on the others alone."""
         if self.difference is not None and self.difference.left_out:
             return self.difference.value
-        values = [None if finding is None else finding.value for finding in (self.before, self.after)]
-        return None if values[0] is None or values[1] is None else values[1] - values[0]
+        return None if self.values is None else self.values[1] - self.values[0]
 
     @property
     def _interval_text(self) -> str:
@@ -193,18 +197,14 @@ class Change:
         return f"{interval} unpaired: {'other samples' if difference.how == 'other samples' else 'by both intervals'}"
 
     @property
-    def _verdicts(self) -> tuple[str, str]:
-        return (self.before.verdict if self.before else "", self.after.verdict if self.after else "")
-
-    @property
     def in_words(self) -> str:
         """What changed: the difference of the values, a new verdict, or that the finding came or went."""
         if self.before is None or self.after is None:
             return "new" if self.before is None else "gone"
         parts = []
-        if self.before.value is not None and self.after.value is not None and self.before.value != self.after.value:
+        if self.values and self.values[0] != self.values[1]:
             parts.append(f"{self.moved:+.4g}{self._interval_text}")
-        if self.before.verdict != self.after.verdict:
+        if self.turned:
             parts.append(f"{self.before.verdict or 'no verdict'} → {self.after.verdict or 'no verdict'}")
         return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")
 
@@ -215,13 +215,20 @@ def finding_changes(
     differ: Callable[[Finding, Finding], RunDifference | None] = by_intervals,
 ) -> list[Change]:
     """Every finding of either run, in the order of the later one, with what the other says of it."""
-    old, new = ({_key(finding): finding for finding in side} for side in (before, after))
-    compared = []
-    for key in dict.fromkeys([*new, *old]):
-        was, now = old.get(key), new.get(key)
-        measured = was is not None and now is not None and None not in (was.value, now.value)
-        compared.append(Change(key, was, now, differ(was, now) if measured and was and now else None))
-    return compared
+    old, new = ({finding.key: finding for finding in side} for side in (before, after))
+    compared = [Change(key, old.get(key), new.get(key)) for key in dict.fromkeys([*new, *old])]
+    return [
+        replace(change, difference=differ(change.before, change.after))
+        if change.values and change.before and change.after
+        else change
+        for change in compared
+    ]
+
+
+def compared_findings(earlier: KeptOutcomes, later: KeptOutcomes) -> list[Change]:
+    """The findings of two runs side by side, compared by single samples where both runs have these."""
+    before, after = (findings_of(run.store, run.record) for run in (earlier, later))
+    return finding_changes(before, after, partial(difference_between, earlier, later))
 
 
 def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
@@ -233,9 +240,7 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
             "says nothing of the model. Compare runs of the same share."
         )
     earlier, later = KeptOutcomes(store, before), KeptOutcomes(store, after)
-    compared = finding_changes(
-        findings_of(store, before), findings_of(store, after), partial(difference_between, earlier, later)
-    )
+    compared = compared_findings(earlier, later)
     shown = compared if everything else [change for change in compared if change.changed]
     lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
     if before.is_sample:
@@ -244,13 +249,7 @@ def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: 
     lines += [f"result   {line}" for line in result_changes(before, after)]
     if shown:
         rows = [
-            [
-                "≠" if change.beyond_chance else "",
-                *change.key,
-                value_in_words(change.before),
-                value_in_words(change.after),
-                change.in_words,
-            ]
+            ["≠" if change.beyond_chance else "", *change.key, *map(value_in_words, change.sides), change.in_words]
             for change in sorted(shown, key=lambda change: change.rank)
         ]
         headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
@@ -312,19 +311,30 @@ def setting_changes(before: Mapping[str, object], after: Mapping[str, object]) -
 def result_changes(before: RunRecord, after: RunRecord) -> list[str]:
     """One line per stage: whether it gave the same result, byte for byte, or is in one run only."""
     old, new = _digests(before), _digests(after)
-    lines = []
-    for title in dict.fromkeys([*new, *old]):
-        if title not in old or title not in new:
-            lines.append(f"{title}: only in the {'later' if title in new else 'earlier'} run")
-        elif old[title] != new[title]:
-            lines.append(f"{title}: another result")
-    return lines
+    return [
+        f"{title}: another result"
+        if title in old and title in new
+        else f"{title}: only in the {'later' if title in new else 'earlier'} run"
+        for title in dict.fromkeys([*new, *old])
+        if old.get(title) != new.get(title)
+    ]
+
+
+def finding_in_words(key: FindingKey) -> str:
+    """What a finding is called.
+
+    >>> finding_in_words(("attack.accuracy", "pgd", "", "net"))
+    'attack.accuracy (net, pgd)'
+    """
+    metric, of, group, subject = key
+    about = ", ".join(part for part in (subject, of, group) if part)
+    return f"{metric} ({about})" if about else metric
 
 
 def value_in_words(finding: Finding | None) -> str:
     """A finding's value with its interval and n.
 
-    >>> value_in_words(Finding("subject.accuracy", value_in_words=0.94, low=0.88, high=0.97, n=57))
+    >>> value_in_words(Finding("subject.accuracy", value=0.94, low=0.88, high=0.97, n=57))
     '0.94 [0.88, 0.97] n=57'
     """
     if finding is None:
@@ -334,18 +344,14 @@ def value_in_words(finding: Finding | None) -> str:
     return number + interval + ("" if finding.n is None else f" n={finding.n}")
 
 
-def _key(finding: Finding) -> FindingKey:
-    return finding.metric, finding.of, finding.group, finding.subject
-
-
 def _content(finding: Finding) -> tuple[object, ...]:
     return finding.value, finding.low, finding.high, finding.n, finding.p_value, finding.p_adjusted, finding.verdict
 
 
 def _digests(record: RunRecord) -> dict[str, list[str]]:
-    digests: dict[str, list[str]] = {}
+    digests = defaultdict[str, list[str]](list)
     for stage in record.stages:
-        digests.setdefault(stage.title, []).extend(str(output["digest"]) for output in stage.outputs.values())
+        digests[stage.title] += (str(output["digest"]) for output in stage.outputs.values())
     return digests
 
 
@@ -355,13 +361,9 @@ def flat_settings(settings: object, before: str = "") -> dict[str, object]:
     >>> flat_settings({"pruning": {"correlation": 0.5}})
     {'pruning.correlation': 0.5}
     """
-    if isinstance(settings, Mapping):
-        items = [(str(name), inner) for name, inner in settings.items()]
-    elif isinstance(settings, list | tuple):
-        items = [(str(position), inner) for position, inner in enumerate(settings)]
-    else:
+    if not isinstance(settings, Mapping | list | tuple):
         return {before: settings}
     flat: dict[str, object] = {}
-    for name, inner in items:
-        flat |= flat_settings(inner, f"{before}.{name}" if before else name)
+    for name, inner in settings.items() if isinstance(settings, Mapping) else enumerate(settings):
+        flat |= flat_settings(inner, f"{before}.{name}" if before else str(name))
     return flat

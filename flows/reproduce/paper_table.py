@@ -284,6 +284,15 @@ class Grid:
     users_own: UsersOwn | None = None
 
 
+def headings(text: str) -> tuple[str, ...]:
+    """The headings of a grid, written with bars between them.
+
+    >>> headings("data set | whose | n")
+    ('data set', 'whose', 'n')
+    """
+    return tuple(text.split(" | "))
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table of a paper: its name on the command line, what it shows, its grids, and why ours differs in general."""

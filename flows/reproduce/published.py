@@ -94,7 +94,7 @@ def _stage_versions(store: Store, record: RunRecord) -> list[tuple[str, int]]:
 def seeds_as_csv(each: Sequence[OverSeeds]) -> str:
     """As CSV, numbers to the last bit.
 
-    >>> print(findings_as_csv([OverSeeds("subject.accuracy", "clean", "", "net", 2, 0.5, 0.0, 0.5, 0.5)]), end="")
+    >>> print(seeds_as_csv([OverSeeds("subject.accuracy", "clean", "", "net", 2, 0.5, 0.0, 0.5, 0.5)]), end="")
     metric,of,group,subject,seeds,mean,spread,least,largest
     subject.accuracy,clean,,net,2,0.5,0.0,0.5,0.5
     """
@@ -106,10 +106,10 @@ def seeds_as_csv(each: Sequence[OverSeeds]) -> str:
 
 
 def seeds_from_csv(lines: Iterable[str]) -> list[OverSeeds]:
-    """What `findings_as_csv` wrote.
+    """What `seeds_as_csv` wrote.
 
     >>> each = [OverSeeds("subject.accuracy", "clean", "", "net", 2, 1 / 3, 0.0, 0.25, 0.5)]
-    >>> seeds_from_csv(findings_as_csv(each).splitlines()) == each
+    >>> seeds_from_csv(seeds_as_csv(each).splitlines()) == each
     True
     """
     return [

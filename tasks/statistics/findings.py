@@ -134,6 +134,11 @@ class Finding:
     pipeline: str = ""
 
     @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What it is of: metric, `of`, group and subject; no other finding of its run has the same."""
+        return self.metric, self.of, self.group, self.subject
+
+    @property
     def stage(self) -> str:
         """The stage that measured it: what stands before the first dot of the metric."""
         return self.metric.partition(".")[0]

@@ -73,55 +73,27 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
         for trained, tested in asked:
             if ARAUJO_SETS[tested] not in first:
                 continue
-            place = (
-                *first[ARAUJO_SETS[tested]],
-                subject if trained == "original" else f"{subject}+on-{ARAUJO_SETS[trained]}",
-            )
+            model = subject if trained == "original" else f"{subject}+on-{ARAUJO_SETS[trained]}"
+            place = (*first[ARAUJO_SETS[tested]], model)
             papers = [row for row in rows if (row.trained, row.tested) == (trained, tested)]
-            cells = [
-                Ours(f"{stage}.{name}", *place, paper=tuple(getattr(row, name) for row in papers))
-                for name in MEASURES[stage]
-            ]
+            numbers = {name: tuple(getattr(row, name) for row in papers) for name in MEASURES[stage]}
+            cells = [Ours(f"{stage}.{name}", *place, paper=paper) for name, paper in numbers.items()]
             change = "drop" if trained == "original" else "cost" if tested == "original" else "gain"
             judged = Ours(f"{stage}.{change}", *place, write=verdict)
             lines.append(Line((pipeline, subject, trained, tested, *cells, judged), ours=True))
     return lines
 
 
+_SIMILARITY, _COPIES = "similarity of sentences", "after training on attacked copies."
 TABLES = (
     _table(
         2, "entities found before and under attack.", "adversarial evaluation, entities", "ner", ARAUJO_TABLE_2, WHY
     ),
     _table(
-        3,
-        "similarity of sentences before and under attack.",
-        "adversarial evaluation, similarity of sentences",
-        "sts",
-        ARAUJO_TABLE_3,
-        WHY,
+        *(3, f"{_SIMILARITY} before and under attack.", f"adversarial evaluation, {_SIMILARITY}"),
+        *("sts", ARAUJO_TABLE_3, WHY),
     ),
-    _table(
-        4,
-        "chemicals after training on attacked copies.",
-        "chemicals after adversarial training",
-        "ner",
-        ARAUJO_TABLE_4,
-        WHY_TRAINED,
-    ),
-    _table(
-        5,
-        "diseases after training on attacked copies.",
-        "diseases after adversarial training",
-        "ner",
-        ARAUJO_TABLE_5,
-        WHY_TRAINED,
-    ),
-    _table(
-        6,
-        "similarity of sentences after training on attacked copies.",
-        "similarity after adversarial training",
-        "sts",
-        ARAUJO_TABLE_6,
-        WHY,
-    ),
+    _table(4, f"chemicals {_COPIES}", "chemicals after adversarial training", "ner", ARAUJO_TABLE_4, WHY_TRAINED),
+    _table(5, f"diseases {_COPIES}", "diseases after adversarial training", "ner", ARAUJO_TABLE_5, WHY_TRAINED),
+    _table(6, f"{_SIMILARITY} {_COPIES}", "similarity after adversarial training", "sts", ARAUJO_TABLE_6, WHY),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.data.published import BROUGHT, PUGH_APPROACHES, PUGH_TABLE_1, Study
-from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Source, number, verdict
+from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Source, headings, number, verdict
 from assay.tasks.statistics.findings import Finding
 
 LABELERS = ("majority", "snorkel")
@@ -64,15 +64,9 @@ TABLES = (
         [
             Grid(
                 "Spearman's ρ of (i, accuracy of D_i): the paper's numbers and ours",
-                (
-                    "study",
-                    "labeler",
-                    "approach",
-                    "paper ρ (p)",
-                    "our ρ (p)",
-                    "tie-free ρ [by luck of ties]",
-                    "permutation p",
-                    "verdict",
+                headings(
+                    "study | labeler | approach | paper ρ (p) | our ρ (p) | tie-free ρ [by luck of ties] | "
+                    "permutation p | verdict"
                 ),
                 [_source(study) for study in PUGH_TABLE_1],
             )

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.flows.reproduce.paper_table import PLAIN, Grid, Line, Ours, PaperTable, Result, Source, UsersOwn, share
+from assay.flows.reproduce.paper_table import (
+    PLAIN,
+    Grid,
+    Line,
+    Ours,
+    PaperTable,
+    Result,
+    Source,
+    UsersOwn,
+    headings,
+    share,
+)
 from assay.flows.reproduce.published import OverSeeds
 from assay.tasks.statistics.findings import Finding
 
@@ -69,17 +80,8 @@ TABLES = (
         [
             Grid(
                 "Over several seeds",
-                (
-                    "pipeline",
-                    "claim",
-                    "of",
-                    "at",
-                    "subject",
-                    "one run [95 %]",
-                    "mean",
-                    "spread",
-                    "least to largest",
-                    "seeds",
+                headings(
+                    "pipeline | claim | of | at | subject | one run [95 %] | mean | spread | least to largest | seeds"
                 ),
                 [_source(name, {name: data}, claims) for name, (data, claims) in PUBLISHED.items()],
                 users_own=UsersOwn(

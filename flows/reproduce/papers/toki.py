@@ -14,6 +14,7 @@ from assay.flows.reproduce.paper_table import (
     Result,
     Source,
     UsersOwn,
+    headings,
     number,
     papers_number,
 )
@@ -100,19 +101,12 @@ def _true_labels(result: Result | None, explainer: str) -> str:
 def _planted(pipeline: str, strength: str) -> Source:
     def lines(result: Result | None) -> list[Line]:
         subject = _subject(result)
-        return [
-            Line(
-                (
-                    pipeline,
-                    strength,
-                    explainer,
-                    *(Ours("trust.g_mean", oracle, explainer, subject) for oracle in ORACLES),
-                    Ours("trust.confidence_auc", "naive", explainer, subject),
-                ),
-                ours=True,
-            )
-            for explainer in _explainers(result)
-        ]
+        lines = []
+        for explainer in _explainers(result):
+            means = [Ours("trust.g_mean", oracle, explainer, subject) for oracle in ORACLES]
+            auc = Ours("trust.confidence_auc", "naive", explainer, subject)
+            lines.append(Line((pipeline, strength, explainer, *means, auc), ours=True))
+        return lines
 
     return Source(pipeline, {pipeline: f"sample/{pipeline}"}, lines, about=_spaces, extra=True)
 
@@ -200,8 +194,7 @@ def _attack_cells(result: Result, subject: str, attack: str, paper: Attack | Non
 
 
 def _plain_p(finding: Finding) -> str:
-    p = finding.p_value if finding.p_adjusted is None else finding.p_adjusted
-    return "" if p is None else f"{p:.3g}"
+    return "" if finding.concluded_p is None else f"{finding.concluded_p:.3g}"
 
 
 def _compared(result: Result) -> tuple[str, str, tuple[str, ...]] | None:
@@ -248,14 +241,9 @@ TABLES = (
             Grid(
                 "Table 3: how good the trust oracles are (positive: trustworthy)",
                 (
-                    "data set",
-                    "oracle",
-                    "explainer",
-                    "whose",
-                    "labels",
+                    *headings("data set | oracle | explainer | whose | labels"),
                     *(name.replace("_", "-") for name in TOKI_MEASURES),
-                    "keywords s",
-                    "labels s",
+                    *headings("keywords s | labels s"),
                 ),
                 [_oracles(data_set) for data_set in dict.fromkeys(row.data_set for row in TOKI_TABLE_3)],
             ),
@@ -274,20 +262,9 @@ TABLES = (
         [
             Grid(
                 "Table 4: the attack guided by the trust oracle, and A2T",
-                (
-                    "data set",
-                    "whose",
-                    "texts",
-                    "guided SAR [95 %]",
-                    "words [95 %]",
-                    "sim. 1",
-                    "sim. 2",
-                    "A2T SAR [95 %]",
-                    "words [95 %]",
-                    "sim. 1",
-                    "sim. 2",
-                    "guided − A2T [95 %]",
-                    "p",
+                headings(
+                    "data set | whose | texts | guided SAR [95 %] | words [95 %] | sim. 1 | sim. 2 | "
+                    "A2T SAR [95 %] | words [95 %] | sim. 1 | sim. 2 | guided − A2T [95 %] | p"
                 ),
                 [
                     *map(_attack, TOKI_TABLE_4),

@@ -71,19 +71,11 @@ def _attacked(subject: Attacked) -> Source:
     lines = []
     for measure in XU_MEASURES:
         write = number(".3f") if measure == "AUC" else share()
-        cells: list[Cell] = [
-            "–"
-            if value is None
-            else Ours(
-                f"{'subject' if of == 'clean' else 'attack'}.{METRICS[measure]}",
-                of,
-                group + (", training" if images == "X" else ""),
-                subject.subject,
-                write,
-                (value,),
-            )
-            for (of, group, images), value in zip(XU_CONDITIONS, subject.rows[measure], strict=True)
-        ]
+        cells: list[Cell] = []
+        for (of, group, images), value in zip(XU_CONDITIONS, subject.rows[measure], strict=True):
+            metric = f"{'subject' if of == 'clean' else 'attack'}.{METRICS[measure]}"
+            place = (metric, of, group + (", training" if images == "X" else ""), subject.subject)
+            cells.append("–" if value is None else Ours(*place, write, (value,)))
         lines += compared([(subject.model, measure, "paper"), ("", "", "ours")], cells)
     return Source(subject.model, {subject.pipeline: DATA[subject.pipeline]}, lines, BECAUSE)
 

@@ -18,8 +18,8 @@ from direct_nights import Heard, latest, perform_night
 from PIL import Image
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.export.lake import Lake, export_to_lake
-from assay.flows.export.samples_to_review import ReviewRequest, export_for_labelling
+from assay.flows.export.lake import export_to_lake
+from assay.flows.export.samples_to_review import export_for_labelling
 from assay.flows.kind import missing_things
 from assay.flows.report.records import ingested, labelled_by, parts_of, read_table, samples_of_run
 from assay.flows.starting.first_look import read_samples as samples_of_source
@@ -99,7 +99,7 @@ def answered(tasks: list[dict[str, Any]], said: dict[str, list[str | None]]) -> 
 def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None:
     store, record = a_night(folder)
     truth = dict(pd.read_csv(folder / "truth.csv")[["comment", "answer"]].to_numpy().tolist())
-    export_for_labelling(store, record, folder / "ask", ReviewRequest(30), text="text")
+    export_for_labelling(store, record, 30, folder / "ask", text="text")
     tasks = tasks_in(folder / "ask")
     ids = [task["data"]["sample"] for task in tasks]
     assert len(set(ids)) == 30
@@ -158,7 +158,7 @@ def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None
 
 def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Path) -> None:
     store, record = a_night(folder)
-    said = export_for_labelling(store, record, folder / "ask", ReviewRequest(N, without_gold=True), text="text")
+    said = export_for_labelling(store, record, N, folder / "ask", without_gold=True, text="text")
     tasks = tasks_in(folder / "ask")
     gold = {row["id"]: row["gold"] for row in read_table(store, samples_of_run(record)).to_pylist()}
     assert len(tasks) == sum(one is None for one in gold.values()) == 80
@@ -194,19 +194,19 @@ def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Pa
 
 def test_rows_are_shown_as_tables_and_what_is_asked_for_and_not_there_is_named(folder: Path) -> None:
     store, record = a_night(folder)
-    export_for_labelling(store, record, folder / "ask", ReviewRequest(2))
+    export_for_labelling(store, record, 2, folder / "ask")
     assert [list(task["data"]["row"]) for task in tasks_in(folder / "ask")] == [["text"], ["text"]]
     assert "<Table" in (folder / "ask" / "labeling.xml").read_text()
-    for asked, text, sentence in [
-        (ReviewRequest(2, by="eps"), None, r"does not say how hard samples are by eps; it has theta_l\."),
-        (ReviewRequest(2, labeler="snorkle"), None, r"has no labeler 'snorkle'; known here: majority"),
-        (ReviewRequest(2), "txt", r"no text in a column 'txt'; columns with text are id, text"),
+    for asked, sentence in [
+        ({"by": "eps"}, r"does not say how hard samples are by eps; it has theta_l\."),
+        ({"labeler": "snorkle"}, r"has no labeler 'snorkle'; known here: majority"),
+        ({"text": "txt"}, r"no text in a column 'txt'; columns with text are id, text"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            export_for_labelling(store, record, folder / "other", asked, text=text)
+            export_for_labelling(store, record, 2, folder / "other", **asked)
     record.settings["source"]["masked"] = True
     with pytest.raises(InputError, match="are masked, so nobody could read a task"):
-        export_for_labelling(store, record, folder / "other", ReviewRequest(2), text="text")
+        export_for_labelling(store, record, 2, folder / "other", text="text")
     assert not (folder / "other").exists()
 
 
@@ -262,8 +262,8 @@ pipelines:
 """
     )
     store, record = a_night(tmp_path)
-    export_for_labelling(store, record, tmp_path / "inside", ReviewRequest(3))
-    export_for_labelling(store, record, tmp_path / "served", ReviewRequest(3), files=True)
+    export_for_labelling(store, record, 3, tmp_path / "inside")
+    export_for_labelling(store, record, 3, tmp_path / "served", files=True)
     for one, other in zip(tasks_in(tmp_path / "inside"), tasks_in(tmp_path / "served"), strict=True):
         head, _, content = one["data"]["image"].partition(",")
         assert head == "data:image/png;base64"
@@ -275,7 +275,7 @@ pipelines:
         assert np.array_equal(inside, served)
     assert "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT" in (tmp_path / "served" / "README.md").read_text()
     assert ingested(record)["samples"].rows == 40
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     labels = pq.read_table(tmp_path / "lake" / "weak_labels")
     assert labels["path"].to_pylist() == labels["id"].to_pylist()
     assert (tmp_path / "scans" / labels["path"][0].as_py()).is_file()

@@ -17,8 +17,8 @@ import pytest
 from direct_nights import latest, perform_night
 
 from assay.data.image_schemas import ImagePaths
-from assay.flows.export.lake import Lake, PathsBeside, export_to_lake
-from assay.flows.export.samples_to_review import ReviewRequest, samples_to_review
+from assay.flows.export.lake import PathsBeside, export_to_lake
+from assay.flows.export.samples_to_review import samples_to_review
 from assay.flows.report.records import labelled_by, read_table, samples_of_run, tables_of
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -73,7 +73,7 @@ def test_votes_weak_labels_intervals_order_and_hardness_are_there_to_the_last_ro
     night: tuple[Store, RunRecord], tmp_path: Path
 ) -> None:
     store, record = night
-    said = export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    said = export_to_lake(store, record, str(tmp_path / "lake"))
     lake = {
         name: ds.dataset(tmp_path / "lake" / name, partitioning="hive").to_table() for name in ("votes", "weak_labels")
     }
@@ -110,7 +110,7 @@ def test_the_note_says_run_seed_digests_columns_and_their_meaning(
     night: tuple[Store, RunRecord], tmp_path: Path
 ) -> None:
     store, record = night
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     note = json.loads((tmp_path / "lake" / "_assay" / f"{record.id}.json").read_text())
     assert (note["run"], note["seed"], note["classes"]) == (record.id, record.seed, {"0": "ill", "1": "well"})
     assert note["samples"]["digest"] == samples_of_run(record).digest
@@ -130,24 +130,24 @@ def test_the_note_says_run_seed_digests_columns_and_their_meaning(
 
 def test_nights_lie_side_by_side_and_none_is_written_twice(copied: tuple[Store, RunRecord], tmp_path: Path) -> None:
     store, record = copied
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     first = {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
-    assert "is there already; nothing was written" in export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    assert "is there already; nothing was written" in export_to_lake(store, record, str(tmp_path / "lake"))
     record.id = "2026-11-23-0200-next"
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     assert {path: path.stat().st_mtime_ns for path in first} == first
     votes = ds.dataset(tmp_path / "lake" / "votes", partitioning="hive").to_table()
     assert votes.num_rows == 2 * N * FUNCTIONS
     assert len(set(votes["run"].to_pylist())) == 2
     # What a broken attempt left has no note: the next one writes over it.
     (tmp_path / "lake" / "_assay" / f"{record.id}.json").unlink()
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     assert ds.dataset(tmp_path / "lake" / "votes", partitioning="hive").count_rows() == 2 * N * FUNCTIONS
 
 
 def test_any_file_system_will_do(night: tuple[Store, RunRecord]) -> None:
     store, record = night
-    export_to_lake(Lake(store, record, "memory://lake/night"))
+    export_to_lake(store, record, "memory://lake/night")
     memory = fsspec.filesystem("memory")
     votes = pq.read_table("/lake/night/votes", filesystem=memory)
     assert votes.num_rows == N * FUNCTIONS
@@ -164,8 +164,8 @@ def test_delta_tables_take_run_after_run(deltalake: object, copied: tuple[Store,
 
     store, record = copied
     plain, delta = str(tmp_path / "plain"), str(tmp_path / "delta")
-    export_to_lake(Lake(store, record, plain))
-    export_to_lake(Lake(store, record, delta, delta=True))
+    export_to_lake(store, record, plain)
+    export_to_lake(store, record, delta, delta=True)
     for name in ("votes", "weak_labels", "intervals", "adversarial_order", "hardness"):
         table = DeltaTable(f"{delta}/{name}")
         assert table.metadata().partition_columns == ["pipeline", "run"]
@@ -178,29 +178,29 @@ def test_delta_tables_take_run_after_run(deltalake: object, copied: tuple[Store,
         )
     first = DeltaTable(f"{delta}/votes").version()
     record.id = "2026-11-23-0200-next"
-    export_to_lake(Lake(store, record, delta, delta=True))
+    export_to_lake(store, record, delta, delta=True)
     (tmp_path / "delta" / "_assay" / f"{record.id}.json").unlink()  # as if that had broken off before its note
-    export_to_lake(Lake(store, record, delta, delta=True))
+    export_to_lake(store, record, delta, delta=True)
     table = DeltaTable(f"{delta}/votes")
     assert table.version() == first + 2
     assert table.to_pyarrow_table().num_rows == 2 * N * FUNCTIONS
     with pytest.raises(InputError, match="holds Delta tables already, and a lake is of one format"):
-        export_to_lake(Lake(store, record, delta))
+        export_to_lake(store, record, delta)
 
 
 def test_what_has_no_rows_or_no_place_is_one_sentence(copied: tuple[Store, RunRecord], tmp_path: Path) -> None:
     store, record = copied
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"Cannot write to the lake at .*file \(.*\); name a folder, or a URL"):
-        export_to_lake(Lake(store, record, str(tmp_path / "file")))
+        export_to_lake(store, record, str(tmp_path / "file"))
     with pytest.raises(InputError, match="Cannot write to the lake at nowhere://x"):
-        export_to_lake(Lake(store, record, "nowhere://x"))
+        export_to_lake(store, record, "nowhere://x")
     record.stages = [one for one in record.stages if one.stage == "ingest"]
     with pytest.raises(InputError, match="says nothing of single samples"):
-        export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+        export_to_lake(store, record, str(tmp_path / "lake"))
     record.status = "crashed"
     with pytest.raises(InputError, match="is crashed: only a whole run goes to a lake"):
-        export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+        export_to_lake(store, record, str(tmp_path / "lake"))
     assert not (tmp_path / "lake").exists()
 
 
@@ -229,22 +229,22 @@ def test_a_person_may_be_asked_by_any_measure_of_hardness(night: tuple[Store, Ru
     store, record = night
     rows = pa.concat_tables([table for *_, table in tables_of(store, record, "SampleHardness")]).to_pandas()
     unsure = rows.query("measure == 'confidence'").sort_values(["value", "id"], ascending=[False, True])
-    found = samples_to_review(store, record, ReviewRequest(7, by="confidence", subject="subject"))
+    found = samples_to_review(store, record, 7, by="confidence", subject="subject")
     assert list(found.ids) == unsure["id"].tolist()[:7]
     assert found.why[0] == f"1 − confidence {unsure['value'].iloc[0]:.3g}"
     assert (found.labeler, set(found.labels)) == ("majority", set(found.ids))
-    theirs = samples_to_review(store, record, ReviewRequest(N, labeler="snorkel"))
+    theirs = samples_to_review(store, record, N, labeler="snorkel")
     assert theirs.labeler == "snorkel"
     assert len(theirs.ids) == N
     with pytest.raises(InputError, match=r"has no confidence of the subject 'subjekt'; did you mean subject"):
-        samples_to_review(store, record, ReviewRequest(7, by="confidence", subject="subjekt"))
+        samples_to_review(store, record, 7, by="confidence", subject="subjekt")
     with pytest.raises(InputError, match=r"No sample of run .* is left to look at"):
-        samples_to_review(store, record, ReviewRequest(7, without_gold=True))
+        samples_to_review(store, record, 7, without_gold=True)
 
 
 def test_a_lake_can_be_moved(night: tuple[Store, RunRecord], tmp_path: Path) -> None:
     store, record = night
-    export_to_lake(Lake(store, record, str(tmp_path / "lake")))
+    export_to_lake(store, record, str(tmp_path / "lake"))
     shutil.move(tmp_path / "lake", tmp_path / "elsewhere")
     note = (tmp_path / "elsewhere" / "_assay" / f"{record.id}.json").read_text()
     assert str(tmp_path) not in (tmp_path / "elsewhere" / "README.md").read_text() + note

@@ -18,11 +18,13 @@ from nights_on_record import FIRST, night
 from assay.flows.cli import answer
 from assay.flows.nights import notify as telling
 from assay.flows.nights.after_run import SERVED, leave_traces
-from assay.flows.nights.delivery import NotSentError, post
 from assay.flows.nights.message import trial_message
 from assay.flows.nights.notify import send_news
+from assay.flows.notifiers.choice import NotSentError
+from assay.flows.notifiers.services import Services
+from assay.flows.notifiers.table import Notify
+from assay.flows.notifiers.webhook import Webhook, post
 from assay.flows.pipeline import Project
-from assay.flows.project_settings import Notify, Services, Webhook
 from assay.infra.settings import Compute
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease

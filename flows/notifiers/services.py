@@ -1,0 +1,56 @@
+"""A message sent through Apprise: to mail, Slack, Teams, and a hundred other services."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic import Field
+
+from assay.flows.notifiers.choice import VARIABLE, Message, NotifierChoice, NotifierSettings, NotSentError
+from assay.infra.storage.network import secret_addresses
+
+
+class Services(NotifierSettings):
+    """What Apprise reaches: mail, Slack, Teams, and a hundred others."""
+
+    url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_APPRISE_URLS"])
+    """The environment variable that holds Apprise's URLs, with blanks between them."""
+
+
+def send(message: Message, services: Services) -> None:
+    """Send the message through Apprise, to every URL in the variable."""
+    addresses = secret_addresses(services.url_from)
+    try:
+        import apprise
+    except ImportError:
+        raise NotSentError('Apprise is not installed: pip install "assay-audit[notify]"') from None
+    kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
+    with _unlogged():
+        known = apprise.Apprise()
+        wrong = sum(not known.add(address) for address in addresses)
+        if wrong:
+            raise NotSentError(f"Apprise does not know {wrong} of the {len(addresses)} URLs in {services.url_from}")
+        if not known.notify(title=message.title, body=message.text, notify_type=kind):
+            raise NotSentError("Apprise could not deliver it to all of the services")
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Within the block nothing is logged that may hold an address: Apprise and what it sends with write some of them
+    down where somebody logs in detail."""
+    loggers = [logging.getLogger(name) for name in ("apprise", "urllib3", "requests", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+APPRISE = NotifierChoice(
+    "apprise", Services, send, "Services that Apprise reaches (extra `notify`).", "{url_from: APPRISE_URLS}"
+)

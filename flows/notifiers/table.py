@@ -1,0 +1,67 @@
+"""The notifiers that pipelines.yaml can name, and what `notify:` may say.
+
+A new notifier is a module of its own, and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import AliasChoices, Field, create_model, model_validator
+
+from assay.flows.notifiers.choice import Notifier, NotifierChoice
+from assay.flows.notifiers.services import APPRISE
+from assay.flows.notifiers.webhook import WEBHOOK
+from assay.infra.settings import Settings
+from assay.infra.user_code.choices import NamedChoices
+
+NOTIFIERS: NamedChoices[NotifierChoice] = NamedChoices(
+    "notifier", "assay.notifiers", NotifierChoice, (WEBHOOK, APPRISE)
+)
+
+
+class Notifying(Settings):
+    """Who hears when a pipeline's state has changed: red, green again, broken, or a night that did not happen."""
+
+    table: ClassVar[NamedChoices[NotifierChoice]] = NOTIFIERS
+
+    report_url: str | None = Field(default=None, pattern=r"^https?://\S+$", examples=["https://audits.example/reports"])
+    """Where the store's folder `reports` can be opened; links in messages begin with it. Left out, they say where the
+    report lies in the store."""
+
+    at_latest: int = Field(default=60, ge=0, le=1440)
+    """How many minutes a message waits, at the most, for other runs of the project that are due or under way."""
+
+    grace: int = Field(default=30, ge=1, le=1440)
+    """How many minutes after its time on the schedule a night without a run counts as missed."""
+
+    @property
+    def notifiers(self) -> list[Notifier]:
+        """The notifiers that the project asks for, in the order of the table."""
+        asked = [(choice, getattr(self, choice.word, None)) for choice in self.table]
+        return [Notifier(choice, settings) for choice, settings in asked if settings is not None]
+
+    @model_validator(mode="after")
+    def _somebody_hears(self) -> Self:
+        if not self.notifiers:
+            raise ValueError(f"nobody would hear: give {' or '.join(self.table.words)}")
+        return self
+
+
+def notify_settings(table: NamedChoices[NotifierChoice]) -> type[Notifying]:
+    """The settings of `notify` that can name these notifiers."""
+    written = {word: reference for reference, word in table.references.items()}
+    fields: dict[str, Any] = {}
+    for choice in table:
+        names = AliasChoices(choice.word, written[choice.word]) if choice.word in written else None
+        described = Field(default=None, validation_alias=names, description=choice.about, examples=[choice.example])
+        fields[choice.word] = (choice.settings | None, described)
+    model = create_model("Notify", __base__=Notifying, __module__=__name__, __doc__=Notifying.__doc__, **fields)
+    model.table = table
+    return model
+
+
+if TYPE_CHECKING:
+    Notify = Notifying
+else:
+    Notify = notify_settings(NOTIFIERS)
