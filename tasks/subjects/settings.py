@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
 from assay.tasks.statistics.metrics import metrics
-from assay.tasks.subjects.addresses.given import Asking
+from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
 
@@ -75,9 +75,6 @@ NETWORKS = (
     "wide-resnet",
 )
 """The image networks that can be built by name."""
-
-KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]
-"""The settings that name a subject; each subject has exactly one."""
 
 WAYS: tuple[KindName, ...] = get_args(KindName)
 
@@ -263,6 +260,11 @@ class Subject(StandsOn):
     def named(self) -> str:
         """What that setting says."""
         return str(getattr(self, self.kind))
+
+    @property
+    def stands_on(self) -> StandsOn:
+        """The files and the version that its answers depend on."""
+        return self
 
     @property
     def has_gradient(self) -> bool:

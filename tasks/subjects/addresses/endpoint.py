@@ -21,7 +21,7 @@ from email.message import Message
 from functools import cached_property, lru_cache
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import numpy as np
@@ -35,12 +35,8 @@ from assay.infra.storage.network import SECRET_OPTION, http_only, no_answer, sec
 from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
-from assay.tasks.subjects.addresses.given import ASKED_BY, Asking, GivenModel
+from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel
 from assay.tasks.subjects.predictions import columns_of, require_named
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.settings import Subject
-
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same request may well be answered."""
@@ -392,7 +388,7 @@ _TOLERANCE = 1e-4  # the same model in another batch, or on another processor, a
 _HELD_AGAIN = 8
 
 
-def refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenModel:
+def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenModel:
     """The endpoint in hand, with what stands for its answers tonight."""
     require_address(written)
     asking = settings.asking or Asking()
@@ -403,12 +399,12 @@ def refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenMod
     form = form_of(asking, Client(written, asking))
     given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, url=written, asking=asking)
     run, store, version = _tonight(f"{written}\0{given.fingerprint}", settings)
-    vouched = settings.version is not None
+    vouched = settings.stands_on.version is not None
     if vouched:
-        version = version_of(settings, written, beside, run, asks=True)
-    elif form.version and not settings.never_cached:
+        version = version_of(settings.stands_on, written, beside, run, asks=True)
+    elif form.version and not settings.stands_on.never_cached:
         version = f"version {form.version}, as the service says"
-    named = "" if vouched or settings.never_cached else form.version
+    named = "" if vouched or settings.stands_on.never_cached else form.version
     given = replace(given, version=version, service_version=named, vouched=vouched, store=store, run=run)
     note_answers(given)
     return given
@@ -419,7 +415,7 @@ def note_answers(given: GivenModel) -> None:
     note_elsewhere(f"answers of {given.written}", given.written, given.fingerprint)
 
 
-def _tonight(what: str, settings: Subject) -> tuple[str, str, str]:
+def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:
     """The run that asks, its store, and what stands for answers of a service that names no version."""
     from assay.infra.stages.branches import Plan
     from assay.infra.stages.runs import current_run
@@ -429,7 +425,7 @@ def _tonight(what: str, settings: Subject) -> tuple[str, str, str]:
         run = current_run()
     except LookupError:
         return "", "", ASKED_BY
-    anew = settings.never_cached or run.fresh
+    anew = settings.stands_on.never_cached or run.fresh
     since = asked_since(run.store, what, run.record, anew=anew, note=not isinstance(run.conductor, Plan))
     return run.id, run.store.url, f"{ASKED_BY}{since}"
 

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, StandsOn
 
-if TYPE_CHECKING:
-    from assay.tasks.subjects.settings import KindName
-
+KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]
+"""The settings that name a subject; each subject has exactly one."""
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
@@ -86,6 +85,30 @@ class Asking(Settings):
         if self.most_requests == 0:
             raise ValueError("`cost` is less than the `price` of one request, so that nothing could be asked")
         return self
+
+
+class Addressed(Protocol):
+    """What the settings of a subject say to whoever opens the model at its address."""
+
+    @property
+    def kind(self) -> KindName:
+        """Which of the settings names it: what it looks at."""
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """The columns that it reads, in this order, where it looks at a table."""
+
+    @property
+    def asking(self) -> Asking | None:
+        """How a service is asked."""
+
+    @property
+    def revision(self) -> str | None:
+        """The commit of a hub model."""
+
+    @property
+    def stands_on(self) -> StandsOn:
+        """The files and the version that its answers depend on."""
 
 
 ASKED_BY = "asked by run "

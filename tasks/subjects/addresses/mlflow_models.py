@@ -10,26 +10,23 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.masking import mask
 from assay.infra.storage.folders import contained
 from assay.infra.storage.network import require_usable
 from assay.infra.user_code.references import MOST_BYTES, note_elsewhere
-from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.addresses.model_files import onnx_model, skops_model
 
-if TYPE_CHECKING:
-    from assay.tasks.subjects.settings import Subject
-
-_READ: Mapping[str, Callable[[Subject, str, bytes], GivenModel]] = {".onnx": onnx_model, ".skops": skops_model}
+_READ: Mapping[str, Callable[[Addressed, str, bytes], GivenModel]] = {".onnx": onnx_model, ".skops": skops_model}
 """What reads the file of a logged model, by its suffix."""
 _FILES = {"onnx": "data", "sklearn": "pickled_model"}
 """The flavours whose files can be read, with the entry of MLmodel that names the file, whatever is in it."""
 
 
-def refer_to_mlflow(settings: Subject, written: str, _beside: Path) -> GivenModel:
+def refer_to_mlflow(settings: Addressed, written: str, _beside: Path) -> GivenModel:
     """The model that the address leads to tonight; its content enters the key, so that a moved alias is noticed."""
     if not (os.environ.get("MLFLOW_REGISTRY_URI") or os.environ.get("MLFLOW_TRACKING_URI")):
         raise InputError(f'"{written}" is asked of MLflow: set MLFLOW_TRACKING_URI to the address of its server.')

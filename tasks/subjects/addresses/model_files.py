@@ -22,14 +22,12 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import MOST_BYTES, content_of
-from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.own_models import as_probabilities
 from assay.tasks.subjects.predictions import NamedAnswers, columns_of, numbers_of, require_named
 
 if TYPE_CHECKING:
     import onnxruntime
-
-    from assay.tasks.subjects.settings import Subject
 
 
 def content_at(written: str, beside: Path, what: str) -> bytes:
@@ -53,12 +51,12 @@ _TYPES = {
 }
 
 
-def refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
+def refer_to_onnx(settings: Addressed, written: str, beside: Path) -> GivenModel:
     """The model in the file; it is opened once on the way, so that what is wrong is said before anything runs."""
     return onnx_model(settings, written, content_at(written, beside, "The ONNX file"))
 
 
-def onnx_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+def onnx_model(settings: Addressed, written: str, content: bytes) -> GivenModel:
     """The model in the content of an ONNX file."""
     who = f'The ONNX file "{written}"'
     if _ELSEWHERE.search(content):
@@ -184,12 +182,12 @@ def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
 _SHOWN = 3
 
 
-def refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
+def refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenModel:
     """The model in the file; it is made once on the way, so that what is wrong is said before anything runs."""
     return skops_model(settings, written, content_at(written, beside, "The skops file"))
 
 
-def skops_model(settings: Subject, written: str, content: bytes) -> GivenModel:
+def skops_model(settings: Addressed, written: str, content: bytes) -> GivenModel:
     """The model in the content of a skops file."""
     read_by = f"skops {version('skops')}"
     given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content, read_by)

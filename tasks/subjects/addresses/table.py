@@ -16,9 +16,8 @@ from assay.infra.settings import StandsOn
 from assay.infra.user_code.choices import Named
 
 if TYPE_CHECKING:
-    from assay.tasks.subjects.addresses.given import GivenModel
+    from assay.tasks.subjects.addresses.given import Addressed, GivenModel, KindName
     from assay.tasks.subjects.networks.libraries import LibraryNetwork
-    from assay.tasks.subjects.settings import KindName, Subject
     from assay.tasks.subjects.token_networks.sources import ModelSource
 
 
@@ -30,7 +29,7 @@ class Address(Named):
     is_one: Callable[[str], bool]
     looks_at: tuple[KindName, ...]
     """The settings that may name it."""
-    refer: Callable[[Subject, str, Path], GivenModel | LibraryNetwork | ModelSource]
+    refer: Callable[[Addressed, str, Path], GivenModel | LibraryNetwork | ModelSource]
     """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
     unfit: tuple[str, ...]
     """The settings of a subject that say nothing about such a model."""
@@ -54,37 +53,37 @@ class Address(Named):
             )
 
 
-def _refer_to_endpoint(settings: Subject, written: str, beside: Path) -> GivenModel:
+def _refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.endpoint import refer_to_endpoint
 
     return refer_to_endpoint(settings, written, beside)
 
 
-def _refer_to_onnx(settings: Subject, written: str, beside: Path) -> GivenModel:
+def _refer_to_onnx(settings: Addressed, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.model_files import refer_to_onnx
 
     return refer_to_onnx(settings, written, beside)
 
 
-def _refer_to_skops(settings: Subject, written: str, beside: Path) -> GivenModel:
+def _refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.model_files import refer_to_skops
 
     return refer_to_skops(settings, written, beside)
 
 
-def _refer_to_mlflow(settings: Subject, written: str, beside: Path) -> GivenModel:
+def _refer_to_mlflow(settings: Addressed, written: str, beside: Path) -> GivenModel:
     from assay.tasks.subjects.addresses.mlflow_models import refer_to_mlflow
 
     return refer_to_mlflow(settings, written, beside)
 
 
-def _refer_to_library(settings: Subject, written: str, beside: Path) -> LibraryNetwork:
+def _refer_to_library(settings: Addressed, written: str, beside: Path) -> LibraryNetwork:
     from assay.tasks.subjects.networks.libraries import refer_to_library
 
     return refer_to_library(settings, written, beside)
 
 
-def _refer_to_source(settings: Subject, written: str, beside: Path) -> ModelSource:
+def _refer_to_source(settings: Addressed, written: str, beside: Path) -> ModelSource:
     from assay.tasks.subjects.token_networks.sources import refer_to_source
 
     return refer_to_source(settings, written, beside)

@@ -21,7 +21,6 @@ from assay.infra.errors import AssayError, InputError, suggestion
 if TYPE_CHECKING:
     from torch import nn
 
-    from assay.tasks.subjects.settings import Subject
 
 _COLOURS = 3
 
@@ -56,7 +55,7 @@ class LibraryNetwork:
         return hashlib.sha256(f"{self.library}\0{self.version}\0{self.name}".encode()).hexdigest()
 
 
-def refer_to_library(_settings: Subject, written: str, _beside: Path) -> LibraryNetwork:
+def refer_to_library(_settings: object, written: str, _beside: Path) -> LibraryNetwork:
     """The network of that name; raises where the library has none."""
     named, _, name = written.partition(":")
     library = library_called(named)

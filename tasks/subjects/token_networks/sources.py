@@ -14,15 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.infra.errors import AssayError, InputError, SettingError
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import content_of
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.settings import Subject
-
+from assay.tasks.subjects.addresses.given import Addressed
 
 MOST_LAYERS = 1000
 MOST_PER_BYTE = 64
@@ -198,7 +195,7 @@ class ModelSource:
         return files
 
 
-def refer_to_source(settings: Subject, written: str, beside: Path) -> ModelSource:
+def refer_to_source(settings: Addressed, written: str, beside: Path) -> ModelSource:
     """The model of a subject; one of images is fetched at a commit that is written down, never at the latest."""
     if settings.kind != "network":
         return find_model(written, settings.revision, beside)
