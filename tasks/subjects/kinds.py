@@ -12,8 +12,9 @@ from typing import Generic, TypeVar
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
 from assay.infra.storage.artifacts import Artifact, Table
+from assay.tasks.subjects.addresses.given import KindName
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, KindName, Subject
+from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, Subject
 from assay.tasks.subjects.trained import TrainedSubject
 
 K = TypeVar("K", bound=Table)

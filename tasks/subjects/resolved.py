@@ -16,11 +16,11 @@ from typing import Literal, Self, get_args
 
 from assay.infra.errors import blamed_on
 from assay.infra.user_code.references import CodeReference, refer_to_code
-from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.addresses.given import GivenModel, KindName
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
 from assay.tasks.subjects.own_models import answering_function, classifier_function, read_weights, require_usable
-from assay.tasks.subjects.settings import KindName, Subject, options_of
+from assay.tasks.subjects.settings import Subject, options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
 Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
