@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from assay.data.schemas import optional, required, schema_of
 from assay.infra.storage.artifacts import Table
 
-_S, _F = pa.string(), pa.float64()
+_S, _I4, _F, _B = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 WORDS = pa.list_(_S)
 """The type of the columns `tokens` and `tags`."""
-
-
-def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class Tagged(Table):
@@ -28,26 +25,19 @@ class Tagged(Table):
     0. All lists of a row are of one length.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("tokens", WORDS, False),
-        ("gold", WORDS, True),
-        ("predicted", WORDS, False),
-        ("confidence", pa.list_(_F), False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(WORDS, "tokens"),
+        optional(WORDS, "gold"),
+        required(WORDS, "predicted"),
+        required(pa.list_(_F), "confidence"),
     )
 
 
 class Scored(Table):
     """One row per pair of sentences: how similar people say they are (null where unknown), and a subject."""
 
-    schema = _schema(("id", _S, False), ("gold", _F, True), ("predicted", _F, False))
-
-
-_TERM_S, _TERM_I4, _TERM_B = pa.string(), pa.int32(), pa.bool_()
-
-
-def _term_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+    schema = schema_of(required(_S, "id"), optional(_F, "gold"), required(_F, "predicted"))
 
 
 class TermChanges(Table):
@@ -59,22 +49,11 @@ class TermChanges(Table):
     left it out), `too short`, `nothing to change`, `no synonym`, `several concepts`, `crosses an entity`.
     """
 
-    schema = _term_schema(
-        ("id", _TERM_S, False),
-        ("attack", _TERM_S, False),
-        ("kind", _TERM_S, False),
-        ("before", _TERM_S, False),
-        ("after", _TERM_S, False),
-        ("first", _TERM_I4, False),
-        ("last", _TERM_I4, False),
-        ("new_first", _TERM_I4, False),
-        ("new_last", _TERM_I4, False),
-        ("start", _TERM_I4, False),
-        ("end", _TERM_I4, False),
-        ("words", _TERM_I4, False),
-        ("changed", _TERM_I4, False),
-        ("concept", _TERM_S, True),
-        ("outcome", _TERM_S, False),
+    schema = schema_of(
+        required(_S, "id", "attack", "kind", "before", "after"),
+        required(_I4, "first", "last", "new_first", "new_last", "start", "end", "words", "changed"),
+        optional(_S, "concept"),
+        required(_S, "outcome"),
     )
 
 
@@ -85,14 +64,12 @@ class EntityMatches(Table):
     an entity in the training samples.
     """
 
-    schema = _term_schema(
-        ("id", _TERM_S, False),
-        ("gold_kinds", pa.list_(_TERM_S), False),
-        ("gold_lengths", pa.list_(_TERM_I4), False),
-        ("gold_hits", pa.list_(_TERM_B), False),
-        ("gold_seen", pa.list_(_TERM_B), False),
-        ("said_kinds", pa.list_(_TERM_S), False),
-        ("said_lengths", pa.list_(_TERM_I4), False),
-        ("said_hits", pa.list_(_TERM_B), False),
-        ("said_seen", pa.list_(_TERM_B), False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(pa.list_(_S), "gold_kinds"),
+        required(pa.list_(_I4), "gold_lengths"),
+        required(pa.list_(_B), "gold_hits", "gold_seen"),
+        required(pa.list_(_S), "said_kinds"),
+        required(pa.list_(_I4), "said_lengths"),
+        required(pa.list_(_B), "said_hits", "said_seen"),
     )

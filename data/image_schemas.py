@@ -2,15 +2,12 @@
 
 import pyarrow as pa
 
+from assay.data.schemas import optional, required, schema_of
 from assay.infra.storage.artifacts import Files, Table
 
-_S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
+_S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
 _SHARES = pa.list_(pa.float64())
 _LABELS = pa.list_(pa.int8())
-
-
-def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class Attacked(Table):
@@ -22,23 +19,17 @@ class Attacked(Table):
     the worst case `winner` is the attack whose image it was; elsewhere it is null.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("attack", _S, False),
-        ("eps", _F, False),
-        ("gold", _I2, True),
-        ("labels", _LABELS, True),
-        ("clean", _I2, False),
-        ("attacked", _I2, False),
-        ("clean_probabilities", _SHARES, False),
-        ("attacked_probabilities", _SHARES, False),
-        ("success", _B, False),
-        ("distance", _F, False),
-        ("distance_l2", _F, False),
-        ("steps", _I4, False),
-        ("queries", _I4, False),
-        ("winner", _S, True),
+    schema = schema_of(
+        required(_S, "id", "subject", "attack"),
+        required(_F, "eps"),
+        optional(_I2, "gold"),
+        optional(_LABELS, "labels"),
+        required(_I2, "clean", "attacked"),
+        required(_SHARES, "clean_probabilities", "attacked_probabilities"),
+        required(_B, "success"),
+        required(_F, "distance", "distance_l2"),
+        required(_I4, "steps", "queries"),
+        optional(_S, "winner"),
     )
 
 
@@ -48,22 +39,18 @@ class AdversarialImages(Table):
     Of the samples that are kept for the report the clean image is there as well, at ε = 0.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("attack", _S, False),
-        ("eps", _F, False),
-        ("image", pa.large_binary(), False),
-        ("height", _I2, False),
-        ("width", _I2, False),
-        ("channels", _I2, False),
+    schema = schema_of(
+        required(_S, "id", "subject", "attack"),
+        required(_F, "eps"),
+        required(pa.large_binary(), "image"),
+        required(_I2, "height", "width", "channels"),
     )
 
 
 class ImagePaths(Table):
     """One row per row of a table that names images by their paths: the sample's id, and the path as it stands there."""
 
-    schema = _schema(("id", _S, False), ("path", _S, False))
+    schema = schema_of(required(_S, "id", "path"))
 
 
 class FrameFlips(Table):
@@ -74,15 +61,10 @@ class FrameFlips(Table):
     labels; none where there is no gold) and `correct` are right.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("perturbation", _S, False),
-        ("severity", _I2, False),
-        ("flips", _I4, False),
-        ("comparisons", _I4, False),
-        ("correct", _I4, False),
-        ("judged", _I4, False),
+    schema = schema_of(
+        required(_S, "id", "subject", "perturbation"),
+        required(_I2, "severity"),
+        required(_I4, "flips", "comparisons", "correct", "judged"),
     )
 
 
@@ -92,14 +74,11 @@ class CorruptedImages(Table):
     Pixels [channels, height, width] in 8 bits. The clean image is there as well, at severity 0 of `clean`.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("perturbation", _S, False),
-        ("severity", _I2, False),
-        ("image", pa.large_binary(), False),
-        ("height", _I2, False),
-        ("width", _I2, False),
-        ("channels", _I2, False),
+    schema = schema_of(
+        required(_S, "id", "perturbation"),
+        required(_I2, "severity"),
+        required(pa.large_binary(), "image"),
+        required(_I2, "height", "width", "channels"),
     )
 
 
@@ -110,8 +89,8 @@ class TrainingCurve(Table):
     it took is in the manifest: a clock has no place in a table that is the same in every run.
     """
 
-    schema = _schema(
-        ("epoch", _I4, False), ("loss", _F, False), ("train_accuracy", _F, True), ("validation_accuracy", _F, True)
+    schema = schema_of(
+        required(_I4, "epoch"), required(_F, "loss"), optional(_F, "train_accuracy", "validation_accuracy")
     )
 
 
@@ -124,16 +103,10 @@ class Probed(Table):
     the logits of repeated calls lie apart, and the probabilities before and after an attack that may repaint the image
     (ε = 1)."""
 
-    schema = _schema(
-        ("id", _S, False),
-        ("smallest_logit", _F, False),
-        ("largest_logit", _F, False),
-        ("sum_of_logits", _F, False),
-        ("gradient", _F, False),
-        ("gradient_nearby", _F, False),
-        ("spread", _F, False),
-        ("clean", _SHARES, False),
-        ("repainted", _SHARES, False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(_F, "smallest_logit", "largest_logit", "sum_of_logits", "gradient", "gradient_nearby", "spread"),
+        required(_SHARES, "clean", "repainted"),
     )
 
 
@@ -146,32 +119,25 @@ class DiagnosticImages(Table):
     `said`; `total` is what they add up to, `expected` what they should: f(x) − f(baseline).
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("shown", _S, False),
-        ("eps", _F, False),
-        ("picture", _S, False),
-        ("layer", _S, True),
-        ("values", pa.large_binary(), False),
-        ("height", _I2, False),
-        ("width", _I2, False),
-        ("channels", _I2, False),
-        ("gold", _I2, True),
-        ("labels", _LABELS, True),
-        ("said", _I2, False),
-        ("probabilities", _SHARES, False),
-        ("total", _F, True),
-        ("expected", _F, True),
+    schema = schema_of(
+        required(_S, "id", "subject", "shown"),
+        required(_F, "eps"),
+        required(_S, "picture"),
+        optional(_S, "layer"),
+        required(pa.large_binary(), "values"),
+        required(_I2, "height", "width", "channels"),
+        optional(_I2, "gold"),
+        optional(_LABELS, "labels"),
+        required(_I2, "said"),
+        required(_SHARES, "probabilities"),
+        optional(_F, "total", "expected"),
     )
 
 
 class LayerFeatures(Table):
     """What comes out of one layer for one image; `shown` is `train`, `clean` or the name of an attack."""
 
-    schema = _schema(
-        ("id", _S, False), ("shown", _S, False), ("layer", _S, False), ("features", pa.list_(pa.float32()), False)
-    )
+    schema = schema_of(required(_S, "id", "shown", "layer"), required(pa.list_(pa.float32()), "features"))
 
 
 class LayerPoints(Table):
@@ -181,16 +147,13 @@ class LayerPoints(Table):
     nearest training samples bear its class: 0 or 1, of several labels a share; null where its truth is unknown.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("shown", _S, False),
-        ("eps", _F, False),
-        ("layer", _S, False),
-        ("x", _F, False),
-        ("y", _F, False),
-        ("code", _I2, False),
-        ("agrees", _F, True),
+    schema = schema_of(
+        required(_S, "id", "subject", "shown"),
+        required(_F, "eps"),
+        required(_S, "layer"),
+        required(_F, "x", "y"),
+        required(_I2, "code"),
+        optional(_F, "agrees"),
     )
 
 
@@ -202,16 +165,14 @@ class CoOccurrence(Table):
     said to be `second` when attacked.
     """
 
-    schema = _schema(
-        ("subject", _S, False),
-        ("attack", _S, False),
-        ("eps", _F, False),
-        ("side", _S, False),
-        ("first", _I2, False),
-        ("second", _I2, False),
-        ("count", pa.int64(), False),
-        ("alone", pa.int64(), True),
-        ("images", pa.int64(), False),
+    schema = schema_of(
+        required(_S, "subject", "attack"),
+        required(_F, "eps"),
+        required(_S, "side"),
+        required(_I2, "first", "second"),
+        required(_I8, "count"),
+        optional(_I8, "alone"),
+        required(_I8, "images"),
     )
 
 
@@ -222,14 +183,12 @@ class Certified(Table):
     below, from `hits` of so many `draws`.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("subject", _S, False),
-        ("gold", _I2, True),
-        ("predicted", _I2, False),
-        ("radius", _F, False),
-        ("abstains", _B, False),
-        ("lower", _F, False),
-        ("hits", _I4, False),
-        ("draws", _I4, False),
+    schema = schema_of(
+        required(_S, "id", "subject"),
+        optional(_I2, "gold"),
+        required(_I2, "predicted"),
+        required(_F, "radius"),
+        required(_B, "abstains"),
+        required(_F, "lower"),
+        required(_I4, "hits", "draws"),
     )

@@ -9,8 +9,19 @@ import pyarrow as pa
 from assay.infra.storage.artifacts import Files, Table
 
 
-def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
+def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    """Columns of one type, none of them ever null."""
+    return [pa.field(name, kind, nullable=False) for name in names]
+
+
+def optional(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    """Columns of one type that may be null."""
+    return [pa.field(name, kind) for name in names]
+
+
+def schema_of(*columns: list[pa.Field]) -> pa.Schema:
+    """A schema of these columns, in their order."""
+    return pa.schema([field for fields in columns for field in fields])
 
 
 _S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
@@ -19,62 +30,54 @@ _S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.
 class Samples(Table):
     """What is audited: one row per sample, a unique `id`, the gold class where known (else null), features."""
 
-    schema = _schema(("id", _S, False), ("gold", _I2, True))
+    schema = schema_of(required(_S, "id"), optional(_I2, "gold"))
     extras = "any"
 
 
 class Classes(Table):
     """The classes of a pipeline: the code used everywhere inside, and the name the user gave it."""
 
-    schema = _schema(("code", _I2, False), ("name", _S, False))
+    schema = schema_of(required(_I2, "code"), required(_S, "name"))
 
 
 class Rejects(Table):
     """Rows that did not enter: file, line (text files) or row number (others), both counted from 1, and the reason."""
 
-    schema = _schema(
-        ("file", _S, False), ("row", _I8, False), ("id", _S, True), ("column", _S, True), ("reason", _S, False)
-    )
+    schema = schema_of(required(_S, "file"), required(_I8, "row"), optional(_S, "id", "column"), required(_S, "reason"))
 
 
 class ContractResults(Table):
     """One row per expectation of a contract: what was expected, of how many rows, how many disappointed."""
 
-    schema = _schema(
-        ("contract", _S, False),
-        ("expectation", _S, False),
-        ("column", _S, True),
-        ("success", _B, False),
-        ("checked", _I8, False),
-        ("unexpected", _I8, False),
-        ("detail", _S, True),
+    schema = schema_of(
+        required(_S, "contract", "expectation"),
+        optional(_S, "column"),
+        required(_B, "success"),
+        required(_I8, "checked", "unexpected"),
+        optional(_S, "detail"),
     )
 
 
 class Votes(Table):
     """One int8 column per labelling function, named after it: the class it votes for, or -1 where it abstains."""
 
-    schema = _schema(("id", _S, False))
+    schema = schema_of(required(_S, "id"))
     extras = pa.int8()
 
 
 class LabelingTable(Table):
     """One row per labelling function: what it says, how often, how it agrees with the others and with gold."""
 
-    schema = _schema(
-        ("function", _S, False),
-        ("position", _I4, False),
-        ("polarity", _S, False),
-        ("coverage", _F, False),
-        ("overlaps", _F, False),
-        ("conflicts", _F, False),
-        ("votes", _I8, False),
-        ("gold_votes", _I8, False),
-        ("gold_hits", _I8, False),
-        ("empirical_accuracy", _F, True),
-        ("faults", _I8, False),
-        ("fault_example", _S, True),
-        ("samples", _I8, False),
+    schema = schema_of(
+        required(_S, "function"),
+        required(_I4, "position"),
+        required(_S, "polarity"),
+        required(_F, "coverage", "overlaps", "conflicts"),
+        required(_I8, "votes", "gold_votes", "gold_hits"),
+        optional(_F, "empirical_accuracy"),
+        required(_I8, "faults"),
+        optional(_S, "fault_example"),
+        required(_I8, "samples"),
     )
 
 
@@ -82,37 +85,37 @@ class Panel(Table):
     """One row per labelling function: its rank in Algorithm 1 (0 walks first), if it is kept, or which kept function
     pruned it and with which correlation. `cliques` is null where the functions were ranked by `degree` instead."""
 
-    schema = _schema(
-        ("function", _S, False),
-        ("position", _I4, False),
-        ("kept", _B, False),
-        ("rank", _I4, False),
-        ("cliques", _I8, True),
-        ("degree", _I8, False),
-        ("coverage", _F, False),
-        ("constant", _B, False),
-        ("pruned_by", _S, True),
-        ("correlation", _F, True),
+    schema = schema_of(
+        required(_S, "function"),
+        required(_I4, "position"),
+        required(_B, "kept"),
+        required(_I4, "rank"),
+        optional(_I8, "cliques"),
+        required(_I8, "degree"),
+        required(_F, "coverage"),
+        required(_B, "constant"),
+        optional(_S, "pruned_by"),
+        optional(_F, "correlation"),
     )
 
 
 class LabelModel(Table):
     """The weight a labeler gives each labelling function (the same for every class), and how its training went."""
 
-    schema = _schema(("function", _S, False), ("weight", _F, False))
+    schema = schema_of(required(_S, "function"), required(_F, "weight"))
     extras = pa.float64()
 
 
 class WeakLabels(Table):
     """Per sample: the estimated class, the confidence in it, the votes cast, the softmax share for the interval."""
 
-    schema = _schema(
-        ("id", _S, False),
-        ("label", _I2, False),
-        ("confidence", _F, False),
-        ("votes_cast", _I4, False),
-        ("share", _F, False),
-        ("undecided", _B, False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(_I2, "label"),
+        required(_F, "confidence"),
+        required(_I4, "votes_cast"),
+        required(_F, "share"),
+        required(_B, "undecided"),
     )
 
 
@@ -120,23 +123,21 @@ class Intervals(Table):
     """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won. `tie_break` is a
     stable hash of the id: samples with equal scores are ordered by it."""
 
-    schema = _schema(
-        ("id", _S, False),
-        ("label", _I2, False),
-        ("confidence", _F, False),
-        ("votes_cast", _I4, False),
-        ("votes_won", _F, False),
-        ("lower", _F, False),
-        ("upper", _F, False),
-        ("undecided", _B, False),
-        ("tie_break", _I8, False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(_I2, "label"),
+        required(_F, "confidence"),
+        required(_I4, "votes_cast"),
+        required(_F, "votes_won", "lower", "upper"),
+        required(_B, "undecided"),
+        required(_I8, "tie_break"),
     )
 
 
 class Clusters(Table):
     """Which samples are alike: a hash of the user's group, else of the votes; equal ones are one cluster."""
 
-    schema = _schema(("id", _S, False), ("cluster", _I8, False))
+    schema = schema_of(required(_S, "id"), required(_I8, "cluster"))
 
 
 class OrderedAnswers(Table):
@@ -145,86 +146,60 @@ class OrderedAnswers(Table):
     `of` and `group` name the circumstance as findings do (`pgd`, `eps=0.1`); `score` is the sample's θ_L.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("of", _S, False),
-        ("group", _S, False),
-        ("right", _I4, False),
-        ("times", _I4, False),
-        ("score", _F, False),
-        ("stratum", _I4, False),
-        ("cluster", _I8, False),
-        ("decided", _B, False),
+    schema = schema_of(
+        required(_S, "id", "of", "group"),
+        required(_I4, "right", "times"),
+        required(_F, "score"),
+        required(_I4, "stratum"),
+        required(_I8, "cluster"),
+        required(_B, "decided"),
     )
 
 
 class CuratedSets(Table):
     """The adversarial order: `rank` 0 is the easiest sample; `dataset` d means the sample is in D_d, D_d+1, … D_N."""
 
-    schema = _schema(
-        ("id", _S, False),
-        ("rank", _I8, False),
-        ("dataset", _I4, False),
-        ("label", _I2, False),
-        ("confidence", _F, False),
-        ("lower", _F, False),
-        ("upper", _F, False),
-        ("votes_cast", _I4, False),
-        ("gold", _I2, True),
+    schema = schema_of(
+        required(_S, "id"),
+        required(_I8, "rank"),
+        required(_I4, "dataset"),
+        required(_I2, "label"),
+        required(_F, "confidence", "lower", "upper"),
+        required(_I4, "votes_cast"),
+        optional(_I2, "gold"),
     )
 
 
 class OrderingCurve(Table):
     """One row per approach, labeler and D_i: its size and its accuracy with both bands, the tie-free one beside it."""
 
-    schema = _schema(
-        ("approach", _S, False),
-        ("labeler", _S, False),
-        ("dataset", _I4, False),
-        ("size", _I8, False),
-        ("n", _I8, False),
-        ("accuracy", _F, True),
-        ("band_low", _F, True),
-        ("band_high", _F, True),
-        ("wilson_low", _F, True),
-        ("wilson_high", _F, True),
-        ("tie_free_accuracy", _F, True),
-        ("stratum_n", _I8, False),
-        ("stratum_accuracy", _F, True),
+    schema = schema_of(
+        required(_S, "approach", "labeler"),
+        required(_I4, "dataset"),
+        required(_I8, "size", "n"),
+        optional(_F, "accuracy", "band_low", "band_high", "wilson_low", "wilson_high", "tie_free_accuracy"),
+        required(_I8, "stratum_n"),
+        optional(_F, "stratum_accuracy"),
     )
 
 
 class Predictions(Table):
     """What a subject says of each sample: the class, and the probability of every class where the subject gives one."""
 
-    schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("predicted", pa.int16(), nullable=False),
-            pa.field("probabilities", pa.list_(pa.float64()), nullable=True),
-        ]
+    schema = schema_of(
+        required(_S, "id"), required(_I2, "predicted"), optional(pa.list_(pa.float64()), "probabilities")
     )
 
 
 class Findings(Table):
     """Every measured thing, one row each: the report, the gates, the trend and the exports all read this table."""
 
-    schema = _schema(
-        ("run", _S, False),
-        ("pipeline", _S, False),
-        ("subject", _S, False),
-        ("stage", _S, False),
-        ("metric", _S, False),
-        ("of", _S, False),
-        ("group", _S, False),
-        ("value", _F, True),
-        ("low", _F, True),
-        ("high", _F, True),
-        ("n", _I8, True),
-        ("p_value", _F, True),
-        ("p_adjusted", _F, True),
-        ("verdict", _S, False),
-        ("unit", _S, False),
+    schema = schema_of(
+        required(_S, "run", "pipeline", "subject", "stage", "metric", "of", "group"),
+        optional(_F, "value", "low", "high"),
+        optional(_I8, "n"),
+        optional(_F, "p_value", "p_adjusted"),
+        required(_S, "verdict", "unit"),
     )
 
 
@@ -241,9 +216,6 @@ def class_names(classes: pa.Table) -> list[str]:
     return [str(name) for name in classes.sort_by("code").column("name").to_pylist()]
 
 
-_ANSWER_S, _ANSWER_I2, _ANSWER_I4 = pa.string(), pa.int16(), pa.int32()
-
-
 class PeoplesAnswers(Table):
     """One row per sample that people were asked about: its class by the gold column, by them, and what it is now.
 
@@ -251,32 +223,13 @@ class PeoplesAnswers(Table):
     looked and gave none. `cluster` is a hash of the sample's group, null where samples are independent.
     """
 
-    schema = pa.schema(
-        [
-            pa.field("id", _ANSWER_S, nullable=False),
-            pa.field("before", _ANSWER_I2, nullable=True),
-            pa.field("answer", _ANSWER_I2, nullable=True),
-            pa.field("gold", _ANSWER_I2, nullable=True),
-            pa.field("people", _ANSWER_I4, nullable=False),
-            pa.field("agreeing", _ANSWER_I4, nullable=False),
-            pa.field("skipped", _ANSWER_I4, nullable=False),
-            pa.field("outcome", _ANSWER_S, nullable=False),
-            pa.field("cluster", pa.int64(), nullable=True),
-        ]
+    schema = schema_of(
+        required(_S, "id"),
+        optional(_I2, "before", "answer", "gold"),
+        required(_I4, "people", "agreeing", "skipped"),
+        required(_S, "outcome"),
+        optional(_I8, "cluster"),
     )
-
-
-_HARDNESS_S, _HARDNESS_I2, _HARDNESS_I4, _HARDNESS_I8, _HARDNESS_F = (
-    pa.string(),
-    pa.int16(),
-    pa.int32(),
-    pa.int64(),
-    pa.float64(),
-)
-
-
-def _hardness_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class SampleHardness(Table):
@@ -286,12 +239,7 @@ class SampleHardness(Table):
     several rows with one measure, subject and sample the hardest counts. −∞ stands for what nothing made wrong.
     """
 
-    schema = _hardness_schema(
-        ("id", _HARDNESS_S, False),
-        ("subject", _HARDNESS_S, False),
-        ("measure", _HARDNESS_S, False),
-        ("value", _HARDNESS_F, False),
-    )
+    schema = schema_of(required(_S, "id", "subject", "measure"), required(_F, "value"))
 
 
 class HardnessPairs(Table):
@@ -300,15 +248,8 @@ class HardnessPairs(Table):
     `x` and `y` are mean ranks, from 0 (the easiest sample) to 1 (the hardest); [low, high] is the interval of `y`.
     """
 
-    schema = _hardness_schema(
-        ("subject", _HARDNESS_S, False),
-        ("first", _HARDNESS_S, False),
-        ("second", _HARDNESS_S, False),
-        ("n", _HARDNESS_I8, False),
-        ("x", _HARDNESS_F, False),
-        ("y", _HARDNESS_F, False),
-        ("low", _HARDNESS_F, False),
-        ("high", _HARDNESS_F, False),
+    schema = schema_of(
+        required(_S, "subject", "first", "second"), required(_I8, "n"), required(_F, "x", "y", "low", "high")
     )
 
 
@@ -318,30 +259,14 @@ class HardestSamples(Table):
     `place` 1 is the hardest by the mean of these shares; `n` is how many samples the measure speaks of.
     """
 
-    schema = _hardness_schema(
-        ("subject", _HARDNESS_S, False),
-        ("place", _HARDNESS_I4, False),
-        ("id", _HARDNESS_S, False),
-        ("measure", _HARDNESS_S, False),
-        ("value", _HARDNESS_F, False),
-        ("harder_than", _HARDNESS_F, False),
-        ("n", _HARDNESS_I8, False),
-        ("gold", _HARDNESS_I2, True),
-        ("predicted", _HARDNESS_I2, True),
+    schema = schema_of(
+        required(_S, "subject"),
+        required(_I4, "place"),
+        required(_S, "id", "measure"),
+        required(_F, "value", "harder_than"),
+        required(_I8, "n"),
+        optional(_I2, "gold", "predicted"),
     )
-
-
-_OVERFITTING_S, _OVERFITTING_I4, _OVERFITTING_I8, _OVERFITTING_F, _OVERFITTING_R = (
-    pa.string(),
-    pa.int32(),
-    pa.int64(),
-    pa.float64(),
-    pa.list_(pa.float32()),
-)
-
-
-def _overfitting_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class IndependenceTests(Table):
@@ -357,29 +282,19 @@ class IndependenceTests(Table):
     exact one.
     """
 
-    schema = _overfitting_schema(
-        ("subject", _OVERFITTING_S, False),
-        ("generator", _OVERFITTING_S, False),
-        ("role", _OVERFITTING_S, False),
-        ("models", _OVERFITTING_I4, False),
-        ("bound", _OVERFITTING_S, False),
-        ("n", _OVERFITTING_I8, False),
-        ("mean", _OVERFITTING_F, False),
-        ("sigma", _OVERFITTING_F, False),
-        ("span", _OVERFITTING_F, False),
-        ("log_p", _OVERFITTING_F, False),
-        ("minimum_gap", _OVERFITTING_F, False),
-        ("reach", _OVERFITTING_F, False),
-        ("error", _OVERFITTING_F, False),
-        ("adversarial_error", _OVERFITTING_F, True),
-        ("estimate", _OVERFITTING_F, False),
-        ("h_original", _OVERFITTING_F, True),
-        ("h_adversarial", _OVERFITTING_F, True),
-        ("moved", _OVERFITTING_I8, True),
-        ("basic_p", _OVERFITTING_F, True),
-        ("test_set", _OVERFITTING_S, False),
-        ("model", _OVERFITTING_S, False),
-        ("chances", pa.list_(_OVERFITTING_F), True),
+    schema = schema_of(
+        required(_S, "subject", "generator", "role"),
+        required(_I4, "models"),
+        required(_S, "bound"),
+        required(_I8, "n"),
+        required(_F, "mean", "sigma", "span", "log_p", "minimum_gap", "reach", "error"),
+        optional(_F, "adversarial_error"),
+        required(_F, "estimate"),
+        optional(_F, "h_original", "h_adversarial"),
+        optional(_I8, "moved"),
+        optional(_F, "basic_p"),
+        required(_S, "test_set", "model"),
+        optional(pa.list_(_F), "chances"),
     )
 
 
@@ -389,41 +304,39 @@ class SyntheticRuns(Table):
     `low` and `high` of `error` and `estimate` are not stored: they follow from n and the two standard deviations.
     """
 
-    schema = _overfitting_schema(
-        ("experiment", _OVERFITTING_S, False),
-        ("run", _OVERFITTING_I4, False),
-        ("eps", _OVERFITTING_F, False),
-        ("n", _OVERFITTING_I8, False),
-        ("mean", _OVERFITTING_F, False),
-        ("sigma", _OVERFITTING_F, False),
-        ("log_p", _OVERFITTING_F, False),
-        ("basic_p", _OVERFITTING_F, False),
-        ("risk", _OVERFITTING_F, False),
-        ("error", _OVERFITTING_F, False),
-        ("adversarial_error", _OVERFITTING_F, False),
-        ("estimate", _OVERFITTING_F, False),
-        ("error_sigma", _OVERFITTING_F, False),
-        ("estimate_sigma", _OVERFITTING_F, False),
-        ("h_original", _OVERFITTING_F, True),
-        ("h_adversarial", _OVERFITTING_F, True),
-        ("training_accuracy", _OVERFITTING_F, False),
-        ("first_weight", _OVERFITTING_F, False),
-        ("values", _OVERFITTING_R, False),
+    schema = schema_of(
+        required(_S, "experiment"),
+        required(_I4, "run"),
+        required(_F, "eps"),
+        required(_I8, "n"),
+        required(
+            _F,
+            "mean",
+            "sigma",
+            "log_p",
+            "basic_p",
+            "risk",
+            "error",
+            "adversarial_error",
+            "estimate",
+            "error_sigma",
+            "estimate_sigma",
+        ),
+        optional(_F, "h_original", "h_adversarial"),
+        required(_F, "training_accuracy", "first_weight"),
+        required(pa.list_(pa.float32()), "values"),
     )
 
 
 class SyntheticTests(Table):
     """One row per experiment, number of models, bin of models and ε: the test on the averaged values."""
 
-    schema = _overfitting_schema(
-        ("experiment", _OVERFITTING_S, False),
-        ("models", _OVERFITTING_I4, False),
-        ("bin", _OVERFITTING_I4, False),
-        ("eps", _OVERFITTING_F, False),
-        ("n", _OVERFITTING_I8, False),
-        ("mean", _OVERFITTING_F, False),
-        ("sigma", _OVERFITTING_F, False),
-        ("log_p", _OVERFITTING_F, False),
+    schema = schema_of(
+        required(_S, "experiment"),
+        required(_I4, "models", "bin"),
+        required(_F, "eps"),
+        required(_I8, "n"),
+        required(_F, "mean", "sigma", "log_p"),
     )
 
 
@@ -435,14 +348,12 @@ class ShiftedWindows(Table):
     from top to bottom and from left to right, whether the subject is wrong there. `looks` counts forward passes.
     """
 
-    schema = _overfitting_schema(
-        ("id", _OVERFITTING_S, False),
-        ("gold", pa.int16(), False),
-        ("generator", _OVERFITTING_S, False),
-        ("wrong", pa.bool_(), False),
-        ("attackable", pa.bool_(), False),
-        ("adversarial", _OVERFITTING_F, False),
-        ("weighted", _OVERFITTING_F, False),
-        ("wrong_at", pa.list_(pa.bool_()), False),
-        ("looks", _OVERFITTING_I4, False),
+    schema = schema_of(
+        required(_S, "id"),
+        required(_I2, "gold"),
+        required(_S, "generator"),
+        required(pa.bool_(), "wrong", "attackable"),
+        required(_F, "adversarial", "weighted"),
+        required(pa.list_(pa.bool_()), "wrong_at"),
+        required(_I4, "looks"),
     )

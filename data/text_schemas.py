@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from assay.data.schemas import optional, required, schema_of
 from assay.infra.storage.artifacts import Table
 
 _S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
-
-
-def _schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class Explanations(Table):
@@ -23,16 +20,14 @@ class Explanations(Table):
     and `read_words`, how many of them the subject read and the explanation is about.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("explainer", _S, False),
-        ("gold", _I2, True),
-        ("predicted", _I2, False),
-        ("confidence", _F, False),
-        ("words", pa.list_(_S), False),
-        ("starts", pa.list_(_I4), False),
-        ("ends", pa.list_(_I4), False),
-        ("importance", pa.list_(_F), False),
+    schema = schema_of(
+        required(_S, "id", "explainer"),
+        optional(_I2, "gold"),
+        required(_I2, "predicted"),
+        required(_F, "confidence"),
+        required(pa.list_(_S), "words"),
+        required(pa.list_(_I4), "starts", "ends"),
+        required(pa.list_(_F), "importance"),
     )
     extras = _I4
 
@@ -41,17 +36,14 @@ class Keywords(Table):
     """One row per provider, class and word of the class's pool: its mean importance, its cluster, whether it is a
     keyword by this provider (`elected`), and by the vote of all (`keyword`)."""
 
-    schema = _schema(
-        ("provider", _S, False),
-        ("explainer", _S, False),
-        ("code", _I2, False),
-        ("word", _S, False),
-        ("importance", _F, False),
-        ("explanations", _I4, False),
-        ("cluster", _I4, False),
-        ("relatedness", _F, True),
-        ("elected", _B, False),
-        ("keyword", _B, False),
+    schema = schema_of(
+        required(_S, "provider", "explainer"),
+        required(_I2, "code"),
+        required(_S, "word"),
+        required(_F, "importance"),
+        required(_I4, "explanations", "cluster"),
+        optional(_F, "relatedness"),
+        required(_B, "elected", "keyword"),
     )
 
 
@@ -61,20 +53,16 @@ class TrustLabels(Table):
     `words`, `importance` and `related` belong together; `related_mass` and `unrelated_mass` are the two sides of Eq. 6.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("explainer", _S, False),
-        ("oracle", _S, False),
-        ("gold", _I2, True),
-        ("predicted", _I2, False),
-        ("confidence", _F, False),
-        ("label", _S, False),
-        ("reason", _S, False),
-        ("related_mass", _F, False),
-        ("unrelated_mass", _F, False),
-        ("words", pa.list_(_S), False),
-        ("importance", pa.list_(_F), False),
-        ("related", pa.list_(_B), False),
+    schema = schema_of(
+        required(_S, "id", "explainer", "oracle"),
+        optional(_I2, "gold"),
+        required(_I2, "predicted"),
+        required(_F, "confidence"),
+        required(_S, "label", "reason"),
+        required(_F, "related_mass", "unrelated_mass"),
+        required(pa.list_(_S), "words"),
+        required(pa.list_(_F), "importance"),
+        required(pa.list_(_B), "related"),
     )
 
 
@@ -85,20 +73,17 @@ class TrustExamples(Table):
     are those of the words in reading order, so that nothing of the text is left.
     """
 
-    schema = _schema(
-        ("id", _S, False),
-        ("explainer", _S, False),
-        ("code", _I2, False),
-        ("confidence", _F, False),
-        ("label", _S, False),
-        ("truth", _S, True),
-        ("related_mass", _F, False),
-        ("unrelated_mass", _F, False),
-        ("text", _S, False),
-        ("starts", pa.list_(_I4), False),
-        ("ends", pa.list_(_I4), False),
-        ("importance", pa.list_(_F), False),
-        ("related", pa.list_(_B), False),
+    schema = schema_of(
+        required(_S, "id", "explainer"),
+        required(_I2, "code"),
+        required(_F, "confidence"),
+        required(_S, "label"),
+        optional(_S, "truth"),
+        required(_F, "related_mass", "unrelated_mass"),
+        required(_S, "text"),
+        required(pa.list_(_I4), "starts", "ends"),
+        required(pa.list_(_F), "importance"),
+        required(pa.list_(_B), "related"),
     )
 
 
@@ -108,14 +93,12 @@ class Thresholds(Table):
     `balance` is null where θ_relate was given.
     """
 
-    schema = _schema(
-        ("provider", _S, False),
-        ("theta", _F, False),
-        ("pairs", _I4, False),
-        ("unknown", _I4, False),
-        ("balance", _F, True),
-        ("words", _I4, False),
-        ("words_unknown", _I4, False),
+    schema = schema_of(
+        required(_S, "provider"),
+        required(_F, "theta"),
+        required(_I4, "pairs", "unknown"),
+        optional(_F, "balance"),
+        required(_I4, "words", "words_unknown"),
     )
 
 
@@ -125,7 +108,7 @@ class TrustTruth(Table):
     `precision` is the explanation precision, where rationales tell; such rows hold for one explainer only.
     """
 
-    schema = _schema(("id", _S, False), ("explainer", _S, False), ("truth", _S, True), ("precision", _F, True))
+    schema = schema_of(required(_S, "id", "explainer"), optional(_S, "truth"), optional(_F, "precision"))
 
 
 class TrustSettings(Table):
@@ -134,33 +117,22 @@ class TrustSettings(Table):
     `trustworthy` of `n` predictions are; `g_mean` where the truth is known of `known` of them.
     """
 
-    schema = _schema(
-        ("explainer", _S, False),
-        ("setting", _S, False),
-        ("value", _F, False),
-        ("used", _B, False),
-        ("n", _I4, False),
-        ("trustworthy", _I4, False),
-        ("undecided", _I4, False),
-        ("known", _I4, False),
-        ("g_mean", _F, True),
+    schema = schema_of(
+        required(_S, "explainer", "setting"),
+        required(_F, "value"),
+        required(_B, "used"),
+        required(_I4, "n", "trustworthy", "undecided", "known"),
+        optional(_F, "g_mean"),
     )
 
 
 class WordVectors(Table):
     """One row per provider and word: its vector, null where the provider does not know the word."""
 
-    schema = _schema(("provider", _S, False), ("word", _S, False), ("vector", pa.list_(pa.float32()), True))
+    schema = schema_of(required(_S, "provider", "word"), optional(pa.list_(pa.float32()), "vector"))
 
 
-_WORD_S, _WORD_I2, _WORD_I4, _WORD_F, _WORD_B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
-
-
-def _word_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
-
-
-_TOLD_APART = (("auc", _WORD_F, True), ("low", _WORD_F, True), ("high", _WORD_F, True), ("pairs", _WORD_I4, True))
+_TOLD_APART = (optional(_F, "auc", "low", "high"), optional(_I4, "pairs"))
 
 
 class WordSwaps(Table):
@@ -170,13 +142,12 @@ class WordSwaps(Table):
     `cosines` and `importance` belong to the candidates, with NaN where there is none.
     """
 
-    schema = _word_schema(
-        ("code", _WORD_I2, False),
-        ("word", _WORD_S, False),
-        ("related", _WORD_B, True),
-        ("candidates", pa.list_(_WORD_S), False),
-        ("cosines", pa.list_(_WORD_F), False),
-        ("importance", pa.list_(_WORD_F), False),
+    schema = schema_of(
+        required(_I2, "code"),
+        required(_S, "word"),
+        optional(_B, "related"),
+        required(pa.list_(_S), "candidates"),
+        required(pa.list_(_F), "cosines", "importance"),
     )
 
 
@@ -184,7 +155,7 @@ class CosineLimits(Table):
     """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines), and how
     well the vectors tell synonyms from random pairs, as in `SynonymCosines`."""
 
-    schema = _word_schema(("provider", _WORD_S, False), ("limit", _WORD_F, True), *_TOLD_APART)
+    schema = schema_of(required(_S, "provider"), optional(_F, "limit"), *_TOLD_APART)
 
 
 class SynonymCosines(Table):
@@ -195,9 +166,7 @@ class SynonymCosines(Table):
     null where the vectors know too few pairs, or there are none.
     """
 
-    schema = _word_schema(
-        ("provider", _WORD_S, False), ("synonyms", _WORD_F, True), ("related", _WORD_F, True), *_TOLD_APART
-    )
+    schema = schema_of(required(_S, "provider"), optional(_F, "synonyms", "related"), *_TOLD_APART)
 
 
 class AttackedTexts(Table):
@@ -214,42 +183,29 @@ class AttackedTexts(Table):
     `providers`: null for lists without cosines.
     """
 
-    schema = _word_schema(
-        ("id", _WORD_S, False),
-        ("gold", _WORD_I2, True),
-        ("status", _WORD_S, False),
-        ("reason", _WORD_S, False),
-        ("predicted", _WORD_I2, False),
-        ("probabilities", pa.list_(_WORD_F), False),
-        ("attacked", _WORD_I2, False),
-        ("attacked_probabilities", pa.list_(_WORD_F), False),
-        ("text", _WORD_S, False),
-        ("attacked_text", _WORD_S, False),
-        ("positions", pa.list_(_WORD_I4), False),
-        ("starts", pa.list_(_WORD_I4), False),
-        ("ends", pa.list_(_WORD_I4), False),
-        ("originals", pa.list_(_WORD_S), False),
-        ("replacements", pa.list_(_WORD_S), False),
-        ("words", _WORD_I4, False),
-        ("changed", _WORD_I4, False),
-        ("modified", _WORD_F, False),
-        ("similarity", _WORD_F, True),
-        ("encoder", _WORD_S, False),
-        ("second_similarity", _WORD_F, True),
-        ("second_encoder", _WORD_S, False),
-        ("queries", _WORD_I4, False),
-        ("refused", _WORD_I4, True),
-        ("ranking", _WORD_S, False),
-        ("providers", pa.list_(_WORD_S), False),
-        ("limits", pa.list_(_WORD_F), False),
+    schema = schema_of(
+        required(_S, "id"),
+        optional(_I2, "gold"),
+        required(_S, "status", "reason"),
+        required(_I2, "predicted"),
+        required(pa.list_(_F), "probabilities"),
+        required(_I2, "attacked"),
+        required(pa.list_(_F), "attacked_probabilities"),
+        required(_S, "text", "attacked_text"),
+        required(pa.list_(_I4), "positions", "starts", "ends"),
+        required(pa.list_(_S), "originals", "replacements"),
+        required(_I4, "words", "changed"),
+        required(_F, "modified"),
+        optional(_F, "similarity"),
+        required(_S, "encoder"),
+        optional(_F, "second_similarity"),
+        required(_S, "second_encoder"),
+        required(_I4, "queries"),
+        optional(_I4, "refused"),
+        required(_S, "ranking"),
+        required(pa.list_(_S), "providers"),
+        required(pa.list_(_F), "limits"),
     )
-
-
-_CHANGED_S, _CHANGED_I2, _CHANGED_I4, _CHANGED_F = pa.string(), pa.int16(), pa.int32(), pa.float64()
-
-
-def _changed_schema(*fields: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, dtype, nullable=nullable) for name, dtype, nullable in fields])
 
 
 class ChangedTexts(Table):
@@ -261,18 +217,13 @@ class ChangedTexts(Table):
     changes in reading order, so that nothing of the text is left.
     """
 
-    schema = _changed_schema(
-        ("id", _CHANGED_S, False),
-        ("attack", _CHANGED_S, False),
-        ("group", _CHANGED_S, False),
-        ("gold", _CHANGED_I2, True),
-        ("before", _CHANGED_I2, False),
-        ("after", _CHANGED_I2, False),
-        ("status", _CHANGED_S, False),
-        ("text", _CHANGED_S, False),
-        ("starts", pa.list_(_CHANGED_I4), False),
-        ("ends", pa.list_(_CHANGED_I4), False),
-        ("news", pa.list_(_CHANGED_S), False),
-        ("words", _CHANGED_I4, True),
-        ("similarity", _CHANGED_F, True),
+    schema = schema_of(
+        required(_S, "id", "attack", "group"),
+        optional(_I2, "gold"),
+        required(_I2, "before", "after"),
+        required(_S, "status", "text"),
+        required(pa.list_(_I4), "starts", "ends"),
+        required(pa.list_(_S), "news"),
+        optional(_I4, "words"),
+        optional(_F, "similarity"),
     )

@@ -98,10 +98,10 @@ class Menu:
     @property
     def tagged(self) -> dict[Where, TaggedChoices[Any]]:
         """The tables of choices with settings."""
-        return {place: cast(TaggedChoices[Any], self.tables[place]) for place in TAGGED}
+        return {place: cast("TaggedChoices[Any]", self.tables[place]) for place in TAGGED}
 
     def _extended(self, place: Where) -> type[Settings]:
-        table = cast(NamedChoices[Any], self.tables[place])
+        table = cast("NamedChoices[Any]", self.tables[place])
         return table.settings_with(LISTED[place][1], str(place[-1]))
 
     def with_installed(self, folder: Path) -> Menu:

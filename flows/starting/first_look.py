@@ -24,11 +24,12 @@ from assay.tasks.ingest.file_search import CLASS, SPLIT, is_remote, listing
 from assay.tasks.ingest.gold import require_repeated
 from assay.tasks.ingest.image_pixels import ENDINGS, UnfitError, decoded
 from assay.tasks.ingest.label_studio import find_answers, require_classes, settled_samples
-from assay.tasks.ingest.layout import Layout, Piece, Reading, index_file, index_table, plan_pieces, read_span
-from assay.tasks.ingest.reader_choice import FileIndex, opened
+from assay.tasks.ingest.layout import Piece, index_file, index_table, most_rows, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.rows import cast_text
 from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import opened
 from assay.tasks.ingest.sources import ResolvedSource, resolve
 
 Origin = Literal["csv", "parquet", "jsonl", "images"]
@@ -358,7 +359,7 @@ def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tu
     if rows > most and reading.table is not None:
         table = reading.table.take(pa.array(np.sort(draw.choice(rows, most, replace=False))))
         return replace(reading, table=table), plan_pieces([index_table(table, files[0].name)], None, _BLOCK)
-    pieces = plan_pieces(files, math.ceil(rows / _BLOCK) if rows > most else None, reading.most_rows)
+    pieces = plan_pieces(files, math.ceil(rows / _BLOCK) if rows > most else None, most_rows(reading.layout))
     wanted = max(1, math.floor(len(pieces) * most / rows)) if rows > most else len(pieces)
     return reading, [pieces[at] for at in np.sort(draw.permutation(len(pieces))[:wanted])]
 

@@ -32,8 +32,8 @@ from assay.tasks.ingest.gold import (
 from assay.tasks.ingest.image_cells import pictures, with_form
 from assay.tasks.ingest.image_pixels import UnfitError
 from assay.tasks.ingest.iob import convention_of
-from assay.tasks.ingest.layout import Layout, Piece, Reading, index_file, index_table, layout_of, read_span
-from assay.tasks.ingest.reader_choice import FileIndex
+from assay.tasks.ingest.layout import Piece, index_file, index_table, layout_of, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.rows import NOUNS, Reject, Rows, cast_text, out_of_calendar, rejects_table, shown
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import ResolvedSource

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Greatest
 from assay.tasks.ingest.iob import IOB2, TagError, as_iob2, letters_of
+from assay.tasks.ingest.reader_choice import LabelColumns
 from assay.tasks.ingest.rows import MISSING, shown
 
 MOST_CLASSES = 1000
@@ -142,14 +142,6 @@ def _at_least_two(names: list[str], source: str) -> tuple[str, ...]:
 
 Marks = npt.NDArray[np.int8]  # [n, k]: 1 has the class, 0 has it not, -1 unknown
 Whole = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class LabelColumns:
-    """Where a sample's labels stand: a column per class, one column of names, or one column of marks per class."""
-
-    names: tuple[str, ...]
-    kind: Literal["columns", "names", "marks"]
 
 
 @dataclass(frozen=True)

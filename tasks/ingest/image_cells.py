@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import escape_of, require_regular_url
+from assay.tasks.ingest.dicom import dicom_picture, is_dicom
 from assay.tasks.ingest.image_pixels import (
     Picture,
     UnfitError,
@@ -27,10 +28,10 @@ from assay.tasks.ingest.image_pixels import (
     require_form,
     shaped,
 )
-from assay.tasks.ingest.layout import ImageColumn, Reading, index_file, layout_of, plan_pieces, read_span
-from assay.tasks.ingest.medical_scans import dicom_picture, is_dicom
-from assay.tasks.ingest.reader_choice import FileIndex, SourceFiles, hash_of_file
+from assay.tasks.ingest.layout import index_file, layout_of, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, ImageColumn, Reading
 from assay.tasks.ingest.rows import Rows, shown
+from assay.tasks.ingest.source_files import SourceFiles, hash_of_file
 
 MOST_BYTES = 256 << 20
 """An image file beyond this is refused unread."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -17,8 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import WORDS
+from assay.tasks.ingest.reader_choice import Columns, FileIndex, Head, Layout, ReaderChoice, Reading, Shape, Span
 from assay.tasks.ingest.record_scanner import MOST_RECORD, TextIndex, require_record
 from assay.tasks.ingest.rows import Reject, Rows, shown
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import SourceFile, opened
+from assay.tasks.ingest.text_tables import bytes_of, text_start
 
 SAME = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
 """What the further letters of BIOES and BILOU are in IOB2."""
@@ -110,7 +114,8 @@ _PARTS = {
     "test": ("test", "testing"),
 }
 
-Columns = tuple[int, int]
+Places = tuple[int, int]
+"""The column of the word and that of the tag, counted from 1, or from the end with a minus."""
 _Mark = tuple[int, int, int]
 
 
@@ -133,17 +138,6 @@ class Lines:
     offset: int
     texts: tuple[bytes, ...]
     opens: bool
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What all sentences of a file have in common: how many columns, and whether documents can be told apart.
-
-    Where they can, a piece begins with a document, so that no cut shows in what documents are called.
-    """
-
-    width: int = 0
-    documents: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,7 +168,7 @@ def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lin
         yield Lines(first, start, tuple(held), opens)
 
 
-def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "the file") -> TagIndex:
+def index_sentences(file: BinaryIO, columns: Places, start: int, name: str = "the file") -> TagIndex:
     """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
     marks, opened, count, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
     widths, documents = Counter[int](), 0
@@ -207,7 +201,7 @@ def index_sentences(file: BinaryIO, columns: Columns, start: int, name: str = "t
 
 
 def iob_rows(
-    data: bytes, columns: Columns, convention: str, shape: Shape, file: str, line: int, wanted: tuple[str, ...]
+    data: bytes, columns: Places, convention: str, shape: Shape, file: str, line: int, wanted: tuple[str, ...]
 ) -> Rows:
     """The sentences of a run of bytes; those with a line that is no word with its tag are turned away, by that line."""
     rejects, kept, places = [], [], []
@@ -245,7 +239,7 @@ def split_of(name: str) -> str | None:
     return parts[0] if len(parts) == 1 else None
 
 
-def _cells(sentence: Lines, columns: Columns) -> tuple[list[tuple[str, str]], int]:
+def _cells(sentence: Lines, columns: Places) -> tuple[list[tuple[str, str]], int]:
     """The word and the tag of every line of a sentence, and how many columns all its lines have.
 
     A line that lacks a column would have another column's value for a tag.
@@ -302,6 +296,34 @@ def begins_with_a_document(start: bytes) -> bool:
     return start.lstrip().startswith(DOCUMENT.encode())
 
 
-def have_parts(names: Iterable[str]) -> bool:
-    """Whether every file's name says which part of the data it is."""
-    return all(split_of(name) is not None for name in names)
+def _has_documents(file: SourceFile, head: Head) -> bool:
+    with opened(file.url, file.name) as content:
+        content.seek(head.start)
+        return begins_with_a_document(content.read(4096))
+
+
+def iob_columns(files: Sequence[SourceFile], _: Source) -> Columns:
+    """Words and their tags, and the part and the document where the files tell."""
+    heads = {file.name: text_start(file) for file in files}
+    more = [SPLIT] if all(split_of(file.name) is not None for file in files) else []
+    more += [DOCUMENT_COLUMN] if any(_has_documents(file, heads[file.name]) for file in files) else []
+    return pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *((name, pa.string()) for name in more)]), heads
+
+
+def index_iob(file: SourceFile, layout: Layout) -> FileIndex:
+    """The index of a file, which is read once for it."""
+    head = layout.heads[file.name]
+    with opened(file.url, file.name) as content:
+        content.seek(head.start)
+        tagged = index_sentences(content, layout.iob_columns, head.start, file.name)
+    size, rows = tagged.text.size - head.start, tagged.text.records
+    return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
+
+
+def read_iob(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
+    """The sentences of a span, with their tags in IOB2."""
+    shape, columns = reading.shapes[span.name], reading.layout.iob_columns
+    return iob_rows(bytes_of(span, reading), columns, reading.convention, shape, span.name, span.first, needed)
+
+
+IOB = ReaderChoice("iob", iob_columns, index_iob, read_iob)

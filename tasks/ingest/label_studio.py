@@ -26,8 +26,9 @@ import pyarrow.compute as pc
 from assay.data.biomedical_schemas import WORDS
 from assay.data.schemas import PeoplesAnswers
 from assay.infra.errors import InputError
-from assay.tasks.ingest.reader_choice import Address, files_at, hash_of_file, opened, short_names
+from assay.tasks.ingest.reader_choice import table_reader
 from assay.tasks.ingest.settings import PeoplesGold
+from assay.tasks.ingest.source_files import Address, files_at, hash_of_file, opened, short_names
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
@@ -70,21 +71,6 @@ class Task:
     """Whether the answers are a ground truth."""
     skipped: int = 0
     """How often somebody looked and did not answer."""
-
-
-def export_types(url: str) -> pa.Schema:
-    """The columns of an export: what was shown, then the questions."""
-    return _table(tasks_in(url)).schema
-
-
-def export_rows(url: str) -> int:
-    """How many tasks there are."""
-    return len(tasks_in(url))
-
-
-def export_table(url: str, start: int, stop: int) -> pa.Table:
-    """The tasks from one number to before another."""
-    return _table(tasks_in(url)).slice(start, stop - start)
 
 
 def tasks_in(url: str) -> list[Task]:
@@ -263,6 +249,14 @@ def _fields_that_match(task: Task, names: Sequence[str]) -> Iterator[str]:
             for field, text in task.shown.items():
                 if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text"):
                     yield field
+
+
+LABEL_STUDIO = table_reader(
+    "label_studio",
+    types=lambda url: _table(tasks_in(url)).schema,
+    rows=lambda url: len(tasks_in(url)),
+    read=lambda url, start, stop: _table(tasks_in(url)).slice(start, stop - start),
+)
 
 
 NEW, CONFIRMED, OVERRULED = "new", "confirmed", "overruled"

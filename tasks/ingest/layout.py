@@ -9,8 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,9 @@ from assay.infra.errors import InputError, SettingError
 from assay.infra.storage.keys import InexactError, fingerprint, spelt
 from assay.tasks.ingest.file_search import CLASS, PATH
 from assay.tasks.ingest.file_search import SPLIT as SPLIT_FOLDER
-from assay.tasks.ingest.gold import LabelColumns, label_columns
-from assay.tasks.ingest.image_pixels import Form, is_array
-from assay.tasks.ingest.iob import IOB2, Shape
-from assay.tasks.ingest.reader_choice import FileIndex, SourceFile, SourceFiles, Span, hash_of_file
+from assay.tasks.ingest.gold import label_columns
+from assay.tasks.ingest.image_pixels import is_array
+from assay.tasks.ingest.reader_choice import FileIndex, Head, ImageColumn, Layout, Reading, Span, unknown_column
 from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.rows import (
     NEARLY_NUMBERS,
@@ -34,59 +32,8 @@ from assay.tasks.ingest.rows import (
     require_known_zones,
     require_roles,
 )
-from assay.tasks.ingest.settings import Pixels, Source
-from assay.tasks.ingest.table_formats import Head, unknown_column
-
-
-@dataclass(frozen=True)
-class ImageColumn:
-    """Which column holds the images and as what; `form` is settled once the first image has been looked at."""
-
-    name: str
-    kind: Literal["path", "bytes", "array", "raw"]
-    pixels: Pixels | None = None
-    form: Form | None = None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which columns are read, as which types, and which of them are id, gold label, features and votes."""
-
-    types: pa.Schema
-    """The columns that are read, in the order of the samples, with the types they enter in."""
-    id: str | None
-    label: str | None
-    features: tuple[str, ...]
-    votes: tuple[str, ...]
-    """The columns of `features` that are labelling functions' votes."""
-    required: tuple[str, ...] = ()
-    split: str | None = None
-    group: str | None = None
-    """The column of what is independent."""
-    gold_in: tuple[str, ...] | None = None
-    delimiter: str = ","
-    closed: bool = False
-    """Whether fields that are not among `types` are left out on purpose (`features` says which to keep)."""
-    heads: Mapping[str, Head] = field(default_factory=dict)
-    """Where the records of each text file begin."""
-    classes: tuple[str, ...] | None = None
-    """The classes that the data set itself names, if it does."""
-    image: ImageColumn | None = None
-    """The column that becomes the image's pixels, if there is one."""
-    labels: LabelColumns | None = None
-    """The columns that become `labels`, where a sample may bear several classes."""
-    iob_columns: tuple[int, int] = (1, -1)
-    """Where a line of an IOB file has its word and its tag."""
-    tagged: tuple[str, str] | None = None
-    """The columns with the words and the tags of sentences, where samples are tables of them."""
-    score: str | None = None
-    """The column with the number that samples bear."""
-    other_truth: bool = False
-    """Whether what is true of a sample is tags or a number, so that there are no classes."""
-    nearly_numbers: tuple[str, ...] = ()
-    """The columns that are text because a few cells of the first rows are no numbers."""
-    source: Source | None = None
-    """The source's settings, which know of readers that plug-ins bring."""
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import SourceFile, SourceFiles, hash_of_file
 
 
 def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
@@ -361,24 +308,9 @@ class Piece:
         return ", ".join(places) + more
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What every piece of a source needs to be read: the layout, where the files lie, the table if it is given."""
-
-    layout: Layout
-    urls: Mapping[str, str] = field(default_factory=dict)
-    table: pa.Table | None = None
-    convention: str = IOB2
-    """How the tags of IOB files are written."""
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    """What the sentences of each IOB file have in common."""
-    folder: str = ""
-    """Where the names of a listing of images are to be found."""
-
-    @property
-    def most_rows(self) -> int:
-        """How many rows a piece has at most, unless somebody asks for fewer pieces."""
-        return PIECE_ROWS if self.layout.image is None else PIECE_IMAGES
+def most_rows(layout: Layout) -> int:
+    """How many rows a piece has at most, unless somebody asks for fewer pieces."""
+    return PIECE_ROWS if layout.image is None else PIECE_IMAGES
 
 
 def index_file(file: SourceFile, layout: Layout) -> FileIndex:

@@ -1,25 +1,18 @@
-"""Readers of DICOM files and NIfTI volumes: a row for each slice, windowed and upright as a radiologist would see
-it; patients are pseudonyms, and no tag that names anybody is handed on.
+"""Medical scans as rows, whatever their format: a row for each slice, windowed and upright as a radiologist would see
+it; patients and files go by pseudonyms.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gzip
 import hashlib
 import importlib
-import io
-import logging
 import posixpath
 import re
-import struct
-import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,24 +20,11 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular_url
-from assay.tasks.ingest.image_pixels import LONGEST_SIDE, MOST_PIXELS, UnfitError
-from assay.tasks.ingest.reader_choice import (
-    FileIndex,
-    Places,
-    ReaderChoice,
-    SourceFile,
-    Span,
-    files_at,
-    hash_of_file,
-    size_of,
-)
+from assay.tasks.ingest.image_pixels import UnfitError
+from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.settings import Scan, Source
-
-if TYPE_CHECKING:
-    from assay.tasks.ingest.layout import Layout, Reading
-    from assay.tasks.ingest.table_formats import Head
-
+from assay.tasks.ingest.source_files import Places, SourceFile, files_at, hash_of_file, size_of
 
 Values = npt.NDArray[np.float64]  # [h, w]
 Shown = npt.NDArray[np.uint8]  # [h, w, c]
@@ -242,7 +222,7 @@ def require_library(name: str, word: str) -> ModuleType:
 def scan_reader(kind: ScanFormat) -> ReaderChoice:
     """The reader of a format of scans."""
 
-    def columns(_: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema, dict[str, Head]]:
+    def columns(_: Sequence[SourceFile], settings: Source) -> Columns:
         require_library(kind.library, kind.word)
         named = (settings.label, *(settings.features or ()))
         more = [FOLDER] if FOLDER in named else []  # a folder may bear a name: it is read for who asks for it
@@ -317,207 +297,3 @@ def _column(cells: list[Any], kind: pa.DataType) -> pa.Array:
 def _rejected(span: Span, schema: pa.Schema, faults: Sequence[tuple[int, str]]) -> Rows:
     rejects = tuple(Reject(span.name, at + 1, reason) for at, reason in faults)
     return Rows(span.name, schema.empty_table(), np.empty(0, np.int64), rejects)
-
-
-COLUMNS = {
-    "modality": "Modality",
-    "body_part": "BodyPartExamined",
-    "view": "ViewPosition",
-    "laterality": "ImageLaterality",
-    "sex": "PatientSex",
-}
-"""The columns, each a tag whose values are codes (VR CS): the only tags whose values leave this module."""
-
-_NAMING = ("PatientID", "PatientName", "OtherPatientIDs", "OtherPatientNames", "AccessionNumber", "PatientBirthName")
-_CODE = re.compile(r"[A-Z0-9 _]{1,16}")
-_DICOM_FAULTS = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What pydicom and its decoders raise on files that are damaged, or packed in a way that is not known here."""
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Within the block pydicom says nothing: its warnings quote the values of tags."""
-    logger = require_library("pydicom", "dicom").config.logger
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except _DICOM_FAULTS as error:
-        raise UnfitError(f"the file is damaged, or packed in a way that is not read ({type(error).__name__})") from None
-    finally:
-        logger.setLevel(level)
-
-
-def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
-    """A DICOM file's frames; of those that nobody looks at only the header is read."""
-    if not is_dicom(content):
-        raise UnfitError("the bytes are no DICOM file")
-    with _quietly():
-        pydicom = require_library("pydicom", "dicom")
-        header = pydicom.dcmread(io.BytesIO(content), stop_before_pixels=not pictures)
-        _require_a_picture(header)
-        slices = slices_of(int(header.get("NumberOfFrames") or 1), scan.slices)
-        identifier = str(header.get("PatientID") or "").strip()
-        issuer = str(header.get("IssuerOfPatientID") or "").strip()
-        naming = [str(value) for tag in _NAMING if (value := header.get(tag))]
-        columns = {column: _code(header.get(tag)) for column, tag in COLUMNS.items()}
-    patient = pseudonym(f"{issuer}\n{identifier}") if identifier else None
-    frame = functools.partial(_frame, header, scan)
-    return Opened(slices, frame, patient, columns, names_somebody(folder_of_scan(url), naming))
-
-
-def is_dicom(content: bytes) -> bool:
-    """Whether the bytes are those of a DICOM file."""
-    return content[128:132] == b"DICM"
-
-
-def dicom_picture(content: bytes) -> Shown:
-    """The picture of a DICOM file that a table names, by its own window, [c, h, w]."""
-    opened = open_dicom(content, "", Scan(), True)
-    if len(opened.slices) != 1:
-        raise UnfitError(f"the file holds {len(opened.slices)} frames; give such files as `dicom`")
-    return np.ascontiguousarray(np.moveaxis(opened.picture(0), -1, 0))
-
-
-def _code(value: object) -> str | None:
-    """A tag's code; what is no code is left out: somebody may have written a name there."""
-    text = str(value or "").strip()
-    return text if _CODE.fullmatch(text) else None
-
-
-def _require_a_picture(header: Any) -> None:
-    """Nothing, or why the pixels cannot be taken: none, too many, or such that may show a name."""
-    rows, columns = int(header.get("Rows") or 0), int(header.get("Columns") or 0)
-    if not rows or not columns:
-        raise UnfitError("the DICOM file has no image")
-    if max(rows, columns) > LONGEST_SIDE or rows * columns > MOST_PIXELS:
-        raise UnfitError(f"the image has more than {MOST_PIXELS} pixels, or a side of more than {LONGEST_SIDE}")
-    if str(header.get("BurnedInAnnotation") or "").strip().upper() == "YES":
-        raise UnfitError("its pixels have annotations burned in, which may name the patient; black them out first")
-
-
-def _frame(header: Any, scan: Scan, at: int) -> Shown:
-    """A frame as a picture of 8 bits."""
-    with _quietly():
-        from pydicom.pixels import apply_modality_lut, pixel_array
-
-        values = pixel_array(header, index=at)
-        if values.ndim == 3:
-            return _upright(values if values.dtype == np.uint8 else between(values, 0, int(values.max())), header)
-        shown = _shown(apply_modality_lut(values, header), header, scan)
-        if str(header.get("PhotometricInterpretation")) == "MONOCHROME1":
-            shown = 255 - shown
-        return _upright(shown[:, :, None], header)
-
-
-def _shown(values: npt.NDArray[Any], header: Any, scan: Scan) -> npt.NDArray[np.uint8]:
-    """Grey values by the window that was asked for, else by the file's own table or window, else all of them."""
-    from pydicom.pixels import apply_voi_lut
-
-    if scan.window is not None:
-        return windowed(values, *scan.window)
-    if header.get("VOILUTSequence"):
-        looked_up = apply_voi_lut(values, header)
-        return between(looked_up, 0, 2 ** int(header.VOILUTSequence[0].LUTDescriptor[2]) - 1)
-    centre, width = (_first(header.get(tag)) for tag in ("WindowCenter", "WindowWidth"))
-    if centre is not None and width is not None and width > 1:
-        return windowed(values, centre, width, _curve(header))
-    return between(values, float(values.min()), float(values.max()))
-
-
-def _curve(header: Any) -> Curve:
-    function = str(header.get("VOILUTFunction") or "LINEAR")
-    return "SIGMOID" if function == "SIGMOID" else "LINEAR_EXACT" if function == "LINEAR_EXACT" else "LINEAR"
-
-
-def _first(value: Any) -> float | None:
-    if value is None:
-        return None
-    return float(value if isinstance(value, int | float | str) or not hasattr(value, "__getitem__") else value[0])
-
-
-def _upright(picture: npt.NDArray[Any], header: Any) -> Shown:
-    directions = header.get("ImageOrientationPatient")
-    turned = upright(picture, [float(one) for one in directions]) if directions and len(directions) == 6 else picture
-    return np.ascontiguousarray(turned)
-
-
-DICOM = ScanFormat("dicom", "pydicom", tuple(COLUMNS), (".dcm", ".dicom", ".ima"), open_dicom)
-
-
-_NIFTI_FAULTS = (ArithmeticError, EOFError, LookupError, OSError, TypeError, ValueError, zlib.error)
-
-
-def open_nifti(content: bytes, url: str, scan: Scan, _pictures: bool) -> Opened:
-    """A volume's slices; each volume is a group of its own where no folder (`sub-07`) says whose it is."""
-    volume = _volume(content)
-    slices = slices_of(volume.shape[PLANES[scan.plane]], scan.slices)
-    subject = subject_of(url)
-    patient = pseudonym(subject or hashlib.sha256(content).hexdigest())
-    telling = subject is not None and names_somebody(folder_of_scan(url), [f"sub-{subject}"])
-    values = functools.cache(lambda: _values(volume))
-
-    def picture(at: int) -> Shown:
-        loaded, low, high = values()
-        cut = cut_volume(loaded, scan.plane, at)
-        shown = between(cut, low, high) if scan.window is None else windowed(cut, *scan.window)
-        return np.ascontiguousarray(shown[:, :, None])
-
-    return Opened(slices, picture, patient, {}, telling)
-
-
-def _volume(content: bytes) -> Any:
-    """The volume, its axes leading to the patient's right, front and head."""
-    nibabel: Any = require_library("nibabel", "nifti")
-    faults = (*_NIFTI_FAULTS, nibabel.filebasedimages.ImageFileError, nibabel.spatialimages.HeaderDataError)
-    try:
-        plain = _unpacked(content) if content[:2] == b"\x1f\x8b" else content
-        sizes = (int.from_bytes(plain[:4], "little"), int.from_bytes(plain[:4], "big"))
-        volume = (nibabel.Nifti2Image if 540 in sizes else nibabel.Nifti1Image).from_bytes(plain)
-        _require_grey_values(volume.shape, volume.get_data_dtype())
-        return nibabel.as_closest_canonical(volume)
-    except faults as error:
-        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
-
-
-def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
-    if kind.fields is not None or len(shape) != 3:
-        raise UnfitError(f"it has the shape {list(shape)}, and a volume of grey values in three directions is read")
-    if max(shape) > LONGEST_SIDE or np.prod(shape, dtype=float) * 8 > 4 * MOST_BYTES:
-        raise UnfitError("the volume has more values than are read")
-
-
-def _unpacked(content: bytes) -> bytes:
-    with gzip.open(io.BytesIO(content)) as packed:
-        plain = packed.read(MOST_BYTES + 1)
-    if len(plain) > MOST_BYTES:
-        raise UnfitError(f"unpacked it has more than {MOST_BYTES >> 20} MiB")
-    return plain
-
-
-def _values(volume: Any) -> tuple[npt.NDArray[Any], float, float]:
-    """All values, and the 1st and the 99th percentile of those that are numbers."""
-    try:
-        values = np.asanyarray(volume.dataobj)
-    except _NIFTI_FAULTS as error:
-        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
-    finite = values[np.isfinite(values)]
-    low, high = np.percentile(finite, [1, 99]) if finite.size else (0.0, 0.0)
-    return values, float(low), float(high)
-
-
-NIFTI = ScanFormat("nifti", "nibabel", (), (".nii", ".nii.gz"), open_nifti)

@@ -17,11 +17,12 @@ from assay.infra.errors import InputError, blamed_on
 from assay.tasks.ingest.file_search import CLASS, folder_of, image_files, listing, names_below
 from assay.tasks.ingest.gold import gold_names, require_repeated
 from assay.tasks.ingest.image_cells import referenced_images, with_form
-from assay.tasks.ingest.layout import Layout, Reading, index_file, index_table, layout_of, plan_pieces, read_span
-from assay.tasks.ingest.reader_choice import Address, FileIndex, GivenTable, SourceFile, SourceFiles
+from assay.tasks.ingest.layout import index_file, index_table, layout_of, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import endings_of, places_of
 from assay.tasks.ingest.rows import require_parting
 from assay.tasks.ingest.settings import ORIGINS, Source
+from assay.tasks.ingest.source_files import Address, GivenTable, SourceFile, SourceFiles
 from assay.tasks.reporting.numerals import plural
 
 _NAMED = 3

@@ -25,16 +25,15 @@ from assay.infra.errors import InputError
 from assay.infra.masking import register, register_address
 from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import SECRET_OPTION, value_from
-from assay.tasks.ingest.reader_choice import Address, FileIndex, Places, SourceFile, Span
+from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span, unknown_column
 from assay.tasks.ingest.record_scanner import require_columns
 from assay.tasks.ingest.rows import NOUNS, TYPES, Reject, Rows, cast_text, plain_type, shown
 from assay.tasks.ingest.settings import Source
-from assay.tasks.ingest.table_formats import LOOKED_AT, Head, unknown_column
+from assay.tasks.ingest.source_files import Address, Places, SourceFile
+from assay.tasks.ingest.text_tables import LOOKED_AT
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Select, Subquery
-
-    from assay.tasks.ingest.layout import Layout, Reading
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
@@ -160,7 +159,7 @@ _KINDS: tuple[tuple[tuple[type, ...], pa.DataType], ...] = (
 )
 
 
-def sql_columns(files: Sequence[SourceFile], settings: Source) -> tuple[pa.Schema, dict[str, Head]]:
+def sql_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
     """The columns of the query; their types as declared, else as the first rows suggest."""
     file = files[0]
     names = _names(file, settings)
@@ -210,16 +209,6 @@ def hash_of_rows(file: SourceFile, settings: Source) -> str:
             cells = tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row)
             digest.update(repr(cells).encode(errors="surrogatepass"))
     return digest.hexdigest()
-
-
-DATABASES = Places(
-    database_at,
-    names_of_databases,
-    hash_of_rows,
-    lambda file, settings: _count(file, settings) * _ROW,
-    lambda files, settings: f"{files[0].name}, ordered by {settings.id}",
-)
-"""Databases: a place is the query's rows."""
 
 
 def _settings(source: Source | None) -> Source:
@@ -320,3 +309,18 @@ def _typed(cells: list[Any], target: pa.DataType) -> tuple[pa.Array, list[int]]:
             values.append(column[0].as_py())
             bad += [at] if len(misfit) else []
     return pa.array(values, target), bad
+
+
+SQL = ReaderChoice(
+    "sql",
+    sql_columns,
+    index_sql,
+    read_sql,
+    places=Places(
+        database_at,
+        names_of_databases,
+        hash_of_rows,
+        lambda file, settings: _count(file, settings) * _ROW,
+        lambda files, settings: f"{files[0].name}, ordered by {settings.id}",
+    ),
+)

@@ -60,8 +60,8 @@ from assay.tasks.ingest.label_studio import (
     require_classes,
     settled_samples,
 )
-from assay.tasks.ingest.layout import Layout, Piece, Reading, content_of_pieces, plan_pieces, read_span
-from assay.tasks.ingest.reader_choice import FileIndex
+from assay.tasks.ingest.layout import Piece, content_of_pieces, most_rows, plan_pieces, read_span
+from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import found_by
 from assay.tasks.ingest.rows import shown
 from assay.tasks.ingest.settings import Source, share_in_words
@@ -88,7 +88,7 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     """The samples of a source; call it as `ingest(source, source.settings)`."""
     reading, files = prepare(source)
     partitions = current_run().compute.partitions
-    pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, reading.most_rows)
+    pieces = plan_pieces(files, partitions if isinstance(partitions, int) else None, most_rows(reading.layout))
     classes = _classes(source, settings, reading, pieces, files)
     known = content_of_pieces(source, reading, classes)
     loading = expectations.warm_up()

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from assay.tasks.ingest.entry import found_classes, known_classes, prepare, read_piece, survey_piece
-from assay.tasks.ingest.layout import Piece, Reading, plan_pieces
+from assay.tasks.ingest.layout import Piece, most_rows, plan_pieces
+from assay.tasks.ingest.reader_choice import Reading
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 
@@ -31,7 +32,7 @@ def read(tmp_path: Path) -> Callable[..., Read]:
     def now(partitions: int | None = None, **settings: object) -> Read:
         source = resolve(Source.model_validate(settings), tmp_path)
         reading, files = prepare(source)
-        pieces = plan_pieces(files, partitions, reading.most_rows)
+        pieces = plan_pieces(files, partitions, most_rows(reading.layout))
         classes = known_classes(reading.layout, source.settings, source.label)
         if classes is None:
             surveys = [survey_piece(piece, reading) for piece in pieces]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.table_formats import parquet_rows
+from assay.tasks.ingest.parquet import parquet_rows
 
 
 def claimed(values: list[bytes | None]) -> pa.Array:

@@ -18,8 +18,8 @@ from assay.data.images import pixels_of
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.ingest import layout as planning
-from assay.tasks.ingest.reader_choice import hash_of_file
 from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import hash_of_file
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import Ingested, ingest
 
@@ -337,7 +337,7 @@ def test_embedded_images_come_in_and_take_pixels(read: Reader) -> None:
 def test_files_are_hashed_once_while_they_stay(tmp_path: Path) -> None:
     path = write(tmp_path / "a.png", levels(0))
     before = hash_of_file(str(path))
-    from assay.tasks.ingest.reader_choice import _hash_of_bytes
+    from assay.tasks.ingest.source_files import _hash_of_bytes
 
     hits = _hash_of_bytes.cache_info().hits
     assert hash_of_file(str(path)) == before

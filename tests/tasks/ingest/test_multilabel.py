@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.gold import LabelColumns, marked, marks_column, named_labels
+from assay.tasks.ingest.gold import marked, marks_column, named_labels
+from assay.tasks.ingest.reader_choice import LabelColumns
 
 Reader = Callable[..., Any]
 

@@ -22,8 +22,8 @@ from assay.data.images import pixels_of, png
 from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import delta_files
 from assay.tasks.ingest.image_cells import referenced_images
-from assay.tasks.ingest.reader_choice import hash_of_file, opened
 from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import hash_of_file, opened
 from assay.tasks.ingest.sources import resolve
 
 DARK, BRIGHT = 10, 201

@@ -14,7 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.keys import key_part
 from assay.tasks.ingest.entry import prepare
-from assay.tasks.ingest.layout import Reading
+from assay.tasks.ingest.reader_choice import Reading
 from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.ingest.sources import resolve

@@ -1,39 +1,34 @@
-"""Readers of CSV, JSON Lines, Parquet and IOB files: the columns and types of each, its index, and the rows of a
-span with the line each stands in.
-"""
+"""Readers of CSV and JSON Lines files: types as the first rows suggest them, and rows that know their line."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from assay.data.biomedical_schemas import WORDS
-from assay.infra.errors import InputError, SettingError, nearest, reason_of
-from assay.infra.storage.folders import require_regular_url
-from assay.tasks.ingest.iob import (
-    DOCUMENT_COLUMN,
-    SPLIT,
-    TAGS,
-    TOKENS,
-    begins_with_a_document,
-    have_parts,
-    index_sentences,
-    iob_rows,
+from assay.infra.errors import InputError
+from assay.tasks.ingest.reader_choice import (
+    Columns,
+    FileIndex,
+    Head,
+    Layout,
+    ReaderChoice,
+    Reading,
+    Span,
+    require_same_columns,
+    unknown_column,
+    with_folder_columns,
 )
-from assay.tasks.ingest.reader_choice import FileIndex, SourceFile, Span, opened
 from assay.tasks.ingest.record_scanner import (
     MOST_DEPTH,
     RecordScanner,
@@ -60,128 +55,7 @@ from assay.tasks.ingest.rows import (
     shown,
 )
 from assay.tasks.ingest.settings import Source
-
-if TYPE_CHECKING:
-    from assay.tasks.ingest.layout import Layout, Reading
-
-
-def in_utf8(rows: Rows) -> Rows:
-    """The rows whose texts are UTF-8; the others are rejected, each with the first of its columns that is not.
-
-    >>> texts = pa.array([b"a", bytes([255])], pa.binary()).view(pa.string())
-    >>> read = in_utf8(Rows("t.parquet", pa.table({"note": texts}), np.array([1, 2])))
-    >>> read.positions.tolist(), [(reject.row, reject.column) for reject in read.rejects]
-    ([1], [(2, 'note')])
-    """
-    broken: dict[int, str] = {}
-    for name in rows.table.column_names:
-        for at in _undecodable(rows.table.column(name), rows.file, name):
-            broken.setdefault(at, name)
-    if not broken:
-        return rows
-    whole = np.setdiff1d(np.arange(rows.table.num_rows), list(broken))
-    rejects = tuple(
-        Reject(rows.file, int(rows.positions[at]), "its text is not UTF-8", broken[at]) for at in sorted(broken)
-    )
-    return Rows(rows.file, rows.table.take(whole), rows.positions[whole], (*rows.rejects, *rejects), rows.files)
-
-
-def _undecodable(column: pa.ChunkedArray, file: str, name: str) -> list[int]:
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as error:
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            raise InputError(f"{file} holds values in column {name!r} that cannot be read ({error}).") from error
-        return [at for at, value in enumerate(column.cast(pa.binary()).to_pylist()) if not _decodes(value)]
-    return []
-
-
-def _decodes(value: bytes | None) -> bool:
-    try:
-        (value or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def parquet_file(url: str, name: str) -> Iterator[pq.ParquetFile]:
-    """An open Parquet file; a truncated or damaged one is refused by name."""
-    import fsspec
-
-    require_regular_url(url, name)
-    try:
-        with fsspec.open(url, "rb") as file:
-            yield _open(file)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = reason_of(error)
-        raise InputError(f"{name} is not a whole Parquet file ({reason}); write or copy it again.") from error
-
-
-def _open(file: BinaryIO) -> pq.ParquetFile:
-    return pq.ParquetFile(file)
-
-
-def parquet_rows(
-    url: str,
-    name: str,
-    start: int,
-    stop: int,
-    target: pa.Schema,
-    wanted: tuple[str, ...] | None = None,
-    batch_rows: int = 65_536,
-    votes: Collection[str] = (),
-) -> Rows:
-    """Rows `start` to `stop` (from 0) of a Parquet file in the types of `target`, `batch_rows` of them at a time.
-
-    Columns of `votes` may keep fewer bits than these types have: there are hundreds of them.
-    """
-    columns = list(target.names if wanted is None else wanted)
-    schema = pa.schema([target.field(column) for column in columns])
-    tables = []
-    with parquet_file(url, name) as parquet:
-        groups, first = _row_groups(parquet, start, stop)
-        for batch in parquet.iter_batches(batch_size=batch_rows, row_groups=groups, columns=columns):
-            low, high = max(start - first, 0), min(stop - first, len(batch))
-            if low < high:
-                tables.append(_in_types(pa.Table.from_batches([batch.slice(low, high - low)]), schema, name, votes))
-            first += len(batch)
-            if first >= stop:
-                break
-    table = _whole(tables) if tables else schema.empty_table()
-    return in_utf8(Rows(name, table, np.arange(start + 1, start + 1 + table.num_rows, dtype=np.int64)))
-
-
-def _row_groups(parquet: pq.ParquetFile, start: int, stop: int) -> tuple[list[int], int]:
-    """The row groups that hold rows `start` to `stop`, and the number of the first row in them."""
-    sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-    groups = [i for i in range(len(sizes)) if begins[i] < stop and begins[i + 1] > start]
-    return groups, int(begins[groups[0]]) if groups else 0
-
-
-def _whole(tables: list[pa.Table]) -> pa.Table:
-    """The batches as one table of whole columns; a column's batches go before the next is put together."""
-    together = pa.concat_tables(tables)
-    tables.clear()
-    names, batches = together.column_names, together.columns[::-1]
-    del together
-    return pa.table([batches.pop().combine_chunks() for _ in names], names=names)
-
-
-def _in_types(table: pa.Table, schema: pa.Schema, name: str, votes: Collection[str]) -> pa.Table:
-    arrays = []
-    for field in schema:
-        column = table.column(field.name)
-        fits = column.type == field.type or (field.name in votes and pa.types.is_signed_integer(column.type))
-        try:
-            arrays.append(column if fits else column.cast(field.type))
-        except pa.ArrowException as error:
-            raise InputError(
-                f"{name} has {column.type} in column {field.name!r} where the first file has {field.type}, and a value "
-                f"does not convert ({error})."
-            ) from error
-    return pa.table(arrays, names=schema.names)
+from assay.tasks.ingest.source_files import SourceFile, opened, packed
 
 
 def require_text(data: bytes, file: str, line: int) -> None:
@@ -326,36 +200,6 @@ LOOKED_AT = 10_000
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class Head:
-    """Where a text file's first record begins (byte and line), and the columns its header names, if it has one."""
-
-    start: int
-    line: int
-    columns: tuple[str, ...] = ()
-
-
-def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -> SettingError:
-    """The sentence for a setting that names a column which is not there."""
-    close = nearest(column, names)
-    hint = f" Did you mean {close}?" if close else ""
-    listed = ", ".join(name[:60] for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    message = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
-    return SettingError(message, setting, column)
-
-
-def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
-    """Nothing, or the sentence for the first file that has other columns than the first one."""
-    expected = columns[files[0].name]
-    for file in files[1:]:
-        missing = sorted(set(expected) - set(columns[file.name]))
-        more = sorted(set(columns[file.name]) - set(expected))
-        if missing or more:
-            what = f"no column {missing[0]!r}, which" if missing else f"a column {more[0]!r}, which"
-            has = "has" if missing else "has not"
-            raise InputError(f"{file.name} has {what} {files[0].name} {has}; the files of a source share one header.")
-
-
 def text_start(file: SourceFile) -> Head:
     """The beginning of a text file, after a byte-order mark if there is one."""
     with opened(file.url, file.name) as content:
@@ -363,13 +207,6 @@ def text_start(file: SourceFile) -> Head:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file.name} is UTF-16 text, not UTF-8; convert it with `iconv -f UTF-16 -t UTF-8`.")
     return Head(3 if start == _BOM else 0, 1)
-
-
-def has_documents(file: SourceFile, head: Head) -> bool:
-    """Whether an IOB file says where its documents begin."""
-    with opened(file.url, file.name) as content:
-        content.seek(head.start)
-        return begins_with_a_document(content.read(4096))
 
 
 def csv_head(file: SourceFile, delimiter: str) -> Head:
@@ -503,46 +340,6 @@ def _json_type(dtype: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_timestamp(dtype) else plain_type(dtype)
 
 
-def parquet_types(files: Sequence[SourceFile]) -> pa.Schema:
-    """The plain types of the first file; an index that pandas stored without a name is left out."""
-    schemas = {}
-    for file in files:
-        with parquet_file(file.url, file.name) as parquet:
-            stored = parquet.schema_arrow
-        require_columns(stored.names, file.name)
-        schemas[file.name] = pa.schema(
-            [(field.name, plain_type(field.type)) for field in stored if not field.name.startswith("__index_level_")]
-        )
-    require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
-    return schemas[files[0].name]
-
-
-Columns = tuple[pa.Schema, dict[str, Head]]
-"""The columns that all files share with the types of the first file, and where each text file's records begin."""
-_BATCH, _BATCH_OF_IMAGES = 65_536, 256
-
-
-def parquet_columns(files: Sequence[SourceFile], _: Source) -> Columns:
-    """As the footers say."""
-    return parquet_types(files), {}
-
-
-def index_parquet(file: SourceFile, _: Layout) -> FileIndex:
-    """Of Parquet files only the footer is read."""
-    with parquet_file(file.url, file.name) as parquet:
-        metadata = parquet.metadata
-        size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        return FileIndex(file.name, file.format, metadata.num_rows, size)
-
-
-def read_parquet(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
-    """Typed columns."""
-    layout = reading.layout
-    batch = _BATCH if layout.image is None else _BATCH_OF_IMAGES
-    url = reading.urls[span.name]
-    return parquet_rows(url, span.name, span.start, span.stop, layout.types, needed, batch, layout.votes)
-
-
 def csv_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
     """As the headers name them, and the first rows of the first file suggest."""
     heads = {file.name: csv_head(file, settings.delimiter) for file in files}
@@ -550,16 +347,11 @@ def csv_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
     return csv_types(files[0], heads[files[0].name], settings), heads
 
 
-def index_csv(file: SourceFile, layout: Layout) -> FileIndex:
-    """The file is read once for it."""
-    return _index_text(file, layout, layout.delimiter)
-
-
 def read_csv(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     """Text columns: their cells are cast as they enter."""
     layout = reading.layout
     columns = layout.heads[span.name].columns
-    return csv_rows(_bytes_of(span, reading), columns, layout.delimiter, span.name, span.first, needed)
+    return csv_rows(bytes_of(span, reading), columns, layout.delimiter, span.name, span.first, needed)
 
 
 def json_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
@@ -568,40 +360,11 @@ def json_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
     return json_types(files[0], heads[files[0].name], settings), heads
 
 
-def index_json(file: SourceFile, layout: Layout) -> FileIndex:
-    """The file is read once for it."""
-    return _index_text(file, layout, None)
-
-
 def read_json(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     """Typed columns; lines that are no such objects are rejected."""
     layout = reading.layout
-    rows = json_rows(_bytes_of(span, reading), layout.types, span.name, span.first, layout.closed)
+    rows = json_rows(bytes_of(span, reading), layout.types, span.name, span.first, layout.closed)
     return Rows(rows.file, rows.table.select(list(needed)), rows.positions, rows.rejects)
-
-
-def iob_columns(files: Sequence[SourceFile], _: Source) -> Columns:
-    """Words and their tags, and the part and the document where the files tell."""
-    heads = {file.name: text_start(file) for file in files}
-    more = [SPLIT] if have_parts(file.name for file in files) else []
-    more += [DOCUMENT_COLUMN] if any(has_documents(file, heads[file.name]) for file in files) else []
-    return pa.schema([(TOKENS, WORDS), (TAGS, WORDS), *((name, pa.string()) for name in more)]), heads
-
-
-def index_iob(file: SourceFile, layout: Layout) -> FileIndex:
-    """The file is read once for it."""
-    head = layout.heads[file.name]
-    with opened(file.url, file.name) as content:
-        content.seek(head.start)
-        tagged = index_sentences(content, layout.iob_columns, head.start, file.name)
-    size, rows = tagged.text.size - head.start, tagged.text.records
-    return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
-
-
-def read_iob(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
-    """Sentences."""
-    shape, columns = reading.shapes[span.name], reading.layout.iob_columns
-    return iob_rows(_bytes_of(span, reading), columns, reading.convention, shape, span.name, span.first, needed)
 
 
 def unclosed_quote(name: str, line: int) -> InputError:
@@ -609,13 +372,11 @@ def unclosed_quote(name: str, line: int) -> InputError:
     return InputError(f"{name} has a quoted cell that opens in line {line} and never closes; add the closing quote.")
 
 
-def _index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> FileIndex:
+def index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> FileIndex:
+    """The index of a text file, which is read once for it; without a delimiter every line is a record."""
     head = layout.heads[file.name]
+    unclosed = functools.partial(unclosed_quote, file.name)
     with opened(file.url, file.name) as content:
-
-        def unclosed(line: int) -> InputError:
-            return unclosed_quote(file.name, line)
-
         content.seek(head.start)
         text = index_records(
             content, delimiter, start=head.start, line=head.line, unclosed=unclosed, file_name=file.name
@@ -623,7 +384,28 @@ def _index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> File
     return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
 
 
-def _bytes_of(span: Span, reading: Reading) -> bytes:
+def bytes_of(span: Span, reading: Reading) -> bytes:
+    """The bytes of a span of a text file."""
     with opened(reading.urls[span.name], span.name) as file:
         file.seek(span.start)
         return file.read(span.stop - span.start)
+
+
+CSV = with_folder_columns(
+    ReaderChoice(
+        "csv",
+        csv_columns,
+        lambda file, layout: index_text(file, layout, layout.delimiter),
+        read_csv,
+        endings=packed(".csv", ".tsv"),
+    )
+)
+JSONL = with_folder_columns(
+    ReaderChoice(
+        "jsonl",
+        json_columns,
+        lambda file, layout: index_text(file, layout, None),
+        read_json,
+        endings=packed(".jsonl", ".ndjson", ".json"),
+    )
+)

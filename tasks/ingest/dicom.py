@@ -1,0 +1,178 @@
+"""Reader of DICOM files: frames as pictures, coded tags as columns; no tag that names anybody is handed on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import logging
+import re
+import struct
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.ingest.image_pixels import LONGEST_SIDE, MOST_PIXELS, UnfitError
+from assay.tasks.ingest.medical_scans import (
+    Curve,
+    Opened,
+    ScanFormat,
+    Shown,
+    between,
+    folder_of_scan,
+    names_somebody,
+    pseudonym,
+    require_library,
+    scan_reader,
+    slices_of,
+    upright,
+    windowed,
+)
+from assay.tasks.ingest.settings import Scan
+
+COLUMNS = {
+    "modality": "Modality",
+    "body_part": "BodyPartExamined",
+    "view": "ViewPosition",
+    "laterality": "ImageLaterality",
+    "sex": "PatientSex",
+}
+"""The columns, each a tag whose values are codes (VR CS): the only tags whose values leave this module."""
+
+
+_NAMING = ("PatientID", "PatientName", "OtherPatientIDs", "OtherPatientNames", "AccessionNumber", "PatientBirthName")
+
+
+_CODE = re.compile(r"[A-Z0-9 _]{1,16}")
+
+
+_FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What pydicom and its decoders raise on files that are damaged, or packed in a way that is not known here."""
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Within the block pydicom says nothing: its warnings quote the values of tags."""
+    logger = require_library("pydicom", "dicom").config.logger
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except _FAULTS as error:
+        raise UnfitError(f"the file is damaged, or packed in a way that is not read ({type(error).__name__})") from None
+    finally:
+        logger.setLevel(level)
+
+
+def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
+    """A DICOM file's frames; of those that nobody looks at only the header is read."""
+    if not is_dicom(content):
+        raise UnfitError("the bytes are no DICOM file")
+    with _quietly():
+        pydicom = require_library("pydicom", "dicom")
+        header = pydicom.dcmread(io.BytesIO(content), stop_before_pixels=not pictures)
+        _require_a_picture(header)
+        slices = slices_of(int(header.get("NumberOfFrames") or 1), scan.slices)
+        identifier = str(header.get("PatientID") or "").strip()
+        issuer = str(header.get("IssuerOfPatientID") or "").strip()
+        naming = [str(value) for tag in _NAMING if (value := header.get(tag))]
+        columns = {column: _code(header.get(tag)) for column, tag in COLUMNS.items()}
+    patient = pseudonym(f"{issuer}\n{identifier}") if identifier else None
+    frame = functools.partial(_frame, header, scan)
+    return Opened(slices, frame, patient, columns, names_somebody(folder_of_scan(url), naming))
+
+
+def is_dicom(content: bytes) -> bool:
+    """Whether the bytes are those of a DICOM file."""
+    return content[128:132] == b"DICM"
+
+
+def dicom_picture(content: bytes) -> Shown:
+    """The picture of a DICOM file that a table names, by its own window, [c, h, w]."""
+    opened = open_dicom(content, "", Scan(), True)
+    if len(opened.slices) != 1:
+        raise UnfitError(f"the file holds {len(opened.slices)} frames; give such files as `dicom`")
+    return np.ascontiguousarray(np.moveaxis(opened.picture(0), -1, 0))
+
+
+def _code(value: object) -> str | None:
+    """A tag's code; what is no code is left out: somebody may have written a name there."""
+    text = str(value or "").strip()
+    return text if _CODE.fullmatch(text) else None
+
+
+def _require_a_picture(header: Any) -> None:
+    """Nothing, or why the pixels cannot be taken: none, too many, or such that may show a name."""
+    rows, columns = int(header.get("Rows") or 0), int(header.get("Columns") or 0)
+    if not rows or not columns:
+        raise UnfitError("the DICOM file has no image")
+    if max(rows, columns) > LONGEST_SIDE or rows * columns > MOST_PIXELS:
+        raise UnfitError(f"the image has more than {MOST_PIXELS} pixels, or a side of more than {LONGEST_SIDE}")
+    if str(header.get("BurnedInAnnotation") or "").strip().upper() == "YES":
+        raise UnfitError("its pixels have annotations burned in, which may name the patient; black them out first")
+
+
+def _frame(header: Any, scan: Scan, at: int) -> Shown:
+    """A frame as a picture of 8 bits."""
+    with _quietly():
+        from pydicom.pixels import apply_modality_lut, pixel_array
+
+        values = pixel_array(header, index=at)
+        if values.ndim == 3:
+            return _upright(values if values.dtype == np.uint8 else between(values, 0, int(values.max())), header)
+        shown = _shown(apply_modality_lut(values, header), header, scan)
+        if str(header.get("PhotometricInterpretation")) == "MONOCHROME1":
+            shown = 255 - shown
+        return _upright(shown[:, :, None], header)
+
+
+def _shown(values: npt.NDArray[Any], header: Any, scan: Scan) -> npt.NDArray[np.uint8]:
+    """Grey values by the window that was asked for, else by the file's own table or window, else all of them."""
+    from pydicom.pixels import apply_voi_lut
+
+    if scan.window is not None:
+        return windowed(values, *scan.window)
+    if header.get("VOILUTSequence"):
+        looked_up = apply_voi_lut(values, header)
+        return between(looked_up, 0, 2 ** int(header.VOILUTSequence[0].LUTDescriptor[2]) - 1)
+    centre, width = (_first(header.get(tag)) for tag in ("WindowCenter", "WindowWidth"))
+    if centre is not None and width is not None and width > 1:
+        return windowed(values, centre, width, _curve(header))
+    return between(values, float(values.min()), float(values.max()))
+
+
+def _curve(header: Any) -> Curve:
+    function = str(header.get("VOILUTFunction") or "LINEAR")
+    return "SIGMOID" if function == "SIGMOID" else "LINEAR_EXACT" if function == "LINEAR_EXACT" else "LINEAR"
+
+
+def _first(value: Any) -> float | None:
+    if value is None:
+        return None
+    return float(value if isinstance(value, int | float | str) or not hasattr(value, "__getitem__") else value[0])
+
+
+def _upright(picture: npt.NDArray[Any], header: Any) -> Shown:
+    directions = header.get("ImageOrientationPatient")
+    turned = upright(picture, [float(one) for one in directions]) if directions and len(directions) == 6 else picture
+    return np.ascontiguousarray(turned)
+
+
+DICOM = scan_reader(ScanFormat("dicom", "pydicom", tuple(COLUMNS), (".dcm", ".dicom", ".ima"), open_dicom))

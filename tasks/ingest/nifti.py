@@ -1,0 +1,96 @@
+"""Reader of NIfTI volumes: slices as pictures, upright by the header's directions; its free texts are not read."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import io
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.tasks.ingest.image_pixels import LONGEST_SIDE, UnfitError
+from assay.tasks.ingest.medical_scans import (
+    MOST_BYTES,
+    PLANES,
+    Opened,
+    ScanFormat,
+    Shown,
+    between,
+    cut_volume,
+    folder_of_scan,
+    names_somebody,
+    pseudonym,
+    require_library,
+    scan_reader,
+    slices_of,
+    subject_of,
+    windowed,
+)
+from assay.tasks.ingest.settings import Scan
+
+_FAULTS = (ArithmeticError, EOFError, LookupError, OSError, TypeError, ValueError, zlib.error)
+
+
+def open_nifti(content: bytes, url: str, scan: Scan, _pictures: bool) -> Opened:
+    """A volume's slices; each volume is a group of its own where no folder (`sub-07`) says whose it is."""
+    volume = _volume(content)
+    slices = slices_of(volume.shape[PLANES[scan.plane]], scan.slices)
+    subject = subject_of(url)
+    patient = pseudonym(subject or hashlib.sha256(content).hexdigest())
+    telling = subject is not None and names_somebody(folder_of_scan(url), [f"sub-{subject}"])
+    values = functools.cache(lambda: _values(volume))
+
+    def picture(at: int) -> Shown:
+        loaded, low, high = values()
+        cut = cut_volume(loaded, scan.plane, at)
+        shown = between(cut, low, high) if scan.window is None else windowed(cut, *scan.window)
+        return np.ascontiguousarray(shown[:, :, None])
+
+    return Opened(slices, picture, patient, {}, telling)
+
+
+def _volume(content: bytes) -> Any:
+    """The volume, its axes leading to the patient's right, front and head."""
+    nibabel: Any = require_library("nibabel", "nifti")
+    faults = (*_FAULTS, nibabel.filebasedimages.ImageFileError, nibabel.spatialimages.HeaderDataError)
+    try:
+        plain = _unpacked(content) if content[:2] == b"\x1f\x8b" else content
+        sizes = (int.from_bytes(plain[:4], "little"), int.from_bytes(plain[:4], "big"))
+        volume = (nibabel.Nifti2Image if 540 in sizes else nibabel.Nifti1Image).from_bytes(plain)
+        _require_grey_values(volume.shape, volume.get_data_dtype())
+        return nibabel.as_closest_canonical(volume)
+    except faults as error:
+        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
+
+
+def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    if kind.fields is not None or len(shape) != 3:
+        raise UnfitError(f"it has the shape {list(shape)}, and a volume of grey values in three directions is read")
+    if max(shape) > LONGEST_SIDE or np.prod(shape, dtype=float) * 8 > 4 * MOST_BYTES:
+        raise UnfitError("the volume has more values than are read")
+
+
+def _unpacked(content: bytes) -> bytes:
+    with gzip.open(io.BytesIO(content)) as packed:
+        plain = packed.read(MOST_BYTES + 1)
+    if len(plain) > MOST_BYTES:
+        raise UnfitError(f"unpacked it has more than {MOST_BYTES >> 20} MiB")
+    return plain
+
+
+def _values(volume: Any) -> tuple[npt.NDArray[Any], float, float]:
+    """All values, and the 1st and the 99th percentile of those that are numbers."""
+    try:
+        values = np.asanyarray(volume.dataobj)
+    except _FAULTS as error:
+        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
+    finite = values[np.isfinite(values)]
+    low, high = np.percentile(finite, [1, 99]) if finite.size else (0.0, 0.0)
+    return values, float(low), float(high)
+
+
+NIFTI = scan_reader(ScanFormat("nifti", "nibabel", (), (".nii", ".nii.gz"), open_nifti))
