@@ -88,7 +88,7 @@ class Lexicon:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the names."""
-        spelt = "\n".join(f"{one.concept}\t{one.kind}\t{one.text}" for one in self.names)
+        spelt = "\n".join(f"{name.concept}\t{name.kind}\t{name.text}" for name in self.names)
         return hashlib.sha256(spelt.encode()).hexdigest()
 
     @cached_property
@@ -109,7 +109,7 @@ class Lexicon:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of things that it has names of, case folded."""
-        return frozenset(one.kind.casefold() for one in self.names)
+        return frozenset(name.kind.casefold() for name in self.names)
 
     @cached_property
     def _by_concept(self) -> dict[str, tuple[Name, ...]]:
@@ -257,27 +257,32 @@ def lexicon_in(folder: Path) -> Lexicon:
         sure += _with_own_concepts(diseases, diseases[:1])
     for row in _rows(folder / "drugbank_vocabulary.tsv.gz"):
         names = [row["name"], *_parts(row["synonyms"])]
-        written = [_in_a_sentence(one) for one in dict.fromkeys(names) if not _foreign(one, row["name"])]
+        written = [_in_a_sentence(name) for name in dict.fromkeys(names) if not _foreign(name, row["name"])]
         substances = _writable_names(row["drugbank_id"], CHEMICAL, written)
         sure += _with_own_concepts(substances, substances)
-    known = {atoms_of(one.text) for one in sure}
+    known = {atoms_of(name.text) for name in sure}
     headings: dict[tuple[str, str], list[str]] = {}
     for row in _rows(folder / "mesh_terms.tsv.gz"):
         headings.setdefault((row["mesh_id"], row["kind"].capitalize()), []).append(row["term"])
     for (heading, kind), terms in headings.items():
-        gathered = [one for one in _writable_names(heading, kind, terms) if sum(map(str.isalpha, one.text)) >= _LETTERS]
-        taken = heading in covered or any(atoms_of(one.text) in known for one in gathered)
-        apart = [_own_concept(one) for one in gathered] if taken else _with_own_concepts(gathered, gathered)
-        sure += [one for one in apart if atoms_of(one.text) not in known]
+        gathered = [
+            name for name in _writable_names(heading, kind, terms) if sum(map(str.isalpha, name.text)) >= _LETTERS
+        ]
+        taken = heading in covered or any(atoms_of(name.text) in known for name in gathered)
+        apart = [_own_concept(name) for name in gathered] if taken else _with_own_concepts(gathered, gathered)
+        sure += [name for name in apart if atoms_of(name.text) not in known]
     return Lexicon(tuple(dict.fromkeys(sure)))
 
 
 def _writable_names(concept: str, kind: str, names: Iterable[str]) -> list[Name]:
     """The names that somebody may write in a sentence: no index forms (`acid, acetylsalicylic`), brackets or brands."""
     return [
-        Name(concept, kind, one)
-        for one in map(str.strip, names)
-        if not _symbol(one) and ", " not in one and not set("()[]{}") & set(one) and "brand of" not in one.casefold()
+        Name(concept, kind, name)
+        for name in map(str.strip, names)
+        if not _symbol(name)
+        and ", " not in name
+        and not set("()[]{}") & set(name)
+        and "brand of" not in name.casefold()
     ]
 
 
@@ -294,10 +299,10 @@ def _symbol(name: str) -> bool:
 def _with_own_concepts(names: list[Name], others: list[Name]) -> list[Name]:
     """The names, each that adds words to one of the others as a concept by itself: `lithium carbonate` is one salt of
     lithium, and `benign neoplasm` one kind of neoplasm. So are plurals of the others, and formulas."""
-    atoms = {atoms_of(one.text) for one in others}
+    atoms = {atoms_of(name.text) for name in others}
     return [
-        _own_concept(one) if len(one.text) > _LONGEST or _is_more_specific(atoms_of(one.text), atoms) else one
-        for one in names
+        _own_concept(name) if len(name.text) > _LONGEST or _is_more_specific(atoms_of(name.text), atoms) else name
+        for name in names
     ]
 
 
@@ -347,7 +352,7 @@ def _common_spelling(name: str) -> str:
 
 
 def _parts(cell: str) -> list[str]:
-    return [one.strip() for one in cell.split("|") if one.strip()]
+    return [part.strip() for part in cell.split("|") if part.strip()]
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:

@@ -45,13 +45,13 @@ def rationale_spans(text: str, rationale: object, who: str = "The rationale") ->
         raise _not_understood(who, f"is a {type(rationale).__name__}")
     if not len(rationale):
         return []
-    if all(isinstance(one, str) for one in rationale):
+    if all(isinstance(entry, str) for entry in rationale):
         words = words_of(text)
         have = [word.normalised for word in words]
         return _merged(span for phrase in rationale for span in _phrase(words, have, phrase))
-    if all(isinstance(one, (bool, int)) for one in rationale):
-        return _mask(text, [int(one) for one in rationale], who)
-    return _merged(_span(text, one, who) for one in rationale)
+    if all(isinstance(entry, (bool, int)) for entry in rationale):
+        return _mask(text, [int(entry) for entry in rationale], who)
+    return _merged(_span(text, entry, who) for entry in rationale)
 
 
 def rationale_words(text: str, spans: Iterable[Span]) -> frozenset[str]:

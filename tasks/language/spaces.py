@@ -137,7 +137,9 @@ class Vocabulary:
         for word, row in zip(words, cosines(vectors, self.vectors), strict=True):
             order = self._best(row, count + 1) if not np.isnan(row).any() else []
             near = [Neighbour(self.words[place], float(row[place])) for place in order]
-            neighbours.append([one for one in near if one.word != word and one.cosine >= least][:count])
+            neighbours.append(
+                [neighbour for neighbour in near if neighbour.word != word and neighbour.cosine >= least][:count]
+            )
         return neighbours
 
     def _best(self, row: np.ndarray[tuple[int, ...], np.dtype[np.float64]], count: int) -> list[int]:

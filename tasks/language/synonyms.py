@@ -179,7 +179,7 @@ def wordnet_opposites() -> frozenset[Pair]:
             "wordnet`, or say `antonyms: refuse` to go by Assay's own list."
         ) from fault
     pairs = [(lemma.name().lower(), other.name().lower()) for lemma in lemmas for other in lemma.antonyms()]
-    return frozenset(pair for one, other in pairs for pair in ((one, other), (other, one)))
+    return frozenset(pair for first, other in pairs for pair in ((first, other), (other, first)))
 
 
 def list_of_opposites() -> str:

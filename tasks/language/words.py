@@ -77,7 +77,7 @@ def replaced(text: str, replacements: Iterable[tuple[Word, str]]) -> str:
     'so good!'
     """
     parts, end = [], 0
-    for word, replacement in sorted(replacements, key=lambda one: one[0].start):
+    for word, replacement in sorted(replacements, key=lambda pair: pair[0].start):
         if word.start < end or text[word.start : word.end] != word.text:
             raise ValueError(f"{word} is not a word of this text, or is given twice")
         parts += [text[end : word.start], replacement]

@@ -301,15 +301,15 @@ def samples_fingerprint(ids: Sequence[str], gold: Sequence[int | None]) -> str:
 
 def records_table(records: Sequence[Record]) -> pa.Table:
     """The records as the table that `IndependenceTests` declares."""
-    rows = [{**asdict(one), **asdict(one.tested)} for one in records]
+    rows = [{**asdict(record), **asdict(record.tested)} for record in records]
     columns = {name: [row[name] for row in rows] for name in IndependenceTests.schema.names}
     return pa.table(columns, schema=IndependenceTests.schema)
 
 
 def records_from(table: pa.Table) -> list[Record]:
     """The records that a table holds."""
-    tested = [one.name for one in fields(Tested)]
-    others = [one.name for one in fields(Record) if one.name != "tested"]
+    tested = [field.name for field in fields(Tested)]
+    others = [field.name for field in fields(Record) if field.name != "tested"]
     rows = [{**row, "chances": None if row["chances"] is None else tuple(row["chances"])} for row in table.to_pylist()]
     return [
         Record(tested=Tested(**{name: row[name] for name in tested}), **{name: row[name] for name in others})

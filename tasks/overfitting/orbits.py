@@ -55,7 +55,7 @@ def gather(
     >>> orbits.values.tolist()
     [0.5, 0.0]
     """
-    names = np.array([str(one) for one in orbits])
+    names = np.array([str(orbit) for orbit in orbits])
     known, place = np.unique(names, return_inverse=True)
     originals = np.bincount(place, weights=original, minlength=len(known))
     if len(odd := np.flatnonzero(originals != 1)):

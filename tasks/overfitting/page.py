@@ -54,27 +54,27 @@ def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
     return [
         Panels(
             "p-values over ε (Figure 5, first row)",
-            [_p_plot(one) for one in simulated],
+            [_p_plot(runs) for runs in simulated],
             f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected.",
         ),
         Panels(
             "Errors over ε (second row)",
-            [_mean_plot(one, _SYNTHETIC_ERRORS, "Error") for one in simulated],
+            [_mean_plot(runs, _SYNTHETIC_ERRORS, "Error") for runs in simulated],
             f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed.",
         ),
         Panels(
             "Densities over ε (third row)",
-            [_mean_plot(one, _DENSITIES, "Mean h") for one in simulated],
+            [_mean_plot(runs, _DENSITIES, "Mean h") for runs in simulated],
             f"{_MIDDLE}. h weighs an adversarial error; 1 is a point that nothing else is moved to.",
         ),
         Panels(
             "One run (fourth row)",
-            [_one_run(one) for one in simulated],
+            [_one_run(runs) for runs in simulated],
             "Bands are the 97.5 % intervals of the basic test: it rejects where they do not overlap.",
         ),
-        *(_histograms(one, alpha) for one in simulated),
-        *(_n_model_histograms(one, alpha) for one in simulated if len(one.models) > 1),
-        *(_synthetic_table(one, alpha) for one in simulated),
+        *(_histograms(runs, alpha) for runs in simulated),
+        *(_n_model_histograms(runs, alpha) for runs in simulated if len(runs.models) > 1),
+        *(_synthetic_table(runs, alpha) for runs in simulated),
     ]
 
 
@@ -105,7 +105,7 @@ def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
     series = [
         _series(name, runs, [spread(runs.column(column, eps)) for eps in runs.eps]) for column, name in columns.items()
     ]
-    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    alt = "; ".join(f"{line.name} from {number(line.y[0])} to {number(line.y[-1])}" for line in series)
     return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {alt}.")
 
 
@@ -140,9 +140,9 @@ def _histograms(runs: Runs, alpha: float) -> Panels:
 def _n_model_histograms(runs: Runs, alpha: float) -> Panels:
     """The p-values of N models at ε = 10 where they are independent, else at the ε that is least settled (Figure 6)."""
     if runs.experiment == "independent":
-        eps = min(runs.eps, key=lambda one: abs(log10(one) - 1))
+        eps = min(runs.eps, key=lambda distance: abs(log10(distance) - 1))
     else:
-        eps = min(runs.eps, key=lambda one: abs(float(runs.p(one).mean()) - 0.5))
+        eps = min(runs.eps, key=lambda distance: abs(float(runs.p(distance).mean()) - 0.5))
     plots = [_histogram(f"N = {models}", {f"N = {models}": runs.p(eps, models)}, alpha) for models in runs.models]
     return Panels(
         f"p-values of N models, {runs.experiment}, ε = {eps:g} (Figure 6)", plots, "Share of the bins in each tenth."
@@ -204,7 +204,7 @@ def _cell(values: Spread | None) -> Cell:
 
 
 def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
-    mean, low, high = ([getattr(one, end, None) for one in spreads] for end in ("mean", "low", "high"))
+    mean, low, high = ([getattr(spread, end, None) for spread in spreads] for end in ("mean", "low", "high"))
     return Series(name, _places(runs), mean, low, high)
 
 
@@ -258,7 +258,7 @@ def window_blocks(findings: FindingIndex) -> list[Block]:
 
 def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
     """The error over the offset, one line per set of samples."""
-    lines = {role: [error for error in errors if error.of == role] for role in distinct(one.of for one in errors)}
+    lines = {role: [error for error in errors if error.of == role] for role in distinct(error.of for error in errors)}
     series = [
         series_of(_SETS[role], list(map(_offset, line)), line, "dashed" if role == "dishonest" else "line")
         for role, line in lines.items()
@@ -393,15 +393,15 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
     """
     blocks: list[Block] = []
     if judged:
-        blocks += [_tests_table(judged), *(Paragraph(_why(one)) for one in judged if one.verdict is not None)]
+        blocks += [_tests_table(judged), *(Paragraph(_why(test)) for test in judged if test.verdict is not None)]
         blocks += [_errors(judged), Paragraph(_SPENT)]
-        if any(one.record.generator != ORBIT for one in judged):
+        if any(test.record.generator != ORBIT for test in judged):
             blocks.append(Paragraph(_WARNING))
-        if any(one.record.role == "fresh" for one in judged):
+        if any(test.record.role == "fresh" for test in judged):
             blocks.append(Paragraph(_FRESH))
     blocks += [*window_blocks(findings), *synthetic_blocks(simulated, alpha)]
-    names = [one.verdict.name for one in judged if one.verdict is not None]
-    sentences = [*(_sentence(one) for one in judged if one.verdict is not None), *synthetic_line(simulated, alpha)]
+    names = [test.verdict.name for test in judged if test.verdict is not None]
+    sentences = [*(_sentence(test) for test in judged if test.verdict is not None), *synthetic_line(simulated, alpha)]
     sentence = " ".join(sentences) or "No test could be made."
     return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
 
@@ -424,7 +424,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     for test in judged:
         about = (test.subject, test.of, test.group)
         beside = (findings.get(f"overfitting.{metric}", *about) for metric in ("minimum_gap", "level"))
-        floor, level = (None if one is None else one.value for one in beside)
+        floor, level = (None if finding is None else finding.value for finding in beside)
         corrected = "" if test.concluded_p == test.p_value else "corrected "
         lines.append(
             f"{_CONCLUDED[test.verdict].format(test.subject, integer(test.n))} (by {_generator(test.of)}: "
@@ -464,19 +464,23 @@ def _synthetic_verdict(findings: FindingIndex) -> list[str]:
 
 
 def _tests_table(judged: Sequence[Judged]) -> DataTable:
-    rows = [_test_row(one) for one in judged]
+    rows = [_test_row(test) for test in judged]
     note = "Where no verdict stands, the test is a control, or is shown beside the one that decides."
     return DataTable("Tests of independence", _TEST_COLUMNS, rows, note)
 
 
 def _errors(judged: Sequence[Judged]) -> DataTable:
     """What a test compares, once for each set of samples; of fresh ones nothing, so that they stay what they are."""
-    shown = [one.record for one in judged if one.record.generator != ORBIT or one.record.bound == "exact"]
+    shown = [test.record for test in judged if test.record.generator != ORBIT or test.record.bound == "exact"]
     rows = [
-        [*_named(one), *(_share(error, one.tested.n) for error in (one.error, one.adversarial_error)), one.estimate]
-        if one.role != "fresh"
-        else [*_named(one), None, None, None]
-        for one in shown
+        [
+            *_named(record),
+            *(_share(error, record.tested.n) for error in (record.error, record.adversarial_error)),
+            record.estimate,
+        ]
+        if record.role != "fresh"
+        else [*_named(record), None, None, None]
+        for record in shown
     ]
     return DataTable("The errors behind the tests", _ERROR_COLUMNS, rows)
 

@@ -52,7 +52,7 @@ class Translations(Settings):
 
     @model_validator(mode="after")
     def _each_generator_once(self) -> Self:
-        if twice := [one for one in self.generators if self.generators.count(one) > 1]:
+        if twice := [generator for generator in self.generators if self.generators.count(generator) > 1]:
             raise ValueError(f"the generator {twice[0]} stands twice; name each once")
         return self
 

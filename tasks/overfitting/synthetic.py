@@ -253,7 +253,7 @@ def run_experiment(piece: One, *, eps: Sequence[float], steps: int, fixed_test_s
         "training_accuracy": float((learnt.line.margins(learnt.training) > 0).mean()),
         "first_weight": float(learnt.line.weights[0]),
     }
-    return pa.Table.from_pylist([shared | row_at(points, one) for one in eps], schema=SyntheticRuns.schema)
+    return pa.Table.from_pylist([shared | row_at(points, distance) for distance in eps], schema=SyntheticRuns.schema)
 
 
 def row_at(points: Projected, eps: float) -> dict[str, object]:

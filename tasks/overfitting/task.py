@@ -246,7 +246,8 @@ def measure_windows(
     (`fresh`), training samples (`training`), and the test set with the copy that was fitted to it (`dishonest`).
     """
     sets: dict[str, list[Looked]] = {
-        role: [looked_from(collect(one, None), generators, role) for one in models] for role, models in shifted.items()
+        role: [looked_from(collect(table, None), generators, role) for table in models]
+        for role, models in shifted.items()
     }
     records = window_records(sets, name, generators, bound, alpha)
     findings = window_findings(sets, name, generators, bound, alpha)

@@ -190,12 +190,12 @@ def judge(
     """
     judged: list[Judged] = []
     numbers = _numbers(records, history, stream)
-    for subject in dict.fromkeys(one.subject for one in records):
-        mine = [one for one in records if one.subject == subject]
-        asked = [one for one in mine if one.role == "test"]
-        for test_set in dict.fromkeys(one.test_set for one in asked):
+    for subject in dict.fromkeys(record.subject for record in records):
+        mine = [record for record in records if record.subject == subject]
+        asked = [record for record in mine if record.role == "test"]
+        for test_set in dict.fromkeys(record.test_set for record in asked):
             key = _look_up(mine, test_set)
-            family = [one for one in asked if one.test_set == test_set]
+            family = [record for record in asked if record.test_set == test_set]
             judged += _judged(family, mine, options, numbers[key], key)
     return judged
 
@@ -203,7 +203,7 @@ def judge(
 def judged_findings(judged: Sequence[Judged]) -> list[Finding]:
     """What the report, the gates and the next runs read of the tests that were judged; a look-up of several is said
     once."""
-    return list(dict.fromkeys(finding for one in judged for finding in _findings(one)))
+    return list(dict.fromkeys(finding for test in judged for finding in _findings(test)))
 
 
 def at_level(record: Record, level: float, recorded: float) -> Record:
@@ -226,11 +226,11 @@ def at_level(record: Record, level: float, recorded: float) -> Record:
 
 def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]], stream: str) -> dict[str, int]:
     """The number of every look-up of this run."""
-    asked = [one for one in records if one.role == "test"]
+    asked = [record for record in records if record.role == "test"]
     look_ups: dict[str, list[str]] = {}
     known: dict[str, dict[str, int]] = {}
-    for test_set, subject in dict.fromkeys((one.test_set, one.subject) for one in asked):
-        mine = [one for one in asked if one.subject == subject]
+    for test_set, subject in dict.fromkeys((record.test_set, record.subject) for record in asked):
+        mine = [record for record in asked if record.subject == subject]
         look_ups.setdefault(stream or test_set, []).append(_look_up(mine, test_set))
         earlier = known.setdefault(stream or test_set, {})
         for name in (stream, test_set):
@@ -240,16 +240,16 @@ def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]]
 
 
 def _look_up(mine: Sequence[Record], test_set: str) -> str:
-    asked = [one for one in mine if one.role == "test" and one.test_set == test_set]
-    return look_up(test_set, (f"{one.generator} {one.bound} {one.models} {one.model}" for one in asked))
+    asked = [record for record in mine if record.role == "test" and record.test_set == test_set]
+    return look_up(test_set, (f"{record.generator} {record.bound} {record.models} {record.model}" for record in asked))
 
 
 def _judged(
     family: Sequence[Record], mine: Sequence[Record], options: Overfitting, look: int, key: str
 ) -> Iterator[Judged]:
     level = spent_level(options.alpha, look)
-    decisive = [one for one in family if one.generator != ORBIT or one.bound == "exact"]
-    corrected = iter(adjusted([one.tested.p for one in decisive]))
+    decisive = [record for record in family if record.generator != ORBIT or record.bound == "exact"]
+    corrected = iter(adjusted([record.tested.p for record in decisive]))
     for record in family:
         here = at_level(record, level, options.alpha)
         if record not in decisive:

@@ -150,10 +150,10 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Map
                         ids.to_pylist(),
                         gold,
                         [generator] * n,
-                        one.wrong,
-                        one.attackable,
-                        one.adversarial,
-                        one.weighted,
+                        moved.wrong,
+                        moved.attackable,
+                        moved.adversarial,
+                        moved.weighted,
                         wrong_at,
                         lattice.looks,
                     ],
@@ -163,7 +163,7 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Map
             ],
             schema=ShiftedWindows.schema,
         )
-        for generator, one in shifted.items()
+        for generator, moved in shifted.items()
     ]
     order = np.arange(n * len(tables)).reshape(len(tables), n).T.ravel()
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order))
@@ -239,14 +239,14 @@ def _record(
     looked: Sequence[Looked], name: str, generator: Generator, role: Role, bound: Bound, alpha: float
 ) -> Record:
     first = looked[0]
-    if any(one.ids != first.ids for one in looked):
+    if any(model.ids != first.ids for model in looked):
         raise RunError(f"The models of {name} were not tested on the same samples; run again with --fresh.")
-    values = np.stack([one.differences(generator) for one in looked])  # [N, n]
-    errors = np.mean([one.wrong for one in looked], axis=0)
-    weighted = np.mean([one.weighted[generator] for one in looked], axis=0)
-    originals = np.concatenate([one.weighted[generator][one.wrong] for one in looked])
-    fooled = [one.adversarial[generator][one.attackable].sum() for one in looked]
-    shared = [one.weighted[generator][one.attackable].sum() for one in looked]
+    values = np.stack([model.differences(generator) for model in looked])  # [N, n]
+    errors = np.mean([model.wrong for model in looked], axis=0)
+    weighted = np.mean([model.weighted[generator] for model in looked], axis=0)
+    originals = np.concatenate([model.weighted[generator][model.wrong] for model in looked])
+    fooled = [model.adversarial[generator][model.attackable].sum() for model in looked]
+    shared = [model.weighted[generator][model.attackable].sum() for model in looked]
     return Record(
         name,
         generator,
@@ -258,10 +258,10 @@ def _record(
         role=role,
         models=len(looked),
         bound=bound,
-        adversarial_error=float(np.mean([one.adversarial[generator] for one in looked])),
+        adversarial_error=float(np.mean([model.adversarial[generator] for model in looked])),
         h_original=float(originals.mean()) if len(originals) else None,
         h_adversarial=float(sum(shared) / sum(fooled)) if sum(fooled) else None,
-        moved=round(float(np.mean([one.attackable.sum() for one in looked]))),
+        moved=round(float(np.mean([model.attackable.sum() for model in looked]))),
         basic_p=basic_p(errors, weighted),
     )
 
@@ -276,7 +276,7 @@ def window_findings(
     `adversarial`), `overfitting.seed_p_value`, `overfitting.seed_gap` and `overfitting.seed_error` (group: `seed=1`).
     """
     tested, sets = every["test"], {role: models[0] for role, models in every.items()}
-    findings = [one for role, looked in sets.items() for one in _by_offset(looked, role, name)]
+    findings = [finding for role, looked in sets.items() for finding in _by_offset(looked, role, name)]
     for role, looked in sets.items():
         passes, whole = looked.looks.astype(float), (6 * looked.eps + 1) ** 2
         of_whole = f"of {whole} on the whole lattice"
@@ -285,7 +285,7 @@ def window_findings(
         findings.append(
             _mean("overfitting.passes", passes, of=role, subject=name, verdict=of_whole, unit="passes per image")
         )
-    findings += [one for generator in generators for one in _densities(tested, generator, name)]
+    findings += [finding for generator in generators for finding in _densities(tested, generator, name)]
     if len(tested) > 1:
         for number, model in enumerate(tested):
             findings += _seed(model, number, name, generators, bound, alpha)
@@ -307,10 +307,10 @@ def _densities(tested: Sequence[Looked], generator: Generator, name: str) -> Ite
 
     Under a random generator the latter is the mean of L(f, g) h(g) over that of L(f, g), all draws together.
     """
-    originals = np.concatenate([one.weighted[generator][one.wrong] for one in tested])
+    originals = np.concatenate([model.weighted[generator][model.wrong] for model in tested])
     yield _mean("overfitting.density", originals, of=generator, group="original", subject=name)
-    fooled = np.concatenate([one.adversarial[generator][one.attackable] for one in tested])
-    shared = np.concatenate([one.weighted[generator][one.attackable] for one in tested])
+    fooled = np.concatenate([model.adversarial[generator][model.attackable] for model in tested])
+    shared = np.concatenate([model.weighted[generator][model.attackable] for model in tested])
     value = float(shared.sum() / fooled.sum()) if len(fooled) else None
     yield Finding("overfitting.density", generator, "adversarial", name, value=value, n=len(fooled))
 

@@ -155,7 +155,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
         repeats = itertools.chain([plain], (f"{plain}_{number}" for number in itertools.count(2)))
-        unique.append(next(one for one in repeats if one not in unique))
+        unique.append(next(name_ for name_ in repeats if name_ not in unique))
     return unique
 
 

@@ -115,8 +115,10 @@ def chords_figure(chords: Chords, identity: str) -> Markup:
     """The diagrams beside each other, drawn to one scale."""
     degrees = scale_of(chords.diagrams)
     drawn = [
-        tag("div", tag("h4", one.title), _chord_drawing(one, chords, degrees, f"{identity}-{at}"), class_="plot")
-        for at, one in enumerate(chords.diagrams)
+        tag(
+            "div", tag("h4", diagram.title), _chord_drawing(diagram, chords, degrees, f"{identity}-{at}"), class_="plot"
+        )
+        for at, diagram in enumerate(chords.diagrams)
     ]
     note = tag("p", chords.note, class_="note") if chords.note else None
     caption = tag("figcaption", tag("h3", chords.title), note)
@@ -129,8 +131,8 @@ def scale_of(diagrams: Sequence[Chord]) -> float:
     >>> scale_of([Chord("", [[0, 10], [10, 0]], [0, 0], ""), Chord("", [[0, 5], [5, 0]], [0, 0], "")])
     17.5
     """
-    room = 360.0 - _GAP * max((len(one.counts) for one in diagrams), default=0)
-    fullest = max((_total(one) for one in diagrams), default=0)
+    room = 360.0 - _GAP * max((len(diagram.counts) for diagram in diagrams), default=0)
+    fullest = max((_total(diagram) for diagram in diagrams), default=0)
     return room / fullest if fullest else 0.0
 
 
@@ -138,7 +140,7 @@ def bands_of(diagram: Chord, degrees: float) -> list[Band]:
     """Where on the circle each pair begins and ends, seen from both sides, and what each has alone.
 
     >>> bands = bands_of(Chord("", [[0, 10], [10, 0]], [0, 0], ""), 17.0)
-    >>> [(one.owner, one.other, one.start, one.stop) for one in bands]
+    >>> [(band.owner, band.other, band.start, band.stop) for band in bands]
     [(0, 1, 0.0, 170.0), (1, 0, 180.0, 350.0)]
     """
     k = len(diagram.counts)
@@ -157,13 +159,13 @@ def bands_of(diagram: Chord, degrees: float) -> list[Band]:
 
 def _chord_drawing(diagram: Chord, chords: Chords, degrees: float, identity: str) -> Markup:
     bands = bands_of(diagram, degrees)
-    ends = {(one.owner, one.other): one for one in bands}
+    ends = {(band.owner, band.other): band for band in bands}
     ribbons = [
-        _ribbon(one, ends[one.other, one.owner], diagram, chords)
-        for one in sorted(bands, key=lambda one: one.start - one.stop)
-        if one.owner < one.other
+        _ribbon(band, ends[band.other, band.owner], diagram, chords)
+        for band in sorted(bands, key=lambda band: band.start - band.stop)
+        if band.owner < band.other
     ]
-    arcs = [_arc(one, diagram, chords) for one in bands]
+    arcs = [_arc(band, diagram, chords) for band in bands]
     names = [_name(owner, chords.names[owner], bands) for owner in range(len(chords.names))]
     if not bands:
         names = [svg.words(_CHORD_SIDE / 2, _CHORD_SIDE / 2, f"no {chords.unit}", "tick", "middle")]
@@ -196,7 +198,7 @@ def _arc(band: Band, diagram: Chord, chords: Chords) -> Markup:
 
 def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:
     """The name along a ray from the middle of its arc, never upside down; nothing where it has no arc."""
-    own = [one for one in bands if one.owner == owner]
+    own = [band for band in bands if band.owner == owner]
     if not own:
         return Markup("")
     middle = (own[0].start + own[-1].stop) / 2

@@ -33,7 +33,7 @@ def series_of(
     names: Sequence[str] | None = None,
 ) -> Series:
     """Findings as a line with their intervals; a gap where one is missing."""
-    y, low, high = ([getattr(one, end, None) for one in findings] for end in ("value", "low", "high"))
+    y, low, high = ([getattr(finding, end, None) for finding in findings] for end in ("value", "low", "high"))
     return Series(name, places, y, low, high, style, names)
 
 

@@ -48,7 +48,7 @@ def _within(values: npt.ArrayLike, low: float, high: float) -> npt.NDArray[np.fl
 
 
 def _coloured(shares: npt.NDArray[np.float64], anchors: tuple[str, ...]) -> Rgb:
-    colours = np.array([[int(one[at : at + 2], 16) for at in (0, 2, 4)] for one in anchors]) / 255
+    colours = np.array([[int(colour[at : at + 2], 16) for at in (0, 2, 4)] for colour in anchors]) / 255
     places = np.linspace(0, 1, len(anchors))
     return np.stack([np.interp(shares, places, colours[:, channel]) for channel in range(3)]).astype(np.float32)
 
@@ -70,7 +70,7 @@ def changed_lines(
     """The original and the changed text, the changes marked; by default every word that one touches is marked whole.
 
     >>> before, after = changed_lines("a good film", [(3, 4, "")])
-    >>> [one.text for one in after if one.tone], [one.text for one in before if one.tone]
+    >>> [word.text for word in after if word.tone], [word.text for word in before if word.tone]
     (['god'], ['good'])
     """
     after, spans_before, spans_after, end = "", [], [], 0
@@ -207,7 +207,7 @@ def marked_figure(block: MarkedTexts) -> Markup:
     )
     if not block.texts:
         return tag("figure", head, tag("p", "No texts.", class_="empty"))
-    texts = [_text(one, {str(tone): meaning for tone, meaning in block.legend.items()}) for one in block.texts]
+    texts = [_text(text, {str(tone): meaning for tone, meaning in block.legend.items()}) for text in block.texts]
     return tag("figure", head, tag("div", *texts, class_="texts"))
 
 

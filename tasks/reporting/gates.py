@@ -73,7 +73,9 @@ def _passed(gates: Sequence[GateResult]) -> str:
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     """What was done about many tests in one run, in words, with their number."""
     family, level = family_size(findings), plain(settings.significance)
-    own, compared, related = (sum(is_test(one, unit) for one in findings) for unit in (OWN_LEVEL, COMPARED, RELATED))
+    own, compared, related = (
+        sum(is_test(finding, unit) for finding in findings) for unit in (OWN_LEVEL, COMPARED, RELATED)
+    )
     aside = ""
     if compared:
         how = "corrected among themselves" if settings.correction == "holm" else "not corrected either"
@@ -93,9 +95,15 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
             f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
             f"{aside}"
         )
-    raw = sum(one.p_value <= settings.significance for one in findings if one.p_value is not None and is_test(one))
+    raw = sum(
+        finding.p_value <= settings.significance
+        for finding in findings
+        if finding.p_value is not None and is_test(finding)
+    )
     held = sum(
-        one.p_adjusted <= settings.significance for one in findings if one.p_adjusted is not None and is_test(one)
+        finding.p_adjusted <= settings.significance
+        for finding in findings
+        if finding.p_adjusted is not None and is_test(finding)
     )
     return (
         f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
@@ -119,15 +127,15 @@ def _gates(gates: Sequence[GateResult]) -> DataTable:
 def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:
     rows: list[list[Cell]] = [
         [
-            one.metric,
-            ", ".join(piece for piece in (one.subject, one.of, one.group) if piece),
-            one.value,
-            one.n,
-            one.p_value,
-            one.p_adjusted,
-            one.verdict,
+            finding.metric,
+            ", ".join(piece for piece in (finding.subject, finding.of, finding.group) if piece),
+            finding.value,
+            finding.n,
+            finding.p_value,
+            finding.p_adjusted,
+            finding.verdict,
         ]
-        for one in sorted(tested, key=lambda one: one.p_value if one.p_value is not None else 1.0)
+        for finding in sorted(tested, key=lambda finding: finding.p_value if finding.p_value is not None else 1.0)
     ]
     columns = [
         Column("Test"),

@@ -16,7 +16,12 @@ from assay.tasks.reporting.tables import scroller
 
 def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Markup:
     """One finding over the nights: its latest value large, a sparkline with its intervals, first and last night."""
-    points = [(position, one) for position, run in enumerate(runs) for one in run.headlines if one.name == title]
+    points = [
+        (position, headline)
+        for position, run in enumerate(runs)
+        for headline in run.headlines
+        if headline.name == title
+    ]
     latest = points[-1][1]
     interval = numerals.interval(latest.low, latest.high, latest.scale)
     count = f" n = {numerals.integer(latest.n)}" if latest.n is not None else ""
@@ -26,15 +31,15 @@ def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Marku
 
 def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]], runs: Sequence[RunEntry]) -> Markup:
     width, height = 260.0, 74.0
-    low, high = nice_range([value for _, one in points for value in (one.value, one.low, one.high)])
+    low, high = nice_range([value for _, headline in points for value in (headline.value, headline.low, headline.high)])
     x, y = Linear(0, max(len(runs) - 1, 1), 5, width - 5), Linear(low, high, height - 20, 6)
     nights = [float(at) for at in range(len(runs))]  # a night without the number is a gap in the line
     values, lows, highs = (
         [known.get(at) for at in range(len(runs))]
         for known in (
-            {at: one.value for at, one in points},
-            {at: one.low for at, one in points},
-            {at: one.high for at, one in points},
+            {at: headline.value for at, headline in points},
+            {at: headline.low for at, headline in points},
+            {at: headline.high for at, headline in points},
         )
     )
     stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
@@ -43,13 +48,15 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
         places = [(x(at), y(value)) for at, value in run]
         lines.append(svg.polyline(places, "line") if len(places) > 1 else svg.mark(*places[0], 0))
     lines.append(svg.mark(x(points[-1][0]), y(points[-1][1].value), 0))
-    lines += [svg.target(x(at), y(one.value), f"{runs[at].named}: {_written(one)}") for at, one in points]
+    lines += [
+        svg.target(x(at), y(headline.value), f"{runs[at].named}: {_written(headline)}") for at, headline in points
+    ]
     ends = svg.words(0, height - 3, _day(runs[points[0][0]].started), "tick")
     if len(points) > 1:
         ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
     base = svg.stroke("base", 0, height - 17, width, height - 17)
     states = [_marks(x(at), height - 17, entry) for at, entry in enumerate(runs)]
-    listed = "; ".join(f"{runs[at].run} {_written(one)}" for at, one in points[-14:])
+    listed = "; ".join(f"{runs[at].run} {_written(headline)}" for at, headline in points[-14:])
     alt = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {listed}."
     return tag(
         "div",
@@ -204,7 +211,7 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
         tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
         tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
         _flags(latest),
-        *(tag("p", numerals.unbroken(one), class_="note") for one in notes),
+        *(tag("p", numerals.unbroken(note), class_="note") for note in notes),
         tag("div", *first, class_="trends") if first else None,
         _folded(more) if more else None,
         scroller(f"Runs of {name}", _runs(name, shown)),
@@ -221,7 +228,7 @@ def _drawn(runs: Sequence[RunEntry]) -> list[str]:
     for entry in reversed(runs):
         for headline in entry.headlines:
             newest.setdefault(headline.name, headline)
-    return [name for name, one in newest.items() if not one.spare]
+    return [name for name, headline in newest.items() if not headline.spare]
 
 
 def _folded(trends: Sequence[Markup]) -> Markup:

@@ -118,19 +118,19 @@ def _findings(findings: Sequence[Finding]) -> Markup:
     ]
     rows: list[list[Cell]] = [
         [
-            one.metric,
-            one.of,
-            one.group,
-            one.subject,
-            one.value,
-            numerals.interval(one.low, one.high, "number"),
-            one.n,
-            "" if one.p_value is None else one.p_value,
-            "" if one.p_adjusted is None else one.p_adjusted,
-            one.verdict,
-            one.unit,
+            finding.metric,
+            finding.of,
+            finding.group,
+            finding.subject,
+            finding.value,
+            numerals.interval(finding.low, finding.high, "number"),
+            finding.n,
+            "" if finding.p_value is None else finding.p_value,
+            "" if finding.p_adjusted is None else finding.p_adjusted,
+            finding.verdict,
+            finding.unit,
         ]
-        for one in findings
+        for finding in findings
     ]
     summary = f"All {numerals.plural(len(rows), 'finding')}: every measured thing of this run, one row each"
     table = scroller("All findings", grid(columns, rows, "All findings", "sortable filterable dense"))
@@ -150,18 +150,18 @@ def _lineage(lineage: Sequence[LineageRow]) -> Markup:
     ]
     rows: list[list[Cell]] = [
         [
-            one.stage,
-            one.kind,
-            one.key[:12],
-            one.digest[:12],
-            one.rows,
-            "cached" if one.cached else "computed",
-            None if one.seconds is None else round(one.seconds, 2),
-            one.note,
+            artifact.stage,
+            artifact.kind,
+            artifact.key[:12],
+            artifact.digest[:12],
+            artifact.rows,
+            "cached" if artifact.cached else "computed",
+            None if artifact.seconds is None else round(artifact.seconds, 2),
+            artifact.note,
         ]
-        for one in lineage
+        for artifact in lineage
     ]
-    cached = sum(one.cached for one in lineage)
+    cached = sum(artifact.cached for artifact in lineage)
     summary = f"{numerals.plural(len(rows), 'artifact')}, {cached} of them cached: what each stage made, by content"
     return _folded(
         summary,
@@ -172,7 +172,7 @@ def _lineage(lineage: Sequence[LineageRow]) -> Markup:
 
 def _settings(report: Report) -> Iterator[Markup]:
     if report.settings:
-        rows: list[list[Cell]] = [[one.stage, one.option, one.value] for one in report.settings]
+        rows: list[list[Cell]] = [[setting.stage, setting.option, setting.value] for setting in report.settings]
         columns = [Column("Stage"), Column("Option"), Column("Value")]
         summary = f"{numerals.plural(len(rows), 'setting')} this run used"
         yield _folded(summary, scroller("Settings", grid(columns, rows, "Settings", "sortable dense")))
@@ -313,11 +313,11 @@ def verdict_list(verdicts: Sequence[Verdict]) -> Markup:
     lines = [
         tag(
             "li",
-            tag("span", SIGNS[one.tone], class_="sign", role="img", aria_label=SAID[one.tone]),
-            tag("span", unbroken(one.text)),
-            class_=one.tone,
+            tag("span", SIGNS[verdict.tone], class_="sign", role="img", aria_label=SAID[verdict.tone]),
+            tag("span", unbroken(verdict.text)),
+            class_=verdict.tone,
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
     return tag("ul", *lines, class_="verdicts")
 

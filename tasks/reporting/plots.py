@@ -239,7 +239,7 @@ def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
 
 
 def _names(series: Sequence[Series], frame: svg.Frame) -> Markup:
-    ends = [(index, *last) for index, one in enumerate(series) if (last := _last(one)) is not None]
+    ends = [(index, *last) for index, line in enumerate(series) if (last := _last(line)) is not None]
     places = spread_apart([frame.y(y) for _, _, y in ends], 17, frame.y.stop, frame.y.start)
     pieces = []
     for (index, x, y), place in zip(ends, places, strict=True):
@@ -301,11 +301,11 @@ def _figure(title: str, note: str, *content: Markup) -> Markup:
 
 
 def _labels_fit(series: Sequence[Series]) -> bool:
-    return 1 < len(series) <= 6 and all(len(one.name) <= 24 for one in series)
+    return 1 < len(series) <= 6 and all(len(line.name) <= 24 for line in series)
 
 
 def _y_range(series: Sequence[Series], scale: Scale) -> tuple[float, float]:
-    values = [value for one in series for column in (one.y, one.low or (), one.high or ()) for value in column]
+    values = [value for line in series for column in (line.y, line.low or (), line.high or ()) for value in column]
     return nice_range(values, 0.0, 1.0) if scale == "percent" else nice_range(values)
 
 

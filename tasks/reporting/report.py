@@ -43,7 +43,7 @@ def headline_of(
 ) -> Iterable[Headline]:
     """The finding as a number that is followed; nothing where it was not measured.
 
-    >>> [one.name for one in headline_of("Rules kept", Finding("pruning.kept", value=7, n=30), "number")]
+    >>> [value.name for value in headline_of("Rules kept", Finding("pruning.kept", value=7, n=30), "number")]
     ['Rules kept']
     >>> list(headline_of("Rules kept", Finding("pruning.kept", value=None)))
     []
@@ -85,8 +85,8 @@ def red_flags(findings: FindingIndex) -> tuple[str, ...]:
     >>> red_flags(FindingIndex([Finding("attack.red_flag", of="one-step", subject="plain", value=1.0)]))
     ('one-step (plain)',)
     """
-    raised = [one for one in findings if one.metric.endswith(".red_flag") and one.value == 1.0]
-    return tuple(f"{one.of} ({one.subject})" if one.subject else one.of for one in raised)
+    raised = [flag for flag in findings if flag.metric.endswith(".red_flag") and flag.value == 1.0]
+    return tuple(f"{flag.of} ({flag.subject})" if flag.subject else flag.of for flag in raised)
 
 
 @dataclass(frozen=True)

@@ -89,12 +89,14 @@ READINGS = (
 def reading_of(column: Column) -> Reading | None:
     """What a column's numbers are, by its head before its kind; None of names and counts.
 
-    >>> [one.anchor if one else None for one in map(reading_of, (Column("Risk", "percent"), Column("p, corrected", "p"),
-    ...  Column("Subject")))]
+    >>> columns = Column("Risk", "percent"), Column("p, corrected", "p"), Column("Subject")
+    >>> [reading and reading.anchor for reading in map(reading_of, columns)]
     ['chances', 'p', None]
     """
-    named = next((one for one in READINGS if column.name in one.heads and one.written in ("", column.kind)), None)
-    return named or next((one for one in READINGS if column.kind in one.kinds), None)
+    named = next(
+        (reading for reading in READINGS if column.name in reading.heads and reading.written in ("", column.kind)), None
+    )
+    return named or next((reading for reading in READINGS if column.kind in reading.kinds), None)
 
 
 def reading_link(column: Column) -> Markup | None:
@@ -115,7 +117,8 @@ def reading_link(column: Column) -> Markup | None:
 def reading_section() -> Markup:
     """The section of a report that the heads of its columns lead to."""
     entries = [
-        tag("div", tag("dt", one.title, id=f"{ANCHOR}-{one.anchor}"), tag("dd", one.explanation)) for one in READINGS
+        tag("div", tag("dt", reading.title, id=f"{ANCHOR}-{reading.anchor}"), tag("dd", reading.explanation))
+        for reading in READINGS
     ]
     heading = tag("h2", TITLE, id=f"{ANCHOR}-h")
     return tag("section", heading, tag("dl", *entries, class_="readings"), id=ANCHOR, aria_labelledby=f"{ANCHOR}-h")

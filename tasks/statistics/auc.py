@@ -132,7 +132,7 @@ def auc_finding(
     """The area as a finding; its verdict names the classes that have none."""
     if area.value is None:
         return Finding(metric, of=of, group=group, subject=subject, n=area.n, verdict="not measured")
-    missing = ", ".join(classes[one] for one in area.left_out)
+    missing = ", ".join(classes[code] for code in area.left_out)
     return Finding(
         metric,
         of=of,

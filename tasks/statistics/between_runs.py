@@ -130,9 +130,9 @@ def by_intervals(before: Finding, after: Finding, level: float = LEVEL) -> RunDi
     samples that is too wide, never too narrow, as long as good samples stay good. None where one has no interval.
     """
     ends = before.value, before.low, before.high, after.value, after.low, after.high
-    if any(one is None or not np.isfinite(one) for one in ends):
+    if any(end is None or not np.isfinite(end) for end in ends):
         return None
-    old, old_low, old_high, new, new_low, new_high = (float(one) for one in ends if one is not None)
+    old, old_low, old_high, new, new_low, new_high = (float(end) for end in ends if end is not None)
     n = min(before.n or 0, after.n or 0)
     return _mover((old, old_low, old_high), (new, new_low, new_high), level, n, "intervals")
 
@@ -167,7 +167,7 @@ def _of_scores(
 
     count, n = int(codes.max()) + 1, len(before.ids)
     value = after.value - before.value
-    old, new = ((_sums(codes, one.above, count), _sums(codes, one.below, count)) for one in (before, after))
+    old, new = ((_sums(codes, run.above, count), _sums(codes, run.below, count)) for run in (before, after))
     tail = (1 - level) / 2
     if count >= FEWEST and tail * RESAMPLES >= 20:
         drawn = replicates(
@@ -198,7 +198,7 @@ def _influence(above: Floats, below: Floats) -> Floats:
 
 def _of_other_samples(before: Sampled, after: Sampled, level: float) -> RunDifference:
     """The difference of two runs whose samples differ: each with its own interval, squared and added."""
-    sides = [_single_run(one) for one in (before, after)]
+    sides = [_single_run(run) for run in (before, after)]
     return _mover(sides[0], sides[1], level, min(len(before.ids), len(after.ids)), "other samples")
 
 
@@ -258,7 +258,7 @@ def coalitions(players: Sequence[str]) -> list[Coalition]:
     [2, 4, 8, 16, 10]
     """
     met = {frozenset(order[:length]) for order in orders(players) for length in range(len(players) + 1)}
-    return sorted(met, key=lambda one: (len(one), sorted(one)))
+    return sorted(met, key=lambda coalition: (len(coalition), sorted(coalition)))
 
 
 def share_weights(players: Sequence[str]) -> Floats:
@@ -267,7 +267,7 @@ def share_weights(players: Sequence[str]) -> Floats:
     >>> share_weights("ab").tolist()
     [[-0.5, 0.5, -0.5, 0.5], [-0.5, -0.5, 0.5, 0.5]]
     """
-    place = {one: at for at, one in enumerate(coalitions(players))}
+    place = {coalition: at for at, coalition in enumerate(coalitions(players))}
     weights, chosen = np.zeros((len(players), len(place))), orders(players)
     for order in chosen:
         for at, player in enumerate(order):
@@ -291,13 +291,13 @@ def with_intervals(
     >>> ids = [f"s{n}" for n in range(100)]
     >>> old, new = (right_or_wrong(ids, np.arange(100) < right) for right in (90, 80))
     >>> both = with_intervals(np.array([[-1.0, 1.0]]), [old.value, new.value], [old, new], np.random.default_rng(0))
-    >>> [round(one, 2) for one in both[0]]
+    >>> [round(value, 2) for value in both[0]]
     [-0.1, -0.16, -0.05]
     """
     shares = weights @ np.asarray(values, dtype=np.float64)
-    there = [one for one in sampled if one is not None and len(one.ids)]
+    there = [values for values in sampled if values is not None and len(values.ids)]
     if len(there) < len(sampled):
-        return [Interval(float(one), float("nan"), float("nan")) for one in shares]
+        return [Interval(float(share), float("nan"), float("nan")) for share in shares]
     sums = _sums_by_group(there)
     count = len(sums[0][0])
     if count < FEWEST:
@@ -309,23 +309,26 @@ def with_intervals(
 
     drawn = replicates(statistic, count, generator)
     low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return [Interval(*(float(one) for one in ends)) for ends in zip(shares, low, high, strict=True)]
+    return [Interval(*(float(end) for end in ends)) for ends in zip(shares, low, high, strict=True)]
 
 
 def _sums_by_group(sampled: Sequence[Sampled]) -> list[tuple[Floats, Floats]]:
     """Per coalition Σ above and Σ below [G] over the groups of all of them; a sample without a group is its own."""
     names: Mapping[str, str] = {
         str(name): str(group)
-        for one in sampled
-        for name, group in zip(one.ids, one.ids if one.groups is None else one.groups, strict=True)
+        for values in sampled
+        for name, group in zip(values.ids, values.ids if values.groups is None else values.groups, strict=True)
     }
     every = np.array(sorted(names), dtype=np.str_)
-    codes = pooled(codes_of(np.array([names[str(one)] for one in every], dtype=np.str_)))
+    codes = pooled(codes_of(np.array([names[str(sample)] for sample in every], dtype=np.str_)))
     count = int(codes.max()) + 1
-    places = [codes[np.searchsorted(every, one.ids)] for one in sampled]
+    places = [codes[np.searchsorted(every, values.ids)] for values in sampled]
     return [
-        (np.bincount(at, one.above, count).astype(np.float64), np.bincount(at, one.below, count).astype(np.float64))
-        for at, one in zip(places, sampled, strict=True)
+        (
+            np.bincount(at, values.above, count).astype(np.float64),
+            np.bincount(at, values.below, count).astype(np.float64),
+        )
+        for at, values in zip(places, sampled, strict=True)
     ]
 
 
@@ -337,8 +340,10 @@ def _by_students_t(
 
     count = len(sums[0][0])
     if count < 2:
-        return [Interval(float(one), float("-inf"), float("inf")) for one in shares]
+        return [Interval(float(share), float("-inf"), float("inf")) for share in shares]
     pulls = [(above - above.sum() / below.sum() * below) / below.sum() for above, below in sums]
     spread = np.sqrt(count / (count - 1) * ((weights @ np.stack(pulls)) ** 2).sum(axis=1))
     half = float(t.isf((1 - level) / 2, count - 1)) * spread
-    return [Interval(float(one), float(one - by), float(one + by)) for one, by in zip(shares, half, strict=True)]
+    return [
+        Interval(float(share), float(share - by), float(share + by)) for share, by in zip(shares, half, strict=True)
+    ]

@@ -72,7 +72,7 @@ def calibration_error(
     called miscalibrated; the upper end is the resamples' own.
 
     >>> interval = calibration_error([0.9] * 50, [1, 0] * 25, range(50), np.random.default_rng(0))
-    >>> [round(one, 2) for one in interval]
+    >>> [round(value, 2) for value in interval]
     [0.4, 0.24, 0.54]
     """
     scores, hits = _pairs(confidence, right)

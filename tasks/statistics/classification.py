@@ -171,8 +171,8 @@ def recalls(answers: Said, truth: Truth, classes: int, groups: Groups = None) ->
     """Per class (or label): the share of its samples that were called so."""
     _require_same(answers, truth)
     if truth.ndim == 2:
-        return [proportion(answers[:, one], truth[:, one] == 1, groups=groups) for one in range(classes)]
-    return [proportion(answers == one, truth == one, groups=groups) for one in range(classes)]
+        return [proportion(answers[:, code], truth[:, code] == 1, groups=groups) for code in range(classes)]
+    return [proportion(answers == code, truth == code, groups=groups) for code in range(classes)]
 
 
 def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proportion:
@@ -271,7 +271,7 @@ def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:
     if not known.any():
         return False
     most = int(np.bincount(truth[known].astype(np.int64), minlength=classes).argmax())
-    by_class = [one.value for one in recalls(answers, truth, classes)]
+    by_class = [recall.value for recall in recalls(answers, truth, classes)]
     others = [value for at, value in enumerate(by_class) if at != most and value is not None]
     right, constant = accuracy(answers, truth), majority_rate(truth, classes)
     as_constant = (right.high or 0.0) >= (constant.value or 0.0)
@@ -292,7 +292,7 @@ def answer_name(answer: Sequence[int], classes: Sequence[str]) -> str:
     >>> answer_name((), ["mass", "nodule"]), answer_name((1,), ["mass", "nodule"])
     ('no label', 'nodule')
     """
-    return " and ".join(classes[one] for one in answer) or "no label"
+    return " and ".join(classes[code] for code in answer) or "no label"
 
 
 def _require_same(first: Said, second: Said) -> None:

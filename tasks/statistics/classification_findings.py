@@ -62,7 +62,7 @@ class About:
         return auc_finding(name, area, classes, of=self.of, group=group, subject=self.subject)
 
     def _group(self, part: str) -> str:
-        return ", ".join(one for one in (self.group, part) if one)
+        return ", ".join(piece for piece in (self.group, part) if piece)
 
 
 def prediction_findings(
@@ -101,8 +101,8 @@ def prediction_findings(
         about.finding("prediction_entropy", prediction_entropy(answers, k), unit="bits"),
     ]
     measured += [
-        about.finding("recall", one, part=name)
-        for name, one in zip(classes, recalls(judged, truth, k, groups), strict=True)
+        about.finding("recall", recall, part=name)
+        for name, recall in zip(classes, recalls(judged, truth, k, groups), strict=True)
     ]
     alone = one_answer(answers, truth, k)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
@@ -139,7 +139,7 @@ def class_areas(
     >>> scores = np.array([[0.9, 0.2], [0.1, 0.3], [0.8, 0.4]])
     >>> truth = np.array([[1, 1], [0, 0], [-1, 1]])
     >>> findings = class_areas(About("subject", "clean"), scores, truth, ["mass", "nodule"])
-    >>> [(one.group, one.value, one.n) for one in findings]
+    >>> [(finding.group, finding.value, finding.n) for finding in findings]
     [('mass', 1.0, 2), ('nodule', 0.5, 3)]
     """
     if truth.ndim == 1 and len(classes) == 2:
@@ -174,7 +174,7 @@ def chance_findings(
 
     >>> chances = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
     >>> findings = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
-    >>> [(one.metric, round(one.value, 3)) for one in findings]
+    >>> [(finding.metric, round(finding.value, 3)) for finding in findings]
     [('subject.ece', 0.3), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
     """
     known = truth >= 0 if truth.ndim == 1 else np.zeros(len(truth), dtype=np.bool_)
@@ -189,5 +189,5 @@ def chance_findings(
         "brier": brier(chances, codes, clusters, generator),
         "aurc": risk_area_interval(confidence, right, clusters),
     }
-    findings = [area_finding(f"{about.stage}.{name}", one, len(codes)) for name, one in measured.items()]
-    return [replace(one, of=about.of, group=about.group, subject=about.subject) for one in findings]
+    findings = [area_finding(f"{about.stage}.{name}", interval, len(codes)) for name, interval in measured.items()]
+    return [replace(finding, of=about.of, group=about.group, subject=about.subject) for finding in findings]

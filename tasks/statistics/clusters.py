@@ -57,7 +57,7 @@ def codes_of(keys: npt.ArrayLike) -> Integers:
         return np.asarray(places[raw], dtype=np.int64)
     if raw.dtype.kind != "O":
         return np.unique(raw, return_inverse=True)[1].astype(np.int64).reshape(raw.shape)
-    missing = np.array([one is None for one in raw], dtype=np.bool_)
+    missing = np.array([key is None for key in raw], dtype=np.bool_)
     codes = np.empty(len(raw), dtype=np.int64)
     known, inverse = np.unique(raw[~missing], return_inverse=True) if not missing.all() else (np.empty(0), np.empty(0))
     codes[~missing] = inverse

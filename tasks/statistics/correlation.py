@@ -222,13 +222,13 @@ def compared(
 ) -> Interval:
     """A combination of several systems' statistics (a difference, a share) with its paired bootstrap interval."""
     times = resamples_of(len(gold), generator)
-    value = float(combine(*(measured(statistic, gold, one) for one in predicted))[0])
-    return percentile_interval(value, combine(*(measured(statistic, gold, one, times) for one in predicted)))
+    value = float(combine(*(measured(statistic, gold, scores) for scores in predicted))[0])
+    return percentile_interval(value, combine(*(measured(statistic, gold, scores, times) for scores in predicted)))
 
 
 def _correlation(x: Array, y: Array, weights: Array) -> Array:
     total = weights.sum(axis=1)
-    means = [(weights * one).sum(axis=1, keepdims=True) / total[:, None] for one in (x, y)]
+    means = [(weights * values).sum(axis=1, keepdims=True) / total[:, None] for values in (x, y)]
     dx, dy = x - means[0], y - means[1]
     shared = (weights * dx * dy).sum(axis=1)
     spread = np.sqrt((weights * dx * dx).sum(axis=1) * (weights * dy * dy).sum(axis=1))

@@ -67,7 +67,7 @@ def entities_of(tags: Sequence[str]) -> list[Entity]:
 def scores(sums: npt.ArrayLike) -> Scores:
     """Precision, recall and F1 of sums of counts [..., 3].
 
-    >>> [round(float(one), 2) for one in scores([3, 4, 5])]
+    >>> [round(float(value), 2) for value in scores([3, 4, 5])]
     [0.75, 0.6, 0.67]
     """
     counts = np.asarray(sums, dtype=np.float64)

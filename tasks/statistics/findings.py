@@ -165,7 +165,7 @@ class FindingIndex(Sequence[Finding]):
     >>> index = FindingIndex([Finding("attack.accuracy", "pgd", "eps=0.1", "plain", 0.2), Finding("attack.limit", "a")])
     >>> index.get("attack.accuracy", "plain", "pgd", "eps=0.1").value, index.get("attack.limit", of="a")
     (0.2, None)
-    >>> index.distinct("of", "attack"), [one.slice.eps for one in index.select("attack.accuracy")]
+    >>> index.distinct("of", "attack"), [finding.slice.eps for finding in index.select("attack.accuracy")]
     (['pgd', 'a'], [0.1])
     """
 

@@ -9,13 +9,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from assay.infra.terminal import json_text
-from assay.tasks.statistics.between_runs import RunDifference
-from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.settings import Gate
+
+if TYPE_CHECKING:
+    from assay.tasks.statistics.between_runs import RunDifference
+    from assay.tasks.statistics.findings import Finding
 
 _WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
 _DEFENDED = ("defense.accuracy", "defense.gain")
@@ -221,6 +223,8 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     """Failed where the whole interval at the alarm's level lies beyond the bound, passed where the whole 95 % interval
     keeps to it; between them there are too few samples to tell.
 
+    >>> from assay.tasks.statistics.between_runs import RunDifference
+    >>> from assay.tasks.statistics.findings import Finding
     >>> gate = Gate(finding="a.b", against="accepted", drop_at_most=0.02)
     >>> far = RunDifference(-0.1, -0.12, -0.08, 0.001, 500, "McNemar")
     >>> look(gate, Compared(Finding("a.b", value=0.8), far, far), "r1", 0.025).raw
@@ -263,6 +267,7 @@ def _detectable(bound: float, reach: float, spread: float, difference: RunDiffer
     Of paired samples those that are lost differ, and what differs is what spreads: σ² grows by (δ − what changed
     already) / n, so that δ = bound + reach·√(σ² + (δ − change) / n).
 
+    >>> from assay.tasks.statistics.between_runs import RunDifference
     >>> few, many = (RunDifference(0.0, -0.01, 0.01, 1.0, n, "McNemar") for n in (450, 45_000))
     >>> round(_detectable(0.0, 4.0, 0.0067, few), 3), round(_detectable(0.0, 4.0, 0.0067, many), 3)
     (0.05, 0.027)
@@ -353,7 +358,9 @@ def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str)
     summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
     lines = [f"### {_cell(pipeline)}: {summary}", "", "| | gate | why |", "|---|---|---|"]
     ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
-    lines += [f"| {_SIGNS[one.outcome]} | {_cell(one.gate.title())} | {_cell(one.sentence)} |" for one in ordered]
+    lines += [
+        f"| {_SIGNS[result.outcome]} | {_cell(result.gate.title())} | {_cell(result.sentence)} |" for result in ordered
+    ]
     return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
 
 

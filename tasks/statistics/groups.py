@@ -58,13 +58,15 @@ def group_hashes(samples: pa.Table, column: str = GROUP) -> npt.NDArray[np.int64
         pc.binary_join_element_wise("i", samples["id"].cast(pa.string()), "\0"),
     ).combine_chunks()
     coded = names.dictionary_encode()
-    hashes: npt.NDArray[np.int64] = hashed([one.encode() for one in coded.dictionary.to_pylist()])
+    hashes: npt.NDArray[np.int64] = hashed([name.encode() for name in coded.dictionary.to_pylist()])
     return np.asarray(hashes[coded.indices.to_numpy()])
 
 
 def hashed(values: list[bytes]) -> npt.NDArray[np.int64]:
     """A 64-bit hash of each value, the same on any machine and any day."""
-    return np.frombuffer(b"".join(blake2b(one, digest_size=8).digest() for one in values), dtype="<i8").astype(np.int64)
+    return np.frombuffer(b"".join(blake2b(value, digest_size=8).digest() for value in values), dtype="<i8").astype(
+        np.int64
+    )
 
 
 def groups_of(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.int64] | None:

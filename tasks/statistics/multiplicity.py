@@ -58,9 +58,9 @@ def corrected(findings: Sequence[Finding], significance: float, correction: Corr
     >>> corrected(both, 0.01)[0].verdict
     'not shown: p ≤ 0.01 needed'
     """
-    done = [replace(one, p_adjusted=None) for one in findings]
+    done = [replace(finding, p_adjusted=None) for finding in findings]
     for unit in (CONCLUDED, COMPARED, RELATED) if correction != "none" else ():
-        places = [at for at, one in enumerate(findings) if is_test(one, unit)]
+        places = [at for at, finding in enumerate(findings) if is_test(finding, unit)]
         fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):
             done[at] = _adjusted_finding(findings[at], p, significance)

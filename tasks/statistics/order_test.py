@@ -44,9 +44,9 @@ def whole_dot(first: Whole, second: Whole) -> int:
     if rows >= min(len(first), _ROWS):
         return sum(int(first[at : at + _ROWS] @ second[at : at + _ROWS]) for at in range(0, len(first), _ROWS))
     return sum(
-        int(one @ two) << (_LIMB * (i + j))
+        int(limb @ two) << (_LIMB * (i + j))
         for at in range(0, len(first), _ROWS)
-        for i, one in enumerate(_limbs(first[at : at + _ROWS]))
+        for i, limb in enumerate(_limbs(first[at : at + _ROWS]))
         for j, two in enumerate(_limbs(second[at : at + _ROWS]))
     )
 
@@ -227,7 +227,7 @@ def area_interval(area: RankedArea, level: float = 0.95) -> Area:
     """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
 
     >>> interval = area_interval(ranked_area([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
-    >>> [round(one, 3) for one in (interval.value, interval.low, interval.high)]
+    >>> [round(value, 3) for value in (interval.value, interval.low, interval.high)]
     [0.75, 0.455, 0.915]
     """
     variance = cluster_variance(squared_sum(area.sums, area.weights), area.denominator, area.clusters)
@@ -263,7 +263,7 @@ def area_difference(first: RankedArea, second: RankedArea, level: float = 0.95) 
 def joint_influence(first: tuple[Sequence[int], int], second: tuple[Sequence[int], int]) -> tuple[tuple[int, ...], int]:
     """What the sums of two areas weigh in their difference, and the denominator; see `influence`."""
     (ours, below), (theirs, beneath) = first, second
-    return (*(one * beneath for one in ours), *(-one * below for one in theirs)), below * beneath
+    return (*(weight * beneath for weight in ours), *(-weight * below for weight in theirs)), below * beneath
 
 
 def difference_from(difference: Fraction, variance: float, clusters: int, level: float = 0.95) -> Area:
@@ -357,7 +357,7 @@ def tenth_findings(
 
     >>> scores = np.arange(30.0)
     >>> findings = tenth_findings("a", scores, np.arange(30), (scores > 0).astype(np.int64), np.arange(30))
-    >>> [(one.metric, round(one.value, 2), one.n) for one in findings]
+    >>> [(finding.metric, round(finding.value, 2), finding.n) for finding in findings]
     [('a.first_tenth', 1.0, 3), ('a.last_tenth', 0.67, 3)]
     """
     n = len(scores)

@@ -145,13 +145,13 @@ def _sign_flip_p(sums: list[int]) -> float:
     """The two-sided p of a sum of whole numbers per cluster, under signs that turn at random; 1 where all are 0."""
     from scipy.stats import t
 
-    turning = [one for one in sums if one]
+    turning = [cluster_sum for cluster_sum in sums if cluster_sum]
     total = abs(sum(turning))
     if not turning:
         return 1.0
     if len(turning) < _DISCORDANT:
-        return _exact_sign_p([abs(one) for one in turning], total)
-    return 2 * float(t.sf(total / np.sqrt(sum(one * one for one in turning)), len(turning) - 1))
+        return _exact_sign_p([abs(cluster_sum) for cluster_sum in turning], total)
+    return 2 * float(t.sf(total / np.sqrt(sum(cluster_sum * cluster_sum for cluster_sum in turning)), len(turning) - 1))
 
 
 def share_difference(

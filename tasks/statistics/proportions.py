@@ -136,7 +136,7 @@ def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) 
     where the judge is not known to be better than chance: then its share says nothing of the truth.
 
     >>> corrected = corrected_share(90, 500, Judge(45, 50, 180, 200))
-    >>> [round(one, 3) for one in corrected]
+    >>> [round(value, 3) for value in corrected]
     [0.1, 0.033, 0.165]
     >>> corrected_share(90, 500, Judge(3, 6, 100, 200)) is None
     True

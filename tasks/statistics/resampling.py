@@ -45,8 +45,8 @@ def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95
     """A statistic with its interval from what it is without each part of the groups (`pooled` makes a hundred).
 
     >>> numbers = np.arange(50.0)
-    >>> interval = jackknife_interval(numbers.mean(), [np.delete(numbers, one).mean() for one in range(50)])
-    >>> [round(float(one), 1) for one in interval]
+    >>> interval = jackknife_interval(numbers.mean(), [np.delete(numbers, value).mean() for value in range(50)])
+    >>> [round(float(value), 1) for value in interval]
     [24.5, 20.4, 28.6]
     """
     from scipy.stats import t
@@ -81,7 +81,7 @@ def bca_interval(
 
     >>> values = np.arange(40.0)
     >>> interval = bca_interval(lambda w: w @ values / w.sum(axis=1), 40, np.random.default_rng(0))
-    >>> [round(one, 1) for one in interval]
+    >>> [round(value, 1) for value in interval]
     [19.5, 16.1, 23.1]
     """
     value = float(statistic(np.ones((1, groups)))[0]) if groups else float("nan")
@@ -106,7 +106,7 @@ def bca_interval_of_sums(
     >>> heads = np.array([[1.0, 1.0], [0.0, 1.0]])
     >>> often = np.array([700_000, 300_000])
     >>> interval = bca_interval_of_sums(lambda s: s[:, 0] / s[:, 1], heads, often, np.random.default_rng(0))
-    >>> [round(one, 3) for one in interval]
+    >>> [round(value, 3) for value in interval]
     [0.7, 0.699, 0.701]
     """
     groups, whole = int(times.sum()), times @ sums
@@ -141,7 +141,7 @@ def mean_interval(
     """The mean of the values with its BCa interval over resampled groups; `codes` are 0 … G − 1.
 
     >>> interval = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
-    >>> [round(one, 2) for one in interval]
+    >>> [round(value, 2) for value in interval]
     [0.5, 0.35, 0.65]
     """
     numbers, groups = np.asarray(values, dtype=np.float64), np.asarray(codes, dtype=np.int64)

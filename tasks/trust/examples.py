@@ -84,7 +84,7 @@ def example_rows(
                 "truth": truths.get(label["id"]),
                 "text": "" if masked else text,
                 **{
-                    name: [one[at] for one in spans]
+                    name: [span[at] for span in spans]
                     for at, name in enumerate(("starts", "ends", "importance", "related"))
                 },
             }

@@ -38,7 +38,7 @@ class About:
 
     def groups(self, ids: Sequence[str]) -> Integers | None:
         """The groups of some samples, where they have any."""
-        return None if self.of_id is None else np.array([self.of_id[one] for one in ids], dtype=np.int64)
+        return None if self.of_id is None else np.array([self.of_id[sample] for sample in ids], dtype=np.int64)
 
     def share(self, metric: str, hits: Sequence[bool], ids: Sequence[str], group: str) -> Finding:
         """The share of the samples that are hits, about this explainer."""
@@ -157,7 +157,10 @@ def _explanation_precision(precisions: Mapping[str, float], about: About, genera
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
     """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
     where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
-    labels, truth = np.array(called, dtype=np.str_), np.array([one or "" for one in known], dtype=np.str_)
+    labels, truth = (
+        np.array(called, dtype=np.str_),
+        np.array([truth_label or "" for truth_label in known], dtype=np.str_),
+    )
     decided = labels != "undecided"
     untrustworthy = labels == "untrustworthy"
 
@@ -227,7 +230,7 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
     the others. No p-value is averaged.
 
     >>> findings = averaged([[Finding("trust.g_mean", value=0.5)], [Finding("trust.g_mean", value=0.7)]])
-    >>> [(one.metric, round(one.value, 3), one.n) for one in findings]
+    >>> [(finding.metric, round(finding.value, 3), finding.n) for finding in findings]
     [('trust.g_mean', 0.6, None), ('trust.g_mean_spread', 0.141, 2)]
     """
     together: dict[tuple[str, str, str, str], list[Finding]] = {}
@@ -238,16 +241,16 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
 
 
 def _average(same: Sequence[Finding]) -> list[Finding]:
-    measured = [one for one in same if one.value is not None]
+    measured = [finding for finding in same if finding.value is not None]
     if not measured:
         return [same[0]]
-    values = [one.value for one in measured if one.value is not None]
-    counts = [one.n for one in measured if one.n is not None]
+    values = [finding.value for finding in measured if finding.value is not None]
+    counts = [finding.n for finding in measured if finding.n is not None]
     mean = replace(
         measured[0],
         value=float(np.mean(values)),
-        low=_mean([one.low for one in measured]),
-        high=_mean([one.high for one in measured]),
+        low=_mean([finding.low for finding in measured]),
+        high=_mean([finding.high for finding in measured]),
         n=round(float(np.mean(counts))) if counts else None,
         p_value=None,
     )
@@ -294,14 +297,14 @@ def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
     return [
         Finding(
             metric,
-            of=one.explainer,
-            subject=one.subject,
+            of=work.explainer,
+            subject=work.subject,
             n=repeats[0][0][1].rows,
             unit="seconds",
             value=sum(_wall(store, *step) for repeat in repeats for step in repeat) / len(repeats),
         )
-        for one in asked
-        for metric, repeats in (("trust.keyword_seconds", one.keywords), ("trust.label_seconds", one.labels))
+        for work in asked
+        for metric, repeats in (("trust.keyword_seconds", work.keywords), ("trust.label_seconds", work.labels))
     ]
 
 

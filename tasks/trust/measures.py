@@ -123,7 +123,9 @@ def measure_findings(
 
 def _cells(labels: Sequence[str], truths: Sequence[str | None]) -> npt.NDArray[np.bool_]:
     """Whether each prediction is a tp, fp, fn or tn [n, 4]; none of them where it is undecided or not known."""
-    positive, trusted = (np.array([one == "trustworthy" for one in row], dtype=np.bool_) for row in (labels, truths))
+    positive, trusted = (
+        np.array([label == "trustworthy" for label in row], dtype=np.bool_) for row in (labels, truths)
+    )
     there = [label != "undecided" and truth is not None for label, truth in zip(labels, truths, strict=True)]
     kinds = (positive & trusted, positive & ~trusted, ~positive & trusted, ~positive & ~trusted)
     return np.stack(kinds, axis=1) & np.array(there, dtype=np.bool_)[:, None]

@@ -115,7 +115,7 @@ def related_to_name(words: Sequence[str], name: Sequence[str], spaces: Sequence[
     thetas = np.array([space.theta for space in spaces])[:, None]
     yes = agreed(np.where(known, near, -np.inf) >= thetas, known).tolist()
     heard = np.asarray(known.any(axis=0)).tolist()
-    return [one if any_known else None for one, any_known in zip(yes, heard, strict=True)]
+    return [related if any_known else None for related, any_known in zip(yes, heard, strict=True)]
 
 
 TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
@@ -300,8 +300,8 @@ def cut_rows(
         moved = [replace(space, theta=space.theta + asked.shift) for space in spaces]
         thetas = [space.theta for space in moved]
         anchors = [
-            Anchors(pool.words, election(one, thetas, asked.agree).keyword)
-            for pool, one in zip(pools, opinions, strict=True)
+            Anchors(pool.words, election(opinion, thetas, asked.agree).keyword)
+            for pool, opinion in zip(pools, opinions, strict=True)
         ]
         labels = toki_labels(question.predictions, oracle_of(anchors, moved, names, settings))
         rows.append(_setting_row(asked, question, labels))

@@ -161,7 +161,7 @@ def confidence_blocks(explained: Explained) -> list[Block]:
         _share_series(explained, f"untrustworthy {kind}", pairs, aside=0.006 * place)
         for place, (kind, pairs) in enumerate(kinds.items())
     ]
-    drawn = [one for one in series if one.x]
+    drawn = [line for line in series if line.x]
     if not drawn:
         return []
     plot = LinePlot(
@@ -233,7 +233,7 @@ def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> l
             series.append(series_of(name, list(points), list(points.values())))
     if not series:
         return []
-    alt = "; ".join(f"{one.name} from {number(one.y[0])} to {number(one.y[-1])}" for one in series)
+    alt = "; ".join(f"{line.name} from {number(line.y[0])} to {number(line.y[-1])}" for line in series)
     return [
         LinePlot(
             f"Stronger shortcuts, {explainer}",
@@ -313,8 +313,8 @@ def _within(score: float, low: float, high: float) -> bool:
 
 def _confidence_alt(series: Sequence[Series]) -> str:
     phrases = [
-        f"{one.name} from {percent(one.y[0])} of the least to {percent(one.y[-1])} of the most confident predictions"
-        for one in series
+        f"{line.name} from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
+        for line in series
     ]
     return f"{'; '.join(phrases)}."
 
@@ -395,7 +395,7 @@ def _in_truth(trust: TrustFindings, subject: str, explainer: str, digits: int) -
 def _share_of_known(trust: TrustFindings, subject: str, explainer: str, digits: int) -> str:
     """How many are untrustworthy by the truth itself, of those whose truth is known."""
     shares = [trust.get("truth", subject, explainer, group) for group in ("untrustworthy", "trustworthy")]
-    counts = [round((one.value or 0.0) * (one.n or 0)) for one in shares if one is not None]
+    counts = [round((finding.value or 0.0) * (finding.n or 0)) for finding in shares if finding is not None]
     if len(counts) < 2 or not sum(counts):
         return ""
     (low,), (high,) = wilson([counts[0]], [sum(counts)])

@@ -65,7 +65,7 @@ class TrustFindings:
 
     def constant(self, subject: str) -> bool:
         """Whether a subject (almost) always gives the same answer, so that it is right for no reason at all."""
-        return any(one.degenerate for one in self._findings.select("subject.degenerate", subject=subject))
+        return any(finding.degenerate for finding in self._findings.select("subject.degenerate", subject=subject))
 
     def value(self, metric: str, subject: str, of: str, group: str = "") -> float | None:
         """The value of the finding, if it was measured."""

@@ -112,4 +112,4 @@ _MEASURED = metrics(
     lower={"share": "faint out_of_scope undecided untrustworthy untrustworthy_corrected"},
     neither={"": "keyword_seconds label_seconds theta_relate", "share": "truth"},
 )
-METRICS = (*_MEASURED, *(Metric(f"{one.name}{SPREAD}", one.unit, "lower") for one in _MEASURED))
+METRICS = (*_MEASURED, *(Metric(f"{metric.name}{SPREAD}", metric.unit, "lower") for metric in _MEASURED))

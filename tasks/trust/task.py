@@ -432,8 +432,8 @@ def measure_trust(
         truths = {row["id"]: row["truth"] for row in known}
         findings += truth_findings(rows, truths, precisions, about, stage_seeds().generator())
     findings += provider_findings(collect(thresholds, None).to_pylist(), about)
-    shown = next(one for one in findings if one.metric == "trust.trustworthy" and one.group == ALL)
-    score = next((one.value for one in findings if one.metric == "trust.g_mean"), None)
+    shown = next(finding for finding in findings if finding.metric == "trust.trustworthy" and finding.group == ALL)
+    score = next((finding.value for finding in findings if finding.metric == "trust.g_mean"), None)
     right = "no correct prediction" if shown.value is None else f"{shown.value:.1%} of {shown.n} trustworthy"
     say(f"{name} · {explainer} · {right}" + ("" if score is None else f" · G-mean {score:.3f}"))
     return write_table(findings_table(findings), into=Findings)
@@ -442,7 +442,7 @@ def measure_trust(
 @stage(version=1, title="average trust")
 def average_trust(repeats: Sequence[Artifact[Findings]]) -> Artifact[Findings]:
     """The findings of several repeats as one: means of values and intervals, and how far the repeats spread."""
-    findings = averaged([findings_from(collect(one, None)) for one in repeats])
+    findings = averaged([findings_from(collect(table, None)) for table in repeats])
     say(f"{len(repeats)} repeats")
     return write_table(findings_table(findings), into=Findings)
 

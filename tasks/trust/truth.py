@@ -161,11 +161,13 @@ def counterfactual_rows(
     without its shortcuts."""
     spans = [_column(samples, name) for name in (REASONS, SHORTCUTS)]
     texts = texts_of(samples, subject.settings.text)
-    ids, golds, predicted = (one.to_pylist() for one in (samples["id"], samples["gold"], predictions["predicted"]))
+    ids, golds, predicted = (
+        column.to_pylist() for column in (samples["id"], samples["gold"], predictions["predicted"])
+    )
     right = [row for row, (gold, code) in enumerate(zip(golds, predicted, strict=True)) if gold == code]
     if not right:
         return TrustTruth.schema.empty_table()
-    asked = [without_spans(texts[row], _spans(texts[row], one[row], ids[row])) for one in spans for row in right]
+    asked = [without_spans(texts[row], _spans(texts[row], column[row], ids[row])) for column in spans for row in right]
     codes = load_text_model(subject, files, classes).probabilities(asked).argmax(axis=1).tolist()
     rows = [
         _truth_row(ids[row], truth_by_deletion(predicted[row], codes[place], codes[len(right) + place]))
@@ -178,8 +180,8 @@ def rationale_rows(samples: pa.Table, *, text: str, rationales: str) -> pa.Table
     """`RationaleWords` of a partition; a rationale that is not understood is named by its sample, never quoted."""
     given = _column(samples, rationales)
     rows = [
-        {"id": key, "words": sorted(rationale_words(words, _spans(words, one, key)))}
-        for key, words, one in zip(samples["id"].to_pylist(), texts_of(samples, text), given, strict=True)
+        {"id": key, "words": sorted(rationale_words(words, _spans(words, rationale, key)))}
+        for key, words, rationale in zip(samples["id"].to_pylist(), texts_of(samples, text), given, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=RationaleWords.schema)
 

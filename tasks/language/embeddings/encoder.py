@@ -55,10 +55,10 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """The mean over each text's last hidden states, [n, d]."""
-        ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
+        ids = [encoding.ids[: self._longest] for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors = np.zeros((len(ids), int(self._network.config.hidden_size)), dtype=np.float32)
         for length in _LENGTHS:
-            shorter = max((one for one in _LENGTHS if one < length), default=-1)
+            shorter = max((shorter_length for shorter_length in _LENGTHS if shorter_length < length), default=-1)
             rows = [row for row, tokens in enumerate(ids) if shorter < len(tokens) <= length]
             for start in range(0, len(rows), _BATCH):
                 block = rows[start : start + _BATCH]
@@ -67,7 +67,7 @@ class SentenceEncoder:
 
     def encode_together(self, texts: Sequence[str]) -> Vectors:
         """As `encode`, in one block of these texts alone: faster for a few, but the last bits depend on the company."""
-        ids = [one.ids[: self._longest] for one in self._tokenizer.encode_batch(list(texts))]
+        ids = [encoding.ids[: self._longest] for encoding in self._tokenizer.encode_batch(list(texts))]
         return self._block(ids, max(map(len, ids)), len(ids)) if ids else self.encode([])
 
     def reads(self, text: str) -> bool:

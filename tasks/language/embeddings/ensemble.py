@@ -112,7 +112,10 @@ class ResolvedProviders:
     @property
     def fingerprint(self) -> str:
         """The hash of the names, of the files' content and of the user's code."""
-        parts = [f"{one.name}\0{one.content}\0{one.code.fingerprint if one.code else ''}" for one in self.providers]
+        parts = [
+            f"{provider.name}\0{provider.content}\0{provider.code.fingerprint if provider.code else ''}"
+            for provider in self.providers
+        ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -165,7 +168,7 @@ def build_providers(
     """
     resolved = providers if isinstance(providers, ResolvedProviders) else resolve_providers(providers)
     encoders: dict[str, SentenceEncoder] = {}
-    return [_build(one, corpus, model, seed, encoders) for one in resolved.providers]
+    return [_build(provider, corpus, model, seed, encoders) for provider in resolved.providers]
 
 
 def _resolve(name: str, beside: Path) -> ResolvedProvider:

@@ -129,12 +129,18 @@ def explanations_table(rows: pa.Table, explanations: list[Explanation], settings
         "gold": kept["gold"],
         "predicted": kept["predicted"],
         "confidence": kept["confidence"],
-        "words": pa.array([[word.text for word in one.words] for one in explanations], pa.list_(pa.string())),
-        "starts": pa.array([[word.start for word in one.words] for one in explanations], pa.list_(pa.int32())),
-        "ends": pa.array([[word.end for word in one.words] for one in explanations], pa.list_(pa.int32())),
-        "importance": pa.array([list(one.importance) for one in explanations], pa.list_(pa.float64())),
-        "text_words": pa.array([one.text_words for one in explanations], pa.int32()),
-        "read_words": pa.array([one.read_words for one in explanations], pa.int32()),
+        "words": pa.array(
+            [[word.text for word in explanation.words] for explanation in explanations], pa.list_(pa.string())
+        ),
+        "starts": pa.array(
+            [[word.start for word in explanation.words] for explanation in explanations], pa.list_(pa.int32())
+        ),
+        "ends": pa.array(
+            [[word.end for word in explanation.words] for explanation in explanations], pa.list_(pa.int32())
+        ),
+        "importance": pa.array([list(explanation.importance) for explanation in explanations], pa.list_(pa.float64())),
+        "text_words": pa.array([explanation.text_words for explanation in explanations], pa.int32()),
+        "read_words": pa.array([explanation.read_words for explanation in explanations], pa.int32()),
     }
     return pa.table(columns).select([*Explanations.schema.names, "text_words", "read_words"])
 

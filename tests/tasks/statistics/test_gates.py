@@ -185,7 +185,7 @@ def test_json_says_whether_all_passed_and_what_decided() -> None:
 
 def test_settings_import_nothing_heavy() -> None:
     code = (
-        "import sys, assay.tasks.statistics.gates, assay.tasks.statistics.settings, assay.tasks.subjects.settings\n"
+        "import sys, assay.tasks.statistics.gates, assay.tasks.statistics.settings\n"
         "print([m for m in ('numpy', 'pyarrow', 'pandas', 'torch', 'scipy', 'sklearn') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
