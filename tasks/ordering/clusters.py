@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assay.data.schemas import Clusters
 from assay.infra.stages.exact import Smallest
-from assay.infra.stages.partitions import Columns, collect, map_partitions, reduce_partitions, reduce_pieces
+from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
@@ -57,9 +56,6 @@ class HashRange:
 
 def count_clusters(clusters: Artifact[Clusters]) -> int:
     """How many of the samples' clusters differ."""
-    if clusters.rows <= sorting.IN_ONE_PLACE:
-        found: int = pc.count_distinct(collect(clusters, ["cluster"])["cluster"]).as_py()
-        return found
     ranges = -(-clusters.rows // sorting.RANGE_ROWS)
     sent: Artifact[Parcels] = map_partitions(
         hashes_dealt, Columns(clusters, ("cluster",)), into=Parcels, name="hashes", ranges=ranges

@@ -35,16 +35,6 @@ def tie_breaks(ids: _Ids) -> npt.NDArray[np.int64]:
     return np.frombuffer(digests, dtype=">i8").astype(np.int64)
 
 
-def adversarial_order(scores: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The positions of the samples, easiest first: by score (θ_L) descending, equal scores by `ties` ascending.
-
-    >>> adversarial_order(np.array([0.1, 0.9, 0.1]), np.array([7, 8, 3])).tolist()
-    [1, 2, 0]
-    """
-    order: npt.NDArray[np.int64] = np.lexsort((ties, -scores))
-    return order
-
-
 def cut_points(samples: int, datasets: int) -> npt.NDArray[np.int64]:
     """How many of the ordered samples D_1, …, D_N hold: round(i/N · n), halves to even; an error if n < N.
 
@@ -68,26 +58,6 @@ def dataset_of_rank(ranks: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -
     [1, 1, 2, 10]
     """
     return (np.searchsorted(cuts, ranks, side="right") + 1).astype(np.int32)
-
-
-def tie_starts(ordered_scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Where each group of equal scores begins in the order, and at the end its length.
-
-    >>> tie_starts(np.array([0.9, 0.5, 0.5, 0.1])).tolist()
-    [0, 1, 3, 4]
-    """
-    n = len(ordered_scores)
-    new = np.flatnonzero(ordered_scores[1:] != ordered_scores[:-1]) + 1
-    return np.concatenate([[0], new, [n]]).astype(np.int64) if n else np.zeros(1, dtype=np.int64)
-
-
-def largest_tie(ordered_scores: npt.NDArray[np.float64]) -> int:
-    """The size of the largest group of samples that no score tells apart.
-
-    >>> largest_tie(np.array([0.9, 0.5, 0.5, 0.1]))
-    2
-    """
-    return int(np.diff(tie_starts(ordered_scores)).max(initial=0))
 
 
 Integers = npt.NDArray[np.int64]

@@ -34,12 +34,10 @@ from assay.tasks.ordering.ranges import (
     Surroundings,
     Ties,
     counted_ties,
-    ends_in_order,
     firsts_of,
     labelled_ranges,
     mean_risk,
     range_rows,
-    surroundings,
 )
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.statistics.calibration import BINS, PARTS, gap_interval, share_interval
@@ -211,18 +209,11 @@ class OrderCounts:
     risk_without: tuple[float, ...]
 
 
-def order_counts_at_once(orders: Sequence[LabelledSamples], pools: Pools) -> OrderCounts:
-    """What is counted along the first order, with that of ours beside it where there is a second."""
-    sorted_ = [known.in_order() for known in orders]
-    ends = [ends_in_order(known, pools) for known in sorted_]
-    here = [surroundings([each], PARTS)[0] for each in ends]
-    rows = [placed_along(known, each) for known, each in zip(sorted_, here, strict=True)]
-    sums = ClusterSums(**cluster_sums(rows[0], rows[1] if len(rows) > 1 else None))
-    return _order_counts(sums, [[each] for each in ends], here[0], risks_along(sorted_[0], here[0], pools))
+def count_order(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, name: str = "") -> OrderCounts:
+    """What is counted along the first order of these columns, with that of ours beside it where there is a second.
 
-
-def order_counts_by_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, name: str = "") -> OrderCounts:
-    """As `order_counts_at_once`, of the orders of these columns; `name` where a stage judges more than once."""
+    `name` tells the counts apart where a stage makes several.
+    """
     ends, found = labelled_ranges(inputs, known, pools, name=f"{name} known".strip())
     firsts = [*firsts_of(found.pieces), len(found.pieces)]
     ranges = -(-inputs[0].artifact.rows // range_rows())
@@ -312,15 +303,8 @@ class CalibrationCounts:
     squares: npt.NDArray[np.float64]
 
 
-def calibration_counts_at_once(known: LabelledSamples, pools: Pools) -> CalibrationCounts:
-    """What is counted along the confidence of these samples."""
-    ordered = known.in_order()
-    ends = ends_in_order(ordered, None)
-    return _calibration_counts(calibration_sums(ordered, surroundings([ends], 1)[0], pools))
-
-
-def calibration_counts_by_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> CalibrationCounts:
-    """As `calibration_counts_at_once`, of the one order of these columns."""
+def count_calibration(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> CalibrationCounts:
+    """What is counted along the confidence, the one order of these columns."""
     _, found = labelled_ranges(inputs, known, None, name="confidences")
     counted = reduce_pieces(calibration_in_range, found.pieces, sent=found.sent, arounds=found.arounds, pools=pools)
     return _calibration_counts(counted)

@@ -8,22 +8,22 @@ where it stands in the whole. Samples fall into parts, so that what would be wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import Clusters, Intervals, Samples
-from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
+from assay.infra.stages.partitions import Columns, map_partitions, reduce_pieces, side_by_side
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.clusters import Pools
-from assay.tasks.ordering.datasets import Integers, Keys, drawn_keys, keys_of, range_bounds, range_ends, sorted_places
+from assay.tasks.ordering.datasets import Integers, Keys, drawn_keys, keys_of, range_ends, sorted_places
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.calibration import PARTS
 
@@ -296,8 +296,15 @@ def ends_in_order(known: LabelledSamples, pools: Pools | None) -> Integers:
     return ends_of(tested.keys.scores, ~tested.right, parts, 1 if pools is None else PARTS)
 
 
-FindLabelled = Callable[..., list[LabelledSamples]]
-"""What says of a partition's tables which samples are known to be right or wrong, in each of several orders."""
+class FindLabelled(Protocol):
+    """Says of a partition's tables which samples are known to be right or wrong, in an order by each of the scores."""
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The scores by name."""
+
+    def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
+        """Those of a partition."""
 
 
 @dataclass(frozen=True)
@@ -345,9 +352,9 @@ def labelled_ranges(
     inputs: Sequence[Columns], known: FindLabelled, pools: Pools | None, name: str
 ) -> tuple[list[Integers], Ranges]:
     """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
-    drawn = reduce_partitions(labelled_drawn, *inputs, known=known, rows=range_rows())
-    count = -(-drawn["rows"] // range_rows())
-    bounds = [range_bounds(drawn["keys"][str(at)], count) for at in range(len(drawn["keys"]))]
+    bounds = sorting.bounds_of(
+        inputs[0].artifact.rows, range_rows(), labelled_drawn, *inputs, orders=len(known.scores), known=known
+    )
     pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
     sent: Artifact[Parcels] = map_partitions(
         labelled_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds

@@ -1,12 +1,12 @@
 """One order over all samples, by partitions: what every sample's rank is, and what is counted along the order.
 
-Up to `IN_ONE_PLACE` samples the columns are collected and sorted here, which is quicker. Beyond, workers deal the keys
-out by ranges and sort these; ranks go back to the partitions that the keys came from, and counts come here.
+Workers deal the keys out by ranges (one range, where there are few samples) and sort these; ranks go back to the
+partitions that the keys came from, and counts come here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ from assay.tasks.ordering.datasets import (
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered, outcomes
 
-IN_ONE_PLACE = 1 << 18
+IN_ONE_PLACE = 1 << 18  # samples up to which the answers of a subject are held against the order in one place
 RANGE_ROWS = 1 << 20
 """So many samples a worker sorts at a time: some 150 MB at their most."""
 
@@ -90,11 +90,6 @@ class Dealt:
         return [Range(number) for number in range(len(self.starts))]
 
 
-def ordered_by(settings: Ordering, score: str) -> By:
-    """What the settings order by, with this score."""
-    return By(score, settings.curate == "labelled")
-
-
 def cuts_of(samples: int, settings: Ordering) -> Integers:
     """Where D1 … DN end among so many ordered samples; InputError where that cannot be."""
     if settings.curate == "labelled" and not samples:
@@ -107,18 +102,24 @@ def cuts_of(samples: int, settings: Ordering) -> Integers:
 
 def deal_keys(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> Dealt:
     """Every partition's keys, sent to the ranges that they belong to."""
-    by = ordered_by(settings, score)
-    looked_at = (Columns(intervals, (score, "tie_break")), Columns(samples, ("gold",)))
-    drawn = reduce_partitions(keys_drawn, *looked_at, by=by, rows=RANGE_ROWS)
-    cuts = cuts_of(drawn["rows"], settings)
-    bounds = range_bounds(drawn["keys"], -(-drawn["rows"] // RANGE_ROWS))
-    columns = dict.fromkeys((score, "tie_break", "label"))
-    sent: Artifact[Parcels] = map_partitions(
-        keys_dealt, Columns(intervals, tuple(columns)), looked_at[1], into=Parcels, name="keys", by=by, bounds=bounds
-    )
+    by = By(score, settings.curate == "labelled")
+    gold = Columns(samples, ("gold",))
+    bounds = bounds_of(intervals.rows, RANGE_ROWS, keys_drawn, Columns(intervals, (score, "tie_break")), gold, by=by)[0]
+    columns = Columns(intervals, tuple(dict.fromkeys((score, "tie_break", "label"))))
+    sent: Artifact[Parcels] = map_partitions(keys_dealt, columns, gold, into=Parcels, name="keys", by=by, bounds=bounds)
     require_all(sent, intervals.partitions)
     ends = np.cumsum(tally_of(sent)["rows"]).tolist()
-    return Dealt(by, sent, [0, *ends[:-1]], cuts.tolist())
+    return Dealt(by, sent, [0, *ends[:-1]], cuts_of(ends[-1], settings).tolist())
+
+
+def bounds_of(
+    samples: int, rows: int, draw: Callable[..., dict[str, Any]], *inputs: Columns, orders: int = 1, **constants: Any
+) -> list[Keys]:
+    """Per order the first key of every range but the first, for ranges of so many rows; `draw` draws some keys."""
+    if samples <= rows:
+        return [range_bounds((), 1)] * orders
+    drawn = reduce_partitions(draw, *inputs, rows=rows, **constants)
+    return [range_bounds(drawn["keys"][str(order)], -(-drawn["rows"] // rows)) for order in range(orders)]
 
 
 def ranks_sent(keys: Dealt) -> tuple[Artifact[Parcels], int]:
@@ -155,7 +156,7 @@ def joined(cuts: Integers, found: Mapping[str, Any], ends: Mapping[str, Any]) ->
 def keys_drawn(intervals: pa.Table, samples: pa.Table, by: By, rows: int) -> dict[str, object]:
     """How many samples of a partition are ordered, and some of their keys."""
     keys, chosen = by.keys(intervals, samples)
-    return {"rows": len(chosen), "keys": drawn_keys(keys, rows)}
+    return {"rows": len(chosen), "keys": {"0": drawn_keys(keys, rows)}}
 
 
 def keys_dealt(intervals: pa.Table, samples: pa.Table, by: By, bounds: Keys) -> Tallied:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,28 +28,13 @@ from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_tab
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.clusters import cluster_table, count_clusters, pools_of
-from assay.tasks.ordering.datasets import adversarial_order, dataset_of_rank, largest_tie
+from assay.tasks.ordering.datasets import dataset_of_rank
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.order_test import (
-    calibration_counts_at_once,
-    calibration_counts_by_ranges,
-    calibration_findings,
-    order_counts_at_once,
-    order_counts_by_ranges,
-    order_test_findings,
-)
-from assay.tasks.ordering.ranges import LabelledByScores, LabelledSamples, labelled_columns, labelled_samples
+from assay.tasks.ordering.order_test import calibration_findings, count_calibration, count_order, order_test_findings
+from assay.tasks.ordering.ranges import LabelledByScores, labelled_columns
 from assay.tasks.ordering.settings import OURS, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
-from assay.tasks.ordering.validity import (
-    Ordered,
-    Validity,
-    ordering_curve,
-    ordering_findings,
-    outcomes,
-    undecided_finding,
-    validity,
-)
+from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, undecided_finding, validity
 from assay.tasks.statistics.findings import Finding, findings_table
 
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
@@ -62,23 +45,6 @@ class Measured(NamedTuple):
 
     curve: Artifact[OrderingCurve]
     findings: Artifact[Findings]
-
-
-@dataclass(frozen=True)
-class _Order:
-    """Positions of the ordered samples, easiest first, among all samples; their scores; the gold class of all."""
-
-    positions: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
-    gold: npt.NDArray[np.int16]  # of every sample, -1 where unknown
-    cuts: npt.NDArray[np.int64]
-
-    @property
-    def ranks(self) -> npt.NDArray[np.int64]:
-        """The rank of every sample, −1 where it is not ordered."""
-        ranks = np.full(len(self.gold), -1, dtype=np.int64)
-        ranks[self.positions] = np.arange(len(self.positions))
-        return ranks
 
 
 @stage(version=1, title="intervals")
@@ -97,21 +63,12 @@ def order_adversarially(
 ) -> Artifact[CuratedSets]:
     """The curated sets D1 ⊂ … ⊂ DN: samples by the lower bound of their interval, most certain first."""
     expectations.warm_up()  # for `check_order`
-    beside = Columns(samples, ("gold",))
-    curated: Artifact[CuratedSets]
-    if intervals.rows <= sorting.IN_ONE_PLACE:
-        order = _ordered(intervals, samples, settings, OURS.score)
-        tie, cuts = largest_tie(order.scores), order.cuts.tolist()
-        curated = map_partitions(
-            curated_rows, intervals, beside, into=CuratedSets, aligned={"ranks": order.ranks}, cuts=cuts
-        )
-    else:
-        keys = sorting.deal_keys(intervals, samples, settings, OURS.score)
-        (ranks, tie), cuts = sorting.ranks_sent(keys), keys.cuts
-        curated = map_partitions(
-            curated_as_sent, intervals, beside, into=CuratedSets, sent=ranks, cuts=cuts, by=keys.by
-        )
-    say(f"{labeler} · {settings.datasets} data sets · largest tie {tie} of {cuts[-1]}")
+    keys = sorting.deal_keys(intervals, samples, settings, OURS.score)
+    ranks, tie = sorting.ranks_sent(keys)
+    curated: Artifact[CuratedSets] = map_partitions(
+        curated_rows, intervals, Columns(samples, ("gold",)), into=CuratedSets, sent=ranks, cuts=keys.cuts, by=keys.by
+    )
+    say(f"{labeler} · {settings.datasets} data sets · largest tie {tie} of {keys.cuts[-1]}")
     return curated
 
 
@@ -165,27 +122,12 @@ def judge_order(
     confidence is a chance."""
     is_ours, apart, pools = approach == OURS.name, settings.undecided == "apart", pools_of(clusters)
     orders = [(intervals, approach_named(approach).score), *([] if is_ours else [(ours, OURS.score)])]
-    at_once = intervals.rows <= sorting.IN_ONE_PLACE
-    judged = (
-        order_counts_at_once([_known(table, samples, clusters, score, apart) for table, score in orders], pools)
-        if at_once
-        else order_counts_by_ranges(
-            labelled_columns(orders, samples, clusters),
-            LabelledByScores(tuple(score for _, score in orders), apart),
-            pools,
-        )
-    )
-    findings = order_test_findings(judged, settings.significance, approach, labeler)
+    known = LabelledByScores(tuple(score for _, score in orders), apart)
+    counts = count_order(labelled_columns(orders, samples, clusters), known, pools)
+    findings = order_test_findings(counts, settings.significance, approach, labeler)
     if is_ours:
-        calibrated = (
-            calibration_counts_at_once(_known(intervals, samples, clusters, "confidence", apart=False), pools)
-            if at_once
-            else calibration_counts_by_ranges(
-                labelled_columns([(intervals, "confidence")], samples, clusters),
-                LabelledByScores(("confidence",), False),
-                pools,
-            )
-        )
+        columns = labelled_columns([(intervals, "confidence")], samples, clusters)
+        calibrated = count_calibration(columns, LabelledByScores(("confidence",), False), pools)
         findings += calibration_findings(calibrated, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
@@ -196,7 +138,8 @@ def measure_ordering(
     intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, approach: str, labeler: str
 ) -> Measured:
     """How accuracy moves along the order of one approach, and whether that is more than chance would do."""
-    ordered = _along(intervals, samples, settings, approach_named(approach).score)
+    keys = sorting.deal_keys(intervals, samples, settings, approach_named(approach).score)
+    ordered = sorting.counted_along(keys, intervals, samples)
     tested = validity(ordered, settings.permutations, stage_seeds().generator())
     findings = ordering_findings(ordered, tested, settings.significance, approach, labeler)
     if approach == OURS.name:
@@ -215,13 +158,9 @@ def rows_of_ranks(curated: pa.Table, stride: int, first_of_last: int) -> pa.Tabl
     return curated.filter(pa.array((ranks % stride == 0) | (ranks >= first_of_last)))
 
 
-def curated_as_sent(intervals: pa.Table, samples: pa.Table, received: Received, cuts: list[int], by: By) -> pa.Table:
-    """As `curated_rows`, with the ranks that the ranges sent."""
-    return curated_rows(intervals, samples, sorting.ranks_received(intervals, samples, received, by), cuts)
-
-
-def curated_rows(intervals: pa.Table, samples: pa.Table, ranks: npt.NDArray[np.int64], cuts: list[int]) -> pa.Table:
+def curated_rows(intervals: pa.Table, samples: pa.Table, received: Received, cuts: list[int], by: By) -> pa.Table:
     """One partition of the curated sets: the ordered samples of it, each with its rank and first data set."""
+    ranks = sorting.ranks_received(intervals, samples, received, by)
     made = {
         "rank": pa.array(ranks),
         "dataset": pa.array(dataset_of_rank(ranks, np.asarray(cuts))),
@@ -237,50 +176,6 @@ def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[C
         rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=first_of_last
     )
     return chosen
-
-
-def _along(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> Ordered:
-    """What is counted along the order by this score."""
-    if intervals.rows > sorting.IN_ONE_PLACE:
-        return sorting.counted_along(sorting.deal_keys(intervals, samples, settings, score), intervals, samples)
-    order = _ordered(intervals, samples, settings, score)
-    right = outcomes(collect(intervals, columns=["label"])["label"].to_numpy(), order.gold)
-    return Ordered.of(order.scores, right[order.positions], order.cuts)
-
-
-def _ordered(intervals: Artifact[Intervals], samples: Artifact[Samples], settings: Ordering, score: str) -> _Order:
-    gold = _gold_beside(intervals, samples)
-    columns = collect(intervals, columns=[score, "tie_break"])
-    scores, ties = columns.column(score).to_numpy(), columns.column("tie_break").to_numpy()
-    chosen = np.flatnonzero(gold != sorting.NO_GOLD) if settings.curate == "labelled" else np.arange(len(gold))
-    cuts = sorting.cuts_of(len(chosen), settings)
-    order = chosen[adversarial_order(scores[chosen], ties[chosen])]
-    return _Order(order, scores[order], gold, cuts)
-
-
-def _gold_beside(intervals: Artifact[Intervals], samples: Artifact[Samples]) -> npt.NDArray[np.int16]:
-    """The gold class of each sample that has an interval."""
-    classes: npt.NDArray[np.int16] = pc.fill_null(_beside(intervals, samples, "gold"), sorting.NO_GOLD).to_numpy()
-    return classes
-
-
-def _beside(intervals: Artifact[Intervals], other: Artifact[Any], column: str) -> pa.ChunkedArray:
-    """A column of another artifact for each sample that has an interval; those of quarantined partitions have none."""
-    if other.rows == intervals.rows:
-        return collect(other, columns=[column]).column(column)
-    known = collect(other, columns=["id", column])
-    return known.column(column).take(pc.index_in(collect(intervals, columns=["id"]).column("id"), known.column("id")))
-
-
-def _known(
-    intervals: Artifact[Intervals], samples: Artifact[Samples], clusters: Artifact[Clusters], score: str, apart: bool
-) -> LabelledSamples:
-    """The samples whose label is known to be right or wrong, all in one place."""
-    scored = collect(intervals, list(dict.fromkeys((score, "tie_break", "label", "undecided"))))
-    gold, alike = (
-        pa.table({name: _beside(intervals, table, name)}) for table, name in ((samples, "gold"), (clusters, "cluster"))
-    )
-    return labelled_samples(scored, gold, alike, score, apart)
 
 
 def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import OrderingCurve
-from assay.tasks.ordering.datasets import largest_tie, tie_starts
 from assay.tasks.statistics.correlation import TrendTest, nested_accuracy, permutation_p, spearman_rows
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import normal_band, share, wilson
@@ -42,23 +41,6 @@ class Ordered:
     gold: Counts  # [3, N]: and how many are RIGHT or WRONG
     largest_tie: int
     distinct_scores: int
-
-    @classmethod
-    def of(cls, scores: npt.NDArray[np.float64], outcomes: npt.NDArray[np.int8], cuts: Counts) -> Ordered:
-        """Counted in one place: `scores` descend, and `outcomes` are RIGHT, WRONG or UNKNOWN.
-
-        >>> order = Ordered.of(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1, 0, 1, -1], np.int8), np.array([2, 4]))
-        >>> order.hits.tolist(), order.known.tolist(), order.first.tolist(), order.last.tolist()
-        ([1, 1], [2, 1], [1, 3], [3, 4])
-        """
-        starts = tie_starts(scores)
-        group = np.searchsorted(starts, cuts, side="left")
-        places = np.stack([starts[group - 1], cuts, starts[group]])
-        right, gold = (
-            np.concatenate([[0], np.cumsum(chosen)])[places].astype(np.int64)
-            for chosen in (outcomes == RIGHT, outcomes != UNKNOWN)
-        )
-        return cls(cuts, places[0], places[2], right, gold, largest_tie(scores), len(starts) - 1)
 
     @property
     def samples(self) -> int:

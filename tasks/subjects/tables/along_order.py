@@ -23,12 +23,12 @@ from assay.tasks.ordering.datasets import Integers, keys_of
 from assay.tasks.ordering.order_test import (
     OrderCounts,
     area_gain,
-    calibration_counts_by_ranges,
+    count_calibration,
+    count_order,
     halves,
     joined,
     mean_over_pools,
     order_calibration_error,
-    order_counts_by_ranges,
     order_test_of,
     share_finding,
 )
@@ -266,7 +266,7 @@ def judge_by_ranges(
     ]
     pools, findings = pools_of(clusters), list[Finding]()
     for yardstick in ("weak", "gold"):
-        judged = order_counts_by_ranges(inputs, KnownAnswers(yardstick, (OURS,), apart), pools, yardstick)
+        judged = count_order(inputs, KnownAnswers(yardstick, (OURS,), apart), pools, yardstick)
         tested = order_test_of(judged)
         rows = trend_findings("subject", tested, significance, CONCLUDED)
         if tested.area is not None:
@@ -283,7 +283,7 @@ def _own_scores_by_ranges(
 ) -> list[Finding]:
     findings: list[Finding] = []
     for name in ("confidence", "margin"):
-        judged = order_counts_by_ranges(inputs, KnownAnswers("gold", (name, OURS), apart), pools, name)
+        judged = count_order(inputs, KnownAnswers("gold", (name, OURS), apart), pools, name)
         won, lost = judged.sums.sums["right"], judged.sums.sums["wrong"]
         if won and lost:
             tested = order_test_of(judged)
@@ -292,7 +292,7 @@ def _own_scores_by_ranges(
             rows += [gain_finding("subject.auc_gain", gain, won + lost), _risk(judged, won + lost)]
             findings += [replace(one, of="gold", group=name) for one in rows]
     known = KnownAnswers("gold", ("confidence",), apart)
-    counted = calibration_counts_by_ranges(inputs, known, pools)
+    counted = count_calibration(inputs, known, pools)
     squares = reduce_partitions(squares_in, *inputs, apart=apart, pools=pools)
     there = squares[:, 0] > 0
     if not there.any():

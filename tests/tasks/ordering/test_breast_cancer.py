@@ -5,13 +5,14 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from assay.tasks.ordering.datasets import adversarial_order, cut_points
+from assay.tasks.ordering.datasets import cut_points
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.validity import Ordered, ordering_curve, ordering_findings, validity
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 from assay.tasks.weak_labels.labelers import majority, weak_labels
+from tests.tasks.ordering.in_one_place import adversarial_order, counted_at_once
 
 MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
 
@@ -40,7 +41,7 @@ def ours(patients, kept) -> Ordered:
     intervals = interval_table(weak_labels(votes, majority(kept), 2, default=MALIGNANT), alpha=0.05)
     order = adversarial_order(intervals["lower"].to_numpy(), intervals["tie_break"].to_numpy())
     right = (intervals["label"].to_numpy() == gold).astype(np.int8)
-    return Ordered.of(intervals["lower"].to_numpy()[order], right[order], cut_points(len(order), 10))
+    return counted_at_once(intervals["lower"].to_numpy()[order], right[order], cut_points(len(order), 10))
 
 
 def test_seven_of_thirty_rules_are_kept(kept):

@@ -9,14 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.ordering.datasets import (
-    adversarial_order,
-    cut_points,
-    dataset_of_rank,
-    largest_tie,
-    tie_breaks,
-    tie_starts,
-)
+from assay.tasks.ordering.datasets import cut_points, dataset_of_rank, tie_breaks
+from tests.tasks.ordering.in_one_place import adversarial_order, counted_at_once, largest_tie, tie_starts
 
 scores = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5000000000000001, 1.0]), min_size=1, max_size=40)
 
@@ -85,3 +79,12 @@ def test_the_largest_tie_is_the_most_frequent_score(values):
     ordered = np.sort(np.array(values))[::-1]
     assert largest_tie(ordered) == max(values.count(value) for value in values)
     assert len(tie_starts(ordered)) - 1 == len(set(values))
+
+
+def test_the_order_at_once_is_that_of_scores_and_tie_breaks():
+    order = adversarial_order(np.array([0.1, 0.9, 0.1]), np.array([7, 8, 3]))
+    assert order.tolist() == [1, 2, 0]
+    assert tie_starts(np.array([0.9, 0.5, 0.5, 0.1])).tolist() == [0, 1, 3, 4]
+    counted = counted_at_once(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1, 0, 1, -1], np.int8), np.array([2, 4]))
+    assert (counted.hits.tolist(), counted.known.tolist()) == ([1, 1], [2, 1])
+    assert (counted.first.tolist(), counted.last.tolist()) == ([1, 3], [3, 4])

@@ -31,8 +31,7 @@ def test_the_line_is_the_same_either_way(make_run, tmp_path, monkeypatch):
             find_clusters(given_votes(cuts), given_samples(cuts, 1), None)
             return run.record.stages[-1].summary
 
-    at_once = line("one place")
-    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
+    in_one_range = line("one range")
     monkeypatch.setattr(sorting, "RANGE_ROWS", 60)
-    assert line("ranges") == at_once
-    assert at_once.endswith(f"of {N} samples differ")
+    assert line("ranges") == in_one_range
+    assert in_one_range.endswith(f"of {N} samples differ")

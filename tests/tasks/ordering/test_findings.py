@@ -10,11 +10,12 @@ from assay.tasks.ordering.settings import APPROACHES, approach_named
 from assay.tasks.ordering.validity import UNKNOWN, Ordered, ordering_curve, ordering_findings, validity
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, is_test
+from tests.tasks.ordering.in_one_place import counted_at_once
 
 
 def ordered(outcomes) -> Ordered:
     outcomes = np.asarray(outcomes, dtype=np.int8)
-    return Ordered.of(np.linspace(1, 0, len(outcomes)), outcomes, cut_points(len(outcomes), 10))
+    return counted_at_once(np.linspace(1, 0, len(outcomes)), outcomes, cut_points(len(outcomes), 10))
 
 
 def test_without_gold_every_test_says_not_measured_and_ties_are_counted_all_the_same():

@@ -14,14 +14,7 @@ from assay.infra.stages.partitions import collect
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.clusters import BLOCKS, Pools, first_clusters
 from assay.tasks.ordering.datasets import range_bounds
-from assay.tasks.ordering.order_test import (
-    area_gain,
-    calibration_counts_at_once,
-    calibration_findings,
-    order_counts_at_once,
-    order_test_findings,
-    order_test_of,
-)
+from assay.tasks.ordering.order_test import area_gain, calibration_findings, order_test_findings, order_test_of
 from assay.tasks.ordering.ranges import (
     LabelledSamples,
     LeftOut,
@@ -36,6 +29,7 @@ from assay.tasks.ordering.task import find_clusters, judge_order
 from assay.tasks.statistics.calibration import brier, calibration_error, risk_area, risk_area_interval
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area, tenth_findings
+from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
 from tests.tasks.ordering.test_task import N, given_votes, ordered
 
 CUTS = (0, 3, 100, 150, 151, 399, N)
@@ -185,6 +179,5 @@ def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options
             )
 
     at_once = digests("one place")
-    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
     monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
     assert digests("ranges") == at_once

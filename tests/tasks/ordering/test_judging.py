@@ -10,14 +10,7 @@ from assay.data.samples.breast_cancer import breast_cancer
 from assay.tasks.ordering.clusters import Pools, cluster_table
 from assay.tasks.ordering.datasets import scores_of
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.order_test import (
-    area_gain,
-    calibration_counts_at_once,
-    calibration_findings,
-    order_counts_at_once,
-    order_test_findings,
-    order_test_of,
-)
+from assay.tasks.ordering.order_test import area_gain, calibration_findings, order_test_findings, order_test_of
 from assay.tasks.ordering.ranges import LabelledSamples, labelled_samples
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
@@ -32,6 +25,7 @@ from assay.tasks.subjects.tables.logistic import cross_fit
 from assay.tasks.weak_labels.labelers import majority, weak_labels
 from assay.tasks.weak_labels.snorkel import snorkel
 from assay.tasks.weak_labels.table import WeakLabelling
+from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
 
 MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
 PATIENTS = breast_cancer()

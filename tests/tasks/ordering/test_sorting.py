@@ -18,18 +18,16 @@ from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.datasets import (
-    adversarial_order,
     cut_points,
     drawn_keys,
     keys_of,
-    largest_tie,
     range_bounds,
     sorted_places,
     ties_in,
     ties_over,
 )
 from assay.tasks.ordering.task import measure_ordering, order_adversarially
-from assay.tasks.ordering.validity import Ordered
+from tests.tasks.ordering.in_one_place import adversarial_order, counted_at_once, largest_tie
 from tests.tasks.ordering.test_task import N, ordered
 
 CUTS = (0, 3, 100, 150, 151, 399, N)
@@ -68,7 +66,7 @@ def test_ranks_and_counts_are_those_of_one_sort(tables):
     by = sorting.By("lower", labelled)
     drawn = functools.reduce(merge, (sorting.keys_drawn(*part, by, rows) for part in parts))
     cuts = cut_points(drawn["rows"], 3)
-    bounds = range_bounds(drawn["keys"], -(-drawn["rows"] // rows))
+    bounds = range_bounds(drawn["keys"]["0"], -(-drawn["rows"] // rows))
     dealt = {at: sorting.keys_dealt(*part, by, bounds) for at, part in enumerate(parts)}
     sent = {at: one.result for at, one in dealt.items()}
     ends = np.cumsum(sum(one.tally["rows"] for one in dealt.values())).tolist()
@@ -89,7 +87,7 @@ def test_ranks_and_counts_are_those_of_one_sort(tables):
     at_scores = (sorting.counts_at_scores(*part, by, found["scores_at_cuts"]) for part in parts)
     counted = sorting.joined(cuts, found, functools.reduce(merge, at_scores))
     known = sorting.known_of(intervals, samples)[chosen][order]
-    whole = Ordered.of(scores[order], known, cuts)
+    whole = counted_at_once(scores[order], known, cuts)
     assert {name: np.asarray(value).tolist() for name, value in asdict(counted).items()} == {
         name: np.asarray(value).tolist() for name, value in asdict(whole).items()
     }
@@ -118,7 +116,6 @@ def test_ranges_are_about_even_even_where_all_scores_are_one():
 
 
 def in_ranges(monkeypatch, rows=50):
-    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
     monkeypatch.setattr(sorting, "RANGE_ROWS", rows)
 
 

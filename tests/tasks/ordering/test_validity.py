@@ -9,15 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from assay.tasks.ordering.datasets import adversarial_order, cut_points
+from assay.tasks.ordering.datasets import cut_points
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, WRONG, Ordered, tie_free_accuracy, tie_range, trend, validity
 from assay.tasks.statistics.correlation import nested_accuracy, permutation_p
+from tests.tasks.ordering.in_one_place import adversarial_order, counted_at_once
 
 
 def ordered(outcomes, datasets=10, scores=None) -> Ordered:
     outcomes = np.asarray(outcomes, dtype=np.int8)
     untied = np.arange(len(outcomes), 0, -1).astype(float)
-    return Ordered.of(untied if scores is None else np.asarray(scores), outcomes, cut_points(len(outcomes), datasets))
+    scores = untied if scores is None else np.asarray(scores)
+    return counted_at_once(scores, outcomes, cut_points(len(outcomes), datasets))
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,13 +96,13 @@ def all_tie_orders(scores, outcomes, cuts):
     """Every distinct way to break the ties, for at most eight samples."""
     for arrangement in permutations(range(len(scores))):
         if (scores[list(arrangement)] == scores).all():
-            yield Ordered.of(scores, outcomes[list(arrangement)], cuts)
+            yield counted_at_once(scores, outcomes[list(arrangement)], cuts)
 
 
 @settings(max_examples=30, deadline=None)
 @given(tied_orders().filter(lambda tied: len(tied[0]) <= 7))
 def test_the_tie_free_accuracy_is_the_mean_over_all_ways_to_break_ties(tied):
-    means = tie_free_accuracy(Ordered.of(*tied))
+    means = tie_free_accuracy(counted_at_once(*tied))
     orders = list(all_tie_orders(*tied))
     hits = np.mean([np.cumsum(each.hits) for each in orders], axis=0)
     known = np.mean([np.cumsum(each.known) for each in orders], axis=0)
@@ -114,7 +116,7 @@ def test_the_tie_free_accuracy_is_the_mean_over_all_ways_to_break_ties(tied):
 @given(tied_orders().filter(lambda tied: len(tied[0]) <= 7 and (tied[1] != UNKNOWN).all()))
 def test_the_range_over_random_tie_orders_is_the_range_over_all_of_them(tied):
     rhos = [trend(nested_accuracy(each.hits[None, :], each.known)[0]).rho for each in all_tie_orders(*tied)]
-    low, high = tie_range(Ordered.of(*tied), np.random.default_rng(0), orders=4000)
+    low, high = tie_range(counted_at_once(*tied), np.random.default_rng(0), orders=4000)
     assert (low, high) == pytest.approx((min(rhos), max(rhos)), abs=1e-12)
 
 
