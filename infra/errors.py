@@ -180,7 +180,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     closest = _closest(word, names)
     if closest:
-        return f"did you mean {_either(closest)}?"
+        *others, last = closest
+        return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
     more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return f"known here: {', '.join(names[:MOST_LISTED])}{more}"
 
@@ -191,7 +192,3 @@ def _closest(word: str, known: Iterable[str]) -> list[str]:
     matches = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
     closeness = [difflib.SequenceMatcher(None, name, word.lower()).ratio() for name in matches]
     return [names[name] for name, ratio in zip(matches, closeness, strict=True) if ratio == closeness[0]]
-
-
-def _either(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

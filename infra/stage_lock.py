@@ -262,12 +262,10 @@ def _names_of(node: ast.stmt) -> set[str]:
     """The names that a statement of a module defines."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if _assigns(node) else []  # type: ignore[attr-defined]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
     return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-
-
-def _assigns(node: ast.stmt) -> bool:
-    return isinstance(node, ast.AnnAssign | ast.AugAssign)
 
 
 def _says_nothing(node: ast.stmt) -> bool:

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.errors import RunError, Stopped, called_without_secrets
-from assay.infra.storage.keys import refuse_other_versions
+from assay.infra.storage.keys import refuse_mismatch, versions_here
 from assay.infra.user_code.supervision import supervised
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
@@ -259,7 +259,7 @@ def perform(
     from distributed import get_worker
 
     worker = str(get_worker().name)
-    refuse_other_versions(versions, worker)
+    refuse_mismatch(versions, versions_here(), worker)
     one_thread()
     function, own = pickle.loads(work)
     given = {**own, **shared}

@@ -102,10 +102,8 @@ def start_branch(what: str, work: Callable[..., R | None], *args: Any, **kwargs:
         return branch
     if (started := _started.get()) is not None:
         started.append(branch)
-    carry_out = copy_context().run
-    thread = threading.Thread(
-        target=carry_out, args=(branch.carry_out, work, args, kwargs), name=f"assay-{what}", daemon=True
-    )
+    carry_out = functools.partial(copy_context().run, branch.carry_out, work, args, kwargs)
+    thread = threading.Thread(target=carry_out, name=f"assay-{what}", daemon=True)
     run.threads.append(thread)
     thread.start()
     return branch
@@ -141,9 +139,9 @@ def branches_joined() -> Iterator[None]:
 def _with_outcomes(value: object) -> object:
     if isinstance(value, Branch):
         return value.outcome()
-    if isinstance(value, Mapping) and any(isinstance(one, Branch) for one in value.values()):
-        settled = {name: _with_outcomes(one) for name, one in value.items()}
-        return {name: one for name, one in settled.items() if one is not None}
+    if isinstance(value, Mapping) and any(isinstance(item, Branch) for item in value.values()):
+        settled = {name: _with_outcomes(item) for name, item in value.items()}
+        return {name: item for name, item in settled.items() if item is not None}
     return value
 
 
@@ -159,14 +157,9 @@ def subflow(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            about = function.__doc__ or name
-
-            def part() -> R:
-                with branches_joined():
-                    return function(*args, **kwargs)
-
+            part = functools.partial(branches_joined()(function), *args, **kwargs)
             with at_position(next_position()):
-                return current_run().conductor.lead(name, about, part)
+                return current_run().conductor.lead(name, function.__doc__ or name, part)
 
         return call
 
@@ -213,15 +206,14 @@ class Plan:
             key = stage.key(args, kwargs)
             manifest = None if run.fresh else run.store.find(stage.name, key)
             outlook = CACHED if manifest else WILL_RUN
-        where = "GPU workers, or CPU" if stage.gpu and run.compute.gpu == "preferred" else "CPU workers"
-        if stage.gpu and run.compute.gpu == "required":
-            where = "GPU workers"
+        gpu_workers = {"preferred": "GPU workers, or CPU", "required": "GPU workers"} if stage.gpu else {}
+        where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
         about = ", ".join(filter(None, (current_branch(), _eps_among((*args, *kwargs.values())))))
         place, work = ".".join(map(str, current_position())), stage.work(args, kwargs)
         answer = stage.handles(manifest) if manifest else _promises(stage, place)
-        makes = {name: Given(one.kind, one.digest, one.rows or 0) for name, one in _named(answer)}
-        run.note_work(work.like, (one.digest for one in makes.values()))
-        where = "" if manifest else where
+        handles = {"result": answer} if isinstance(answer, Artifact) else answer._asdict()
+        makes = {name: Given(handle.kind, handle.digest, handle.rows or 0) for name, handle in handles.items()}
+        run.note_work(work.like, (made.digest for made in makes.values()))
         self.stages.append(PlannedStage(stage.name, stage.title, outlook, where, about, key, place, work, makes))
         return answer
 
@@ -241,7 +233,7 @@ def announced_kinds(body: Callable[..., Any]) -> list[type[Kind]]:
     """The kinds of artifact that the function of a stage says it returns, in order."""
     announced = typing.get_type_hints(body).get("return")
     if isinstance(announced, type) and issubclass(announced, tuple):
-        return [_kind_in(one) for one in typing.get_type_hints(announced).values()]
+        return [_kind_in(kind) for kind in typing.get_type_hints(announced).values()]
     return [_kind_in(announced)]
 
 
@@ -270,8 +262,3 @@ def _promises(stage: Playable, place: str) -> Any:
     if isinstance(announced, type) and issubclass(announced, tuple):
         return typing.cast(Any, announced)(*promises)
     return promises[0]
-
-
-def _named(answer: Any) -> list[tuple[str, Artifact[Any]]]:
-    """Handles by their names among a stage's outputs."""
-    return [("result", answer)] if isinstance(answer, Artifact) else list(answer._asdict().items())

@@ -251,30 +251,19 @@ def _merge(left: object, right: object, where: str) -> object:
         )
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return _added(left, right, where)
-    if isinstance(left, int) and isinstance(right, int):
-        return left + right
     if isinstance(left, frozenset) and isinstance(right, frozenset):
         return left | right
-    if isinstance(left, ExactSum) and isinstance(right, ExactSum):
-        return left + right
-    if isinstance(left, SparseSum) and isinstance(right, SparseSum):
-        return left + right
-    if isinstance(left, Smallest) and isinstance(right, Smallest):
-        return left + right
+    if isinstance(left, int | ExactSum | SparseSum | Smallest):
+        return left + right  # type: ignore[operator]  # of one type
     if isinstance(left, dict) and isinstance(right, dict):
-        keys = sorted(left.keys() | right.keys())
-        return {key: _merge_key(left, right, key, where) for key in keys}
+        merged = {**right, **left}
+        both = {key: _merge(left[key], right[key], f"{where}[{key!r}]") for key in left.keys() & right.keys()}
+        return {key: both.get(key, merged[key]) for key in sorted(merged)}
     assert isinstance(left, Least | Greatest)
     assert isinstance(right, Least | Greatest)
     if left.value == right.value:
         return min(left, right, key=lambda it: repr(it.value))
     return left if (left.value < right.value) == isinstance(left, Least) else right
-
-
-def _merge_key(left: dict[str, object], right: dict[str, object], key: str, where: str) -> object:
-    if key not in left:
-        return right[key]
-    return _merge(left[key], right[key], f"{where}[{key!r}]") if key in right else left[key]
 
 
 def _int64(array: npt.NDArray[Any], where: str) -> Integers:
@@ -341,9 +330,7 @@ def decode_tally(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _encode(value: object) -> Any:
     match value:
-        case bool() | int():
-            return {"int": int(value)}
-        case np.integer():
+        case bool() | int() | np.integer():
             return {"int": int(value)}
         case np.ndarray() if value.ndim == 1 and value.size <= _SPELT_OUT:
             return {"array": value.tolist(), "dtype": value.dtype.str}

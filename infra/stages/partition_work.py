@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -141,14 +142,13 @@ def called(work: PartitionWork, constants: Mapping[str, Any]) -> Any:
 
 def read_slices(folder: Folder, slices: tuple[Slice, ...], columns: tuple[str, ...] = ()) -> pa.Table:
     """The rows of the slices, one after the other; of the named columns, if any are."""
-    tables = [_read_slice(folder, one, columns) for one in slices]
+    tables = [
+        read_part(folder, rows.part, list(columns) or None)
+        if rows.rows == rows.part.rows
+        else _read_part_once(folder.url, rows.part, columns).slice(rows.start, rows.rows)
+        for rows in slices
+    ]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-
-
-def _read_slice(folder: Folder, part_slice: Slice, columns: tuple[str, ...]) -> pa.Table:
-    if part_slice.rows == part_slice.part.rows:
-        return read_part(folder, part_slice.part, list(columns) or None)
-    return _read_part_once(folder.url, part_slice.part, columns).slice(part_slice.start, part_slice.rows)
 
 
 @lru_cache(maxsize=1)
@@ -159,12 +159,10 @@ def _read_part_once(store: str, part: PartFile, columns: tuple[str, ...]) -> pa.
 
 def whereabouts() -> tuple[str, str]:
     """The worker that this runs on, and the kind of slot that it gives the work: `gpu` or `cpu`."""
-    if "distributed" not in sys.modules:
-        return HERE, slot_here().lower()
-    from distributed import get_worker
+    name, slot = HERE, slot_here().lower()
+    if "distributed" in sys.modules:
+        from distributed import get_worker
 
-    try:
-        worker = get_worker()
-    except ValueError:
-        return HERE, slot_here().lower()
-    return str(worker.name), slot_here().lower()
+        with suppress(ValueError):  # no worker: this process
+            name = str(get_worker().name)
+    return name, slot

@@ -6,6 +6,8 @@ workers there are, or on which finished first. Inputs that are cut differently a
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,14 +19,19 @@ import pyarrow as pa
 
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import decode_tally, merge
-from assay.infra.stages.partition_work import POSTED, PartitionWork, Slice, Tallied
-from assay.infra.stages.reuse import Reuse, content_of, step_of
+from assay.infra.stages.partition_work import POSTED, PartitionWork, Slice
+from assay.infra.stages.partition_work import Tallied as Tallied
+from assay.infra.stages.reuse import Reuse as Reuse
+from assay.infra.stages.reuse import content_of, step_of
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import post_of
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
-from assay.infra.stages.steps import Step, count_partitions, mark_of, write_step
-from assay.infra.storage.artifacts import Artifact, PartFile, Table
+from assay.infra.stages.steps import count_partitions, mark_of, write_step
+from assay.infra.storage.artifacts import Artifact, Output, PartFile, Table
+from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import open_parquet, read_part, read_rows
+
+_COLLECT_BYTES = 8 << 30
 
 
 @dataclass(frozen=True)
@@ -44,41 +51,55 @@ class Columns:
     names: tuple[str, ...]
 
 
-def artifacts_of(
-    inputs: Sequence[Artifact[Any] | Columns],
-) -> tuple[tuple[Artifact[Any], ...], tuple[tuple[str, ...], ...]]:
+Input = Artifact[Any] | Columns
+
+
+def artifacts_of(inputs: Sequence[Input]) -> tuple[tuple[Artifact[Any], ...], tuple[tuple[str, ...], ...]]:
     """The inputs themselves, and beside each the columns that are read of it; none where all are."""
-    return (
-        tuple(one.artifact if isinstance(one, Columns) else one for one in inputs),
-        tuple(one.names if isinstance(one, Columns) else () for one in inputs),
-    )
+    whole = [given if isinstance(given, Columns) else Columns(given, ()) for given in inputs]
+    return tuple(given.artifact for given in whole), tuple(given.names for given in whole)
 
 
-def kinds_of(inputs: Sequence[Artifact[Any] | Columns]) -> list[str]:
+def kinds_of(inputs: Sequence[Input]) -> list[str]:
     """What each input is, for partitions to be looked up by; with its columns, where it is not the whole of them."""
-    return [f"{one.artifact.kind}[{','.join(one.names)}]" if isinstance(one, Columns) else one.kind for one in inputs]
+    return [
+        f"{given.artifact.kind}[{','.join(given.names)}]" if isinstance(given, Columns) else given.kind
+        for given in inputs
+    ]
 
 
 def common_plan(bench: Workbench, inputs: Sequence[Artifact[Any]], rows: int | None = None) -> list[Cut]:
-    """The partitions of the first input (or new ones of `rows` rows), and beside each the same rows of the others."""
+    """The partitions of the first input, or new ones of at most `rows` rows, as few and as even as can be (the last to
+    end is what a stage waits for); and beside each the same rows of the others."""
     if not inputs:
         raise TypeError("map_partitions and reduce_partitions need at least one artifact")
+    files = _in_all(_files_of(bench, inputs))
+    if rows is None:
+        cuts = _paired(files)
+        if len(cuts) == len(files[0]) and all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources):
+            return cuts
+    totals = {sum(file.rows for file in by_index.values()) for by_index in files}
+    if len(totals) > 1:
+        kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
+        raise UnlikeRowsError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
+    laid = [_LaidOut(by_index) for by_index in files]
+    if rows is None:  # the same rows, cut differently: an input came from the store while another was made anew
+        bounds = list(zip(sorted(files[0]), laid[0].starts.tolist(), laid[0].ends.tolist(), strict=True))
+    else:
+        total = totals.pop()
+        pieces = max(1, -(-total // rows))
+        ends = [total * piece // pieces for piece in range(pieces + 1)]
+        bounds = [(index, start, end) for index, (start, end) in enumerate(pairwise(ends))]
+    return [
+        Cut(index, end - start, tuple(parts.slices(start, end - start) for parts in laid))
+        for index, start, end in bounds
+    ]
+
+
+def _files_of(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[dict[int, PartFile]]:
+    """The files of each input, by the number of the partition."""
     outputs = [bench.output(artifact) for artifact in inputs]
-    files = _in_all([{part.index: part.files[output.place] for part in output.parts} for output in outputs])
-    if rows is not None:
-        return _cut_anew(files, rows, inputs)
-    shared = sorted(set.intersection(*(set(found) for found in files)))
-    cuts = [Cut(i, files[0][i].rows, tuple((Slice(found[i], 0, found[i].rows),) for found in files)) for i in shared]
-    if all(cut.rows == slices[0].rows for cut in cuts for slices in cut.sources) and len(shared) == len(files[0]):
-        return cuts
-    if len({sum(file.rows for file in found.values()) for found in files}) == 1:
-        # The same rows, cut differently: an input that came from the store while another was made anew.
-        laid = [_Laid.out(found) for found in files]
-        return [
-            Cut(index, file.rows, tuple(one.slices(start, file.rows) for one in laid))
-            for index, file, start in zip(sorted(files[0]), laid[0].files, laid[0].starts.tolist(), strict=True)
-        ]
-    raise _mismatch(inputs)
+    return [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
 
 
 def _in_all(files: list[dict[int, PartFile]]) -> list[dict[int, PartFile]]:
@@ -91,31 +112,11 @@ def _in_all(files: list[dict[int, PartFile]]) -> list[dict[int, PartFile]]:
     return [{index: found[index] for index in shared} for found in files]
 
 
-def paired_plan(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
+def _paired(files: Sequence[Mapping[int, PartFile]]) -> list[Cut]:
     """The partitions that all inputs have, by number, each beside the others of its number with all of its rows."""
-    outputs = [bench.output(artifact) for artifact in inputs]
-    files = [{part.index: part.files[output.place] for part in output.parts} for output in outputs]
     return [
         Cut(index, files[0][index].rows, tuple((Slice(found[index], 0, found[index].rows),) for found in files))
         for index in sorted(set.intersection(*(set(found) for found in files)))
-    ]
-
-
-def _cut_anew(files: Sequence[Mapping[int, PartFile]], rows: int, inputs: Sequence[Artifact[Any]]) -> list[Cut]:
-    """Partitions of at most `rows` rows over all that the inputs hold, as few and as even as can be; at least one.
-
-    Even, because the last to end is what a stage waits for.
-    """
-    totals = {sum(file.rows for file in found.values()) for found in files}
-    if len(totals) > 1:
-        raise _mismatch(inputs)
-    total = totals.pop()
-    pieces = max(1, -(-total // rows))
-    ends = [total * piece // pieces for piece in range(pieces + 1)]
-    laid = [_Laid.out(found) for found in files]
-    return [
-        Cut(index, end - start, tuple(one.slices(start, end - start) for one in laid))
-        for index, (start, end) in enumerate(pairwise(ends))
     ]
 
 
@@ -123,26 +124,14 @@ class UnlikeRowsError(RunError):
     """Inputs that do not hold the same rows."""
 
 
-def _mismatch(inputs: Sequence[Artifact[Any]]) -> UnlikeRowsError:
-    kinds = " and ".join(f"{artifact.kind} ({artifact.rows} rows)" for artifact in inputs)
-    return UnlikeRowsError(f"{kinds} do not hold the same samples, so they cannot be worked on side by side.")
-
-
-@dataclass(frozen=True)
-class _Laid:
+class _LaidOut:
     """The parts of an input one after the other, and the rows at which each starts and ends."""
 
-    files: list[PartFile]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-    @classmethod
-    def out(cls, parts: Mapping[int, PartFile]) -> _Laid:
-        """The parts in their order."""
-        files = [parts[index] for index in sorted(parts)]
-        rows = np.array([file.rows for file in files], dtype=np.int64)
-        ends: npt.NDArray[np.int64] = np.cumsum(rows)
-        return cls(files, ends - rows, ends)
+    def __init__(self, parts: Mapping[int, PartFile]) -> None:
+        self.files = [parts[index] for index in sorted(parts)]
+        rows = np.array([file.rows for file in self.files], dtype=np.int64)
+        self.ends: npt.NDArray[np.int64] = np.cumsum(rows)
+        self.starts = self.ends - rows
 
     def slices(self, start: int, rows: int) -> tuple[Slice, ...]:
         """The slices of parts that hold the given range of rows; found by halving, as there may be a partition of
@@ -170,30 +159,9 @@ def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]])
     ]
 
 
-__all__ = [
-    "Columns",
-    "Reuse",
-    "Tallied",
-    "collect",
-    "collect_rows",
-    "columns_in",
-    "first_rows",
-    "map_partitions",
-    "map_pieces",
-    "may_lack_partitions",
-    "read_files",
-    "reduce_partitions",
-    "reduce_pieces",
-    "side_by_side",
-    "tally_of",
-]
-
-_COLLECT_BYTES = 8 << 30
-
-
 def map_partitions(
     function: Callable[..., Any],
-    *inputs: Artifact[Any] | Columns,
+    *inputs: Input,
     into: type[Table] | tuple[type[Table], ...],
     name: str | None = None,
     aligned: Mapping[str, npt.NDArray[Any]] | None = None,
@@ -212,30 +180,11 @@ def map_partitions(
     bench = current_workbench()
     artifacts, columns = artifacts_of(inputs)
     plan = common_plan(bench, artifacts, rows)
-    slices = aligned_slices(plan, aligned or {})
-    kinds = into if isinstance(into, tuple) else (into,)
-    names = [bench.name_output(kind, name) for kind in kinds]
-    step, given = step_of(bench, names, kinds, function, constants, reuse), kinds_of(inputs)
-    constants, posted = _with_post(bench, constants, sent)
     work = [
-        PartitionWork(
-            _named(names, cut.index, len(plan)),
-            cut.index,
-            bench.run.store.url,
-            function,
-            sources=cut.sources,
-            aligned=slices[at],
-            columns=columns,
-            posted=posted,
-            kinds=kinds,
-            prefixes=_prefixes(bench, names),
-            mark=_mark(bench, names[0], cut.index),
-        )
-        for at, cut in enumerate(plan)
+        PartitionWork("", cut.index, bench.run.store.url, function, cut.sources, aligned=beside, columns=columns)
+        for cut, beside in zip(plan, aligned_slices(plan, aligned or {}), strict=True)
     ]
-    work = [replace(item, content=content_of(item, step, given, reuse)) for item in work]
-    written = write_step(bench, Step(names, kinds, work, constants, step))
-    return written if isinstance(into, tuple) else written[0]
+    return _written(bench, work, function, constants, into, name, kinds_of(inputs), reuse, sent)
 
 
 def map_pieces(
@@ -250,27 +199,47 @@ def map_pieces(
 ) -> Any:
     """As `map_partitions`, over pieces of something outside the store (ranges of files); they fix the plan."""
     bench = current_workbench()
-    kinds = into if isinstance(into, tuple) else (into,)
-    names = [bench.name_output(kind, name) for kind in kinds]
-    pieces = bench.settle_plan(names[0], list(pieces))
-    step = step_of(bench, names, kinds, function, constants, reuse)
-    constants, posted = _with_post(bench, constants, sent)
-    work = [
-        PartitionWork(
-            _named(names, index, len(pieces)) + place_of(piece),
-            index,
-            bench.run.store.url,
-            function,
-            piece=piece,
-            posted=posted,
-            kinds=kinds,
-            prefixes=_prefixes(bench, names),
-            mark=_mark(bench, names[0], index),
-        )
+    step = bench.name_output(into[0] if isinstance(into, tuple) else into, name)
+    work = _pieces(bench, bench.settle_plan(step, list(pieces)), function)
+    return _written(bench, work, function, constants, into, name, (), reuse, sent)
+
+
+def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any]) -> list[PartitionWork]:
+    return [
+        PartitionWork(place_of(piece), index, bench.run.store.url, function, piece=piece)
         for index, piece in enumerate(pieces)
     ]
-    work = [replace(item, content=content_of(item, step, (), reuse)) for item in work]
-    artifacts = write_step(bench, Step(names, kinds, work, constants, step))
+
+
+def _written(
+    bench: Workbench,
+    work: Sequence[PartitionWork],
+    function: Callable[..., Any],
+    constants: dict[str, Any],
+    into: type[Table] | tuple[type[Table], ...],
+    name: str | None,
+    inputs: Sequence[str],
+    reuse: Reuse | None,
+    sent: Artifact[Any] | None,
+) -> Any:
+    """The artifacts that a step over these partitions makes."""
+    kinds = into if isinstance(into, tuple) else (into,)
+    names = [bench.name_output(kind, name) for kind in kinds]
+    step = step_of(bench, names, kinds, function, constants, reuse)
+    constants, posted = _with_post(bench, constants, sent)
+    todo = [
+        replace(
+            item,
+            name=f"{names[0]}, partition {item.index + 1} of {len(work)}{item.name}",
+            posted=posted,
+            kinds=kinds,
+            prefixes=tuple(f"{bench.place}/{output}/part" for output in names),
+            mark=f"{bench.place}/marks/{names[0]}/{item.index:05d}.json",
+        )
+        for item in work
+    ]
+    todo = [replace(item, content=content_of(item, step, inputs, reuse)) for item in todo]
+    artifacts = write_step(bench, names, kinds, todo, constants, step)
     return artifacts if isinstance(into, tuple) else artifacts[0]
 
 
@@ -281,11 +250,7 @@ def place_of(piece: object) -> str:
 
 
 def reduce_partitions(
-    function: Callable[..., object],
-    *inputs: Artifact[Any] | Columns,
-    reuse: Reuse | None = None,
-    paired: bool = False,
-    **constants: Any,
+    function: Callable[..., object], *inputs: Input, reuse: Reuse | None = None, paired: bool = False, **constants: Any
 ) -> Any:
     """What `function` counts in every partition, merged exactly: the same for any cut and any order of completion.
 
@@ -295,20 +260,9 @@ def reduce_partitions(
     """
     bench = current_workbench()
     artifacts, columns = artifacts_of(inputs)
-    plan = paired_plan(bench, artifacts) if paired else common_plan(bench, artifacts)
-    work = [
-        PartitionWork(
-            f"{bench.title}, partition {cut.index + 1} of {len(plan)}",
-            cut.index,
-            bench.run.store.url,
-            function,
-            sources=cut.sources,
-            columns=columns,
-        )
-        for cut in plan
-    ]
-    step, kinds = step_of(bench, (), (), function, constants, reuse), kinds_of(inputs)
-    return count_partitions(bench, [_counting(bench, item, step, kinds, reuse) for item in work], constants, step)
+    plan = _paired(_files_of(bench, artifacts)) if paired else common_plan(bench, artifacts)
+    work = [PartitionWork("", cut.index, bench.run.store.url, function, cut.sources, columns=columns) for cut in plan]
+    return _counted(bench, work, function, constants, kinds_of(inputs), reuse)
 
 
 def reduce_pieces(
@@ -321,23 +275,30 @@ def reduce_pieces(
 ) -> Any:
     """As `reduce_partitions`, over pieces of something outside the store."""
     bench = current_workbench()
+    return _counted(bench, _pieces(bench, pieces, function), function, constants, (), reuse, sent)
+
+
+def _counted(
+    bench: Workbench,
+    work: Sequence[PartitionWork],
+    function: Callable[..., object],
+    constants: dict[str, Any],
+    inputs: Sequence[str],
+    reuse: Reuse | None,
+    sent: Artifact[Any] | None = None,
+) -> Any:
+    """What a step over these partitions counts."""
     step = step_of(bench, (), (), function, constants, reuse)
     constants, posted = _with_post(bench, constants, sent)
-    work = [
-        PartitionWork(
-            f"{bench.title}, partition {index + 1} of {len(pieces)}{place_of(piece)}",
-            index,
-            bench.run.store.url,
-            function,
-            piece=piece,
-            posted=posted,
-        )
-        for index, piece in enumerate(pieces)
-    ]
-    return count_partitions(bench, [_counting(bench, item, step, (), reuse) for item in work], constants, step)
+    todo = []
+    for item in work:
+        name = f"{bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
+        content = content_of(replace(item, posted=posted), step, inputs, reuse)
+        todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(bench, content)))
+    return count_partitions(bench, todo, constants, step)
 
 
-def side_by_side(*inputs: Artifact[Any] | Columns) -> int:
+def side_by_side(*inputs: Input) -> int:
     """How many partitions a step over these inputs has: those that none of them lacks; 0 where they cannot be worked
     on side by side."""
     try:
@@ -359,19 +320,12 @@ def _with_post(bench: Workbench, constants: dict[str, Any], sent: Artifact[Any] 
     return constants | {POSTED: post}, post.mark
 
 
-def _counting(
-    bench: Workbench, work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None
-) -> PartitionWork:
-    content = content_of(work, step, kinds, reuse)
-    return replace(work, content=content, mark=mark_of(bench, content))
-
-
 def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
     """The named columns of all partitions in sample order, in this process; None for all, if the table is small."""
-    output, folder = _output(artifact), current_run().store.folder
     tables, size = [], 0
-    for part in sorted(output.parts, key=lambda part: part.index):
-        table = read_part(folder, part.files[output.place], None if columns is None else list(columns))
+    folder, files = _files_in_order(artifact)
+    for file in files:
+        table = read_part(folder, file, None if columns is None else list(columns))
         size += table.nbytes
         if (bench := workbench_here()) is not None:
             bench.run.collected.take(bench, table.nbytes)
@@ -387,18 +341,18 @@ def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
 
 def columns_in(artifact: Artifact[Any]) -> list[str]:
     """The names of an artifact's columns, from the head of its first file; no row is read."""
-    output, folder = _output(artifact), current_run().store.folder
-    with open_parquet(folder, output.parts[0].files[output.place].file) as parquet:
+    folder, files = _files_in_order(artifact)
+    with open_parquet(folder, files[0].file) as parquet:
         names: list[str] = parquet.schema_arrow.names
     return names
 
 
 def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:
     """The first rows of an artifact, or all if it has fewer, in this process; later partitions are not read."""
-    output, folder = _output(artifact), current_run().store.folder
     tables: list[pa.Table] = []
-    for part in sorted(output.parts, key=lambda part: part.index):
-        tables.append(read_part(folder, part.files[output.place]))
+    folder, files = _files_in_order(artifact)
+    for file in files:
+        tables.append(read_part(folder, file))
         if sum(table.num_rows for table in tables) >= rows:
             break
     return pa.concat_tables(tables).slice(0, rows)
@@ -406,16 +360,13 @@ def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:
 
 def collect_rows(artifact: Artifact[Any], ids: Collection[str]) -> pa.Table:
     """All columns of the few samples of these ids, in sample order, in this process; the others are not kept."""
-    output, folder = _output(artifact), current_run().store.folder
+    folder, files = _files_in_order(artifact)
     wanted = pa.array(sorted(ids), pa.string())
-    parts = sorted(output.parts, key=lambda part: part.index)
-    return pa.concat_tables([read_rows(folder, part.files[output.place], wanted) for part in parts])
+    return pa.concat_tables([read_rows(folder, file, wanted) for file in files])
 
 
 def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
     """The content of every file of an artifact, each checked against its sha256."""
-    import hashlib
-
     output, folder = _output(artifact), current_run().store.folder
     place = artifact.uri.rsplit("/", 1)[-1]
     contents: dict[str, bytes] = {}
@@ -431,26 +382,16 @@ def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
 def tally_of(artifact: Artifact[Any]) -> Any:
     """What the partition functions of an artifact counted beside their tables, merged."""
     tallies = [decode_tally(part.tally) for part in _output(artifact).parts if part.tally is not None]
-    merged: Any = {}
-    for tally in tallies:
-        merged = merge(merged, tally)
-    return merged
+    nothing: Any = {}
+    return functools.reduce(merge, tallies, nothing)
 
 
-def _output(artifact: Artifact[Any]) -> Any:
-    try:
-        return current_workbench().output(artifact)
-    except LookupError:
-        return current_run().store.output(artifact)
+def _output(artifact: Artifact[Any]) -> Output:
+    """The parts behind a handle: of the stage that calls, else of the store."""
+    bench = workbench_here()
+    return current_run().store.output(artifact) if bench is None else bench.output(artifact)
 
 
-def _named(names: Sequence[str], index: int, total: int) -> str:
-    return f"{names[0]}, partition {index + 1} of {total}"
-
-
-def _prefixes(bench: Workbench, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{bench.place}/{name}/part" for name in names)
-
-
-def _mark(bench: Workbench, step: str, index: int) -> str:
-    return f"{bench.place}/marks/{step}/{index:05d}.json"
+def _files_in_order(artifact: Artifact[Any]) -> tuple[Folder, list[PartFile]]:
+    """The folder of the store, and an artifact's files in it, in sample order."""
+    return current_run().store.folder, _output(artifact).in_order

@@ -12,19 +12,17 @@ from __future__ import annotations
 import hashlib
 import json
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.errors import RunError, told
-from assay.infra.stages.exact import Seeds
+from assay.infra.errors import RunError
 from assay.infra.stages.partition_work import PartitionWork
-from assay.infra.storage.artifacts import Manifest, Part, PartFile
+from assay.infra.storage.artifacts import Manifest, Part
 from assay.infra.storage.keys import InexactError, fingerprint
 from assay.infra.storage.parquet import name_of_part
 
 if TYPE_CHECKING:
-    from assay.infra.engines.calls import Outcome
     from assay.infra.stages.stage import Workbench
     from assay.infra.storage.artifacts import Table
 
@@ -58,7 +56,8 @@ def step_of(
 
     A function is known by its name, as its stage's version stands for its code; one that closes over something is not.
     """
-    if reuse is None or not _is_plain(function):
+    plain = isinstance(function, types.FunctionType) and "<" not in function.__qualname__ and not function.__closure__
+    if reuse is None or not plain:
         return ""
     given = {name: value for name, value in constants.items() if name not in reuse.bounds}
     try:
@@ -75,9 +74,9 @@ def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reus
         return ""
     if work.piece is not None:
         return f"{step}.{_hash(reuse.content(work.piece))}" if reuse.content is not None else ""
-    if not all(one.part.schema for slices in work.sources for one in slices):
+    inputs = [[[rows.part.schema, rows.part.rows, rows.mark] for rows in slices] for slices in work.sources]
+    if not all(rows.part.schema for slices in work.sources for rows in slices):
         return ""  # written by an earlier version, which did not note the columns
-    inputs = [[[one.part.schema, one.part.rows, one.mark] for one in slices] for slices in work.sources]
     try:
         return f"{step}.{_hash([list(kinds), inputs, fingerprint(work.aligned)])}"
     except InexactError:
@@ -100,30 +99,19 @@ def find_earlier_parts(
     parts: dict[str, Part] = {}
     if not step or not wanted or bench.run.fresh:
         return parts
-    for manifest in _earlier_results(bench, step):
-        sizes = bench.run.store.folder.sizes(bench.run.store.place(manifest.stage, manifest.key))
+    store = bench.run.store
+    for key in [key for key in store.results_with(bench.stage, step) if key != bench.key][:MOST_RESULTS]:
+        manifest = store.standing(bench.stage, key)
+        if manifest is None or manifest.key == bench.key:
+            continue
+        sizes = store.folder.sizes(store.place(manifest.stage, manifest.key))
         for part in parts_of(manifest):
-            if part.content in wanted and part.content not in parts and _is_whole(part.files, sizes):
+            whole = all(sizes.get(file.file) == file.bytes for file in part.files)
+            if whole and part.content in wanted and part.content not in parts:
                 parts[part.content] = replace(part, taken_from=f"{manifest.stage}/{manifest.key}")
         if len(parts) == len(wanted):
             break
     return parts
-
-
-def draw_to_verify(bench: Workbench, name: str, taken: Collection[int]) -> set[int]:
-    """Which of the partitions that were taken are computed again, drawn by the run's seed."""
-    count = min(bench.run.verify, len(taken))
-    generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
-    return set(generator.choice(sorted(taken), size=count, replace=False).tolist()) if count else set()
-
-
-def require_computed(bench: Workbench, work: PartitionWork, outcome: Outcome) -> None:
-    """Nothing, or the sentence for a partition that could not be computed again."""
-    if outcome.error is not None:
-        reason = told(outcome.error, bench.run.masked)
-        raise RunError(f"{bench.title}: {work.name}, could not be computed again to verify it: {reason}") from (
-            None if bench.run.masked else outcome.error
-        )
 
 
 def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: str) -> RunError:
@@ -135,18 +123,6 @@ def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: s
     )
 
 
-def _earlier_results(bench: Workbench, step: str) -> Iterator[Manifest]:
-    store = bench.run.store
-    for key in [key for key in store.results_with(bench.stage, step) if key != bench.key][:MOST_RESULTS]:
-        manifest = store.standing(bench.stage, key)
-        if manifest is not None and manifest.key != bench.key:
-            yield manifest
-
-
-def _is_whole(files: Sequence[PartFile], sizes: Mapping[str, int]) -> bool:
-    return all(sizes.get(file.file) == file.bytes for file in files)
-
-
 def _placed(bench: Workbench, part: Part, work: PartitionWork) -> Part | None:
     """The part with its files in the place of the new result; None where one of them has just gone."""
     files = []
@@ -156,10 +132,6 @@ def _placed(bench: Workbench, part: Part, work: PartitionWork) -> Part | None:
             return None
         files.append(replace(file, file=name))
     return replace(part, index=work.index, files=tuple(files), inputs=work.marks(), content=work.content)
-
-
-def _is_plain(function: Callable[..., Any]) -> bool:
-    return isinstance(function, types.FunctionType) and "<" not in function.__qualname__ and not function.__closure__
 
 
 def _hash(value: object) -> str:

@@ -192,7 +192,8 @@ class Run:
         self._engine: Engine | None = None
         self._opening: threading.Thread | None = None
         self._accelerator: dict[str, str] | None = None
-        self.record = RunRecord(new_run_id(), pipeline, _now(), seed, socket.gethostname(), os.getpid(), share=share)
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid(), share=share)
         self.allowance = allowance or Allowance(None)
         self.made_by: dict[str, str] = {}
         """By digest, what kind of work made it: see `infra/storage/keys.py`."""
@@ -252,13 +253,14 @@ class Run:
             return False
         if self.compute.at_once != "auto":
             return self.compute.at_once > 1
-        return self._slots_here is None or _together(self._slots_here) > 1
+        return self._slots_here is None or self._slots_here.cpu + self._slots_here.gpu > 1
 
     def most_at_once(self) -> int:
         """How many stages may compute at once: as many as the engine has slots, unless the settings say how many."""
         if self.compute.at_once != "auto":
             return self.compute.at_once
-        return _together(self._slots_here or self.slots())
+        slots = self._slots_here or self.slots()
+        return max(1, slots.cpu + slots.gpu)
 
     @cached_property
     def _slots_here(self) -> Slots | None:
@@ -446,15 +448,7 @@ def current_run() -> Run:
     return run
 
 
-def _together(slots: Slots) -> int:
-    return max(1, slots.cpu + slots.gpu)
-
-
 def new_run_id() -> str:
     """A name that sorts by time and that a person can read out: `2026-11-22-0200-k3f9`."""
     letters = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(4))
     return f"{datetime.now().astimezone():%Y-%m-%d-%H%M}-{letters}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

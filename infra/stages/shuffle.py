@@ -62,18 +62,15 @@ class Post:
         mine, end = take_parcel(folder, first[1], addressee)
         found = {first[0]: memoryview(mine)}
 
-        def taken(one: tuple[int, PartFile]) -> tuple[int, memoryview]:
-            return one[0], memoryview(take_parcel(folder, one[1], addressee, end)[0])
+        def taken(sent: tuple[int, PartFile]) -> tuple[int, memoryview]:
+            return sent[0], memoryview(take_parcel(folder, sent[1], addressee, end)[0])
 
-        at_once = 1 if folder.is_local else self._at_once()
+        largest = max([1, *(file.bytes for _, file in self.files)])
+        at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(self.files), _BYTES_AT_ONCE // largest))
         if at_once == 1:
             return found | dict(map(taken, others))
         with ThreadPoolExecutor(at_once) as readers:
             return found | dict(readers.map(taken, others))
-
-    def _at_once(self) -> int:
-        largest = max([1, *(file.bytes for _, file in self.files)])
-        return max(1, min(AT_ONCE, len(self.files), _BYTES_AT_ONCE // largest))
 
 
 _ENTRY = struct.Struct("<QIII")  # where a parcel begins in the value, its length packed and unpacked, its checksum
@@ -95,10 +92,10 @@ def parcels(sent: Mapping[int, bytes]) -> pa.Table:
     """
     packed, entries, at = [], [], 0
     for number in range(max(sent, default=-1) + 1):
-        one = pa.compress(sent[number], codec="zstd", asbytes=True) if number in sent else b""
-        packed.append(one)
-        entries.append(_ENTRY.pack(at, len(one), len(sent.get(number, b"")), zlib.crc32(one)))
-        at += len(one)
+        parcel = pa.compress(sent[number], codec="zstd", asbytes=True) if number in sent else b""
+        packed.append(parcel)
+        entries.append(_ENTRY.pack(at, len(parcel), len(sent.get(number, b"")), zlib.crc32(parcel)))
+        at += len(parcel)
     index = b"".join(entries)
     value = b"".join([*packed, index, _END.pack(len(entries), zlib.crc32(index), _MARK)])
     return pa.table({"parcels": pa.array([value], pa.large_binary())}, schema=Parcels.schema)

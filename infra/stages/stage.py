@@ -8,6 +8,7 @@ holds its outputs and what earlier attempts left finished.
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
 import itertools
 import re
@@ -47,7 +48,7 @@ from assay.infra.storage.keys import (
     stage_key,
     work_signature,
 )
-from assay.infra.storage.parquet import RowSums, files_digest, table_digest
+from assay.infra.storage.parquet import RowSums, conform, files_digest, table_digest, write_part
 from assay.infra.storage.sweep import is_shared
 from assay.infra.terminal import ShownStage
 from assay.infra.user_code.choices import plugin_in_key
@@ -136,28 +137,19 @@ class Workbench:
         files = [part.files[place] for part in parts]
         rows = sum(file.rows for file in files)
         digest = table_digest(schema, (RowSums.from_text(file.sums, file.rows) for file in files))
-        return self._add(name, kind, digest, rows, parts, place, {})
+        self.outputs[name] = output = Output(self._handle(name, kind, digest, rows, len(parts)), parts, place)
+        return output.artifact
 
     def add_files(
         self, name: str, kind: type[Files], parts: tuple[Part, ...], checksums: Mapping[str, str]
     ) -> Artifact[Any]:
         """The handle of a set of files that are written."""
-        return self._add(name, kind, files_digest(dict(checksums)), len(checksums), parts, 0, checksums)
+        handle = self._handle(name, kind, files_digest(dict(checksums)), len(checksums), len(parts))
+        self.outputs[name] = Output(handle, parts, 0, dict(checksums))
+        return handle
 
-    def _add(
-        self,
-        name: str,
-        kind: type[Kind],
-        digest: str,
-        rows: int,
-        parts: tuple[Part, ...],
-        place: int,
-        checksums: Mapping[str, str],
-    ) -> Artifact[Any]:
-        uri = f"{self.run.store.url}/{self.place}/{name}"
-        artifact: Artifact[Any] = Artifact(kind.__name__, self.key, digest, uri, rows, len(parts))
-        self.outputs[name] = Output(artifact, parts, place, dict(checksums))
-        return artifact
+    def _handle(self, name: str, kind: type[Kind], digest: str, rows: int, parts: int) -> Artifact[Any]:
+        return Artifact(kind.__name__, self.key, digest, f"{self.run.store.url}/{self.place}/{name}", rows, parts)
 
     def output(self, artifact: Artifact[Any]) -> Output:
         """The parts behind a handle: of this stage while it works, else of the store."""
@@ -247,16 +239,13 @@ class Stage(Generic[P, R]):
 
     def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the stage's key is made of."""
-        bound = inspect.signature(self.body).bind(*args, **kwargs)
-        bound.apply_defaults()
         profile = run.numeric_profile()
         if self.gpu:
-            on_gpu = run.compute.gpu != "never" and run.slots().gpu > 0
-            profile |= {"device": "gpu", **run.accelerator()} if on_gpu else {"device": "cpu"}
+            profile |= {"device": "gpu", **run.accelerator()} if self._on_gpu(run) else {"device": "cpu"}
         return {
             "stage": self.name,
             "version": self.version,
-            "arguments": {name: key_part(value) for name, value in bound.arguments.items()},
+            "arguments": {name: key_part(value) for name, value in self._bound(args, kwargs).items()},
             "seed": run.seed if self.draws else None,
             "profile": profile,
             **plugin_in_key(self.body.__module__),
@@ -269,11 +258,17 @@ class Stage(Generic[P, R]):
     def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
         """What kind of work it is with these arguments in the current run, and how much of it."""
         run = current_run()
+        device, trains = "gpu" if self._on_gpu(run) else "cpu", learns(announced_kinds(self.body))
+        return work_signature(self.name, self._bound(args, kwargs), run.made_by, device=device, learns=trains)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name, defaults included."""
         bound = inspect.signature(self.body).bind(*args, **kwargs)
         bound.apply_defaults()
-        device = "gpu" if self.gpu and run.compute.gpu != "never" and run.slots().gpu > 0 else "cpu"
-        trains = learns(announced_kinds(self.body))
-        return work_signature(self.name, bound.arguments, run.made_by, device=device, learns=trains)
+        return bound.arguments
+
+    def _on_gpu(self, run: Run) -> bool:
+        return self.gpu and run.compute.gpu != "never" and run.slots().gpu > 0
 
     def perform(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
@@ -307,7 +302,7 @@ class Stage(Generic[P, R]):
                         Seeds(run.seed, self.name) if self.draws else None,
                         on_progress,
                         shown,
-                        surroundings={name: one for name, one in ingredients.items() if name != "arguments"},
+                        surroundings={name: part for name, part in ingredients.items() if name != "arguments"},
                     )
                     manifest = self._compute(bench, ingredients, args, kwargs)
                     since = run.seconds - (time.perf_counter() - began)
@@ -315,6 +310,7 @@ class Stage(Generic[P, R]):
                 if again and held is not None:
                     manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
                 run.store.index_partitions(manifest)
+        samples = (output.artifact for output in manifest.outputs.values() if is_by_sample(output.artifact.kind))
         record = StageRecord(
             self.name,
             self.title,
@@ -327,7 +323,7 @@ class Stage(Generic[P, R]):
             bench.reused if bench else 0,
             *(bench.taken_of if bench else (0, 0, 0)),
             place=".".join(map(str, current_position())),
-            work=work.to_json(rows_among({}, work.given) or _rows_made(manifest)),
+            work=work.to_json(rows_among({}, work.given) or max((made.rows for made in samples), default=0)),
             cost=cost,
         )
         run.note_work(work.like, (output.artifact.digest for output in manifest.outputs.values()))
@@ -398,10 +394,7 @@ def stage(
 ) -> Callable[[Callable[P, R]], Stage[P, R]]:
     """A decorator that makes a function a stage; `draws` lets the seed into its key, `gpu` sends it to GPU workers."""
 
-    def decorate(body: Callable[P, R]) -> Stage[P, R]:
-        return Stage(body, version=version, title=title, draws=draws, gpu=gpu)
-
-    return decorate
+    return lambda body: Stage(body, version=version, title=title, draws=draws, gpu=gpu)
 
 
 def say(summary: str) -> None:
@@ -424,8 +417,6 @@ def stage_seeds() -> Seeds:
 
 def write_table(table: pa.Table, into: type[Table], name: str | None = None) -> Artifact[Any]:
     """The handle of a small table, written as one partition."""
-    from assay.infra.storage.parquet import conform, write_part
-
     bench = current_workbench()
     chosen = bench.name_output(into, name)
     whole = conform(table, into, f"{bench.title}, {chosen}")
@@ -436,8 +427,6 @@ def write_table(table: pa.Table, into: type[Table], name: str | None = None) -> 
 
 def write_files(contents: Mapping[str, bytes], into: type[Files], name: str | None = None) -> Artifact[Any]:
     """The handle of a set of named files."""
-    import hashlib
-
     bench = current_workbench()
     chosen = bench.name_output(into, name)
     parts, checksums = [], {}
@@ -447,12 +436,6 @@ def write_files(contents: Mapping[str, bytes], into: type[Files], name: str | No
         checksums[file] = hashlib.sha256(content).hexdigest()
         parts.append(Part(index, (PartFile(path, 0, "", len(content)),), (), "the flow", "cpu", 0.0, 0.0))
     return bench.add_files(chosen, into, tuple(parts), checksums)
-
-
-def _rows_made(manifest: Manifest) -> int:
-    """How many samples a stage let in that was given none."""
-    artifacts = (output.artifact for output in manifest.outputs.values())
-    return max((one.rows for one in artifacts if is_by_sample(one.kind)), default=0)
 
 
 def _named(result: object) -> dict[str, Artifact[Any]]:

@@ -11,71 +11,75 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from assay.infra.engines.calls import Call, Folded, Outcome
 from assay.infra.errors import InputError, RunError, told
-from assay.infra.stages.exact import decode_tally, encode_tally, merge, mergeable
+from assay.infra.stages.exact import Seeds, decode_tally, encode_tally, merge, mergeable
 from assay.infra.stages.partition_work import HERE, PartitionWork, called, differing_outputs, write_partition
-from assay.infra.stages.reuse import (
-    draw_to_verify,
-    find_earlier_parts,
-    not_the_same,
-    require_computed,
-    take_earlier_parts,
-)
+from assay.infra.stages.reuse import find_earlier_parts, not_the_same, take_earlier_parts
 from assay.infra.stages.stage import Workbench
-from assay.infra.storage.artifacts import Artifact, Manifest, Part, PartFile, Table
+from assay.infra.storage.artifacts import Artifact, Part, PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.keys import InexactError, fingerprint
 from assay.infra.storage.parquet import open_parquet
 
-
-@dataclass(frozen=True)
-class Step:
-    """The outputs of a step by name and kind, its partitions' work, and the constants that all of them share."""
-
-    names: Sequence[str]
-    kinds: tuple[type[Table], ...]
-    work: Sequence[PartitionWork]
-    constants: Mapping[str, Any]
-    known_by: str = ""
-    """What its partitions share as earlier results know it; empty where none is taken from them."""
+MOST_COUNT_BYTES = 4 << 20
 
 
-def write_step(bench: Workbench, step: Step) -> tuple[Artifact[Any], ...]:
-    """Compute what is not finished yet and no earlier result holds, and hand out the artifacts."""
-    finished = bench.finished_parts(step.names[0])
-    parts = {item.index: finished[item.index] for item in step.work if _still_fits(finished.get(item.index), item)}
+def write_step(
+    bench: Workbench,
+    names: Sequence[str],
+    kinds: Sequence[type[Table]],
+    work: Sequence[PartitionWork],
+    constants: Mapping[str, Any],
+    known_by: str,
+) -> tuple[Artifact[Any], ...]:
+    """Compute what is not finished yet and no earlier result holds, and hand out the artifacts.
+
+    `known_by` is what its partitions share as earlier results know it; empty where none is taken from them.
+    """
+    finished, folder = bench.finished_parts(names[0]), bench.run.store.folder
+    parts = {  # those made from the partition that stands at their place now
+        item.index: finished[item.index]
+        for item in work
+        if item.index in finished and finished[item.index].inputs == item.marks()
+    }
     bench.reused += len(parts)
-    taken = take_earlier_parts(bench, step.known_by, [item for item in step.work if item.index not in parts])
-    _verify(bench, step, taken)
+    taken = take_earlier_parts(bench, known_by, [item for item in work if item.index not in parts])
+    for item, differing in _computed_again(bench, names[0], differing_outputs, work, constants, taken, taken):
+        if differing:
+            raise not_the_same(bench, item, taken[item.index].taken_from, " and ".join(differing))
+        bench.verified += 1
     parts |= taken
     bench.taken += len(taken)
-    bench.may_be_taken += sum(bool(item.content) for item in step.work)
-    todo = [item for item in step.work if item.index not in parts]
+    bench.may_be_taken += sum(bool(item.content) for item in work)
     failures = []
-    for outcome in _outcomes(bench, todo, step.constants, len(parts), len(step.work)):
+    todo = [item for item in work if item.index not in parts]
+    for outcome in bench.engine.run(_calls(bench, write_partition, todo, constants), gpu=bench.gpu) if todo else ():
+        if isinstance(outcome.error, InputError):
+            raise outcome.error
         if outcome.error is not None:
             failures.append(outcome)
         else:
-            part = cast(Part, outcome.value)
-            parts[outcome.index] = part
+            parts[outcome.index] = part = cast(Part, outcome.value)
             bench.computed += 1
             bench.count(part)
+        bench.progress(len(parts) + len(failures), len(work))
     raise_failures(bench, failures)
     ordered = tuple(parts[index] for index in sorted(parts))
     if not ordered:
-        raise RunError(f"Nothing of {step.names[0]} could be computed: every partition failed.")
-    return tuple(
-        bench.add_table(name, kind, _schema_of(bench, ordered[0].files[place]), ordered, place)
-        for place, (name, kind) in enumerate(zip(step.names, step.kinds, strict=True))
-    )
+        raise RunError(f"Nothing of {names[0]} could be computed: every partition failed.")
+    artifacts = []
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        with open_parquet(folder, ordered[0].files[place].file) as parquet:
+            schema = parquet.schema_arrow.remove_metadata()
+        artifacts.append(bench.add_table(name, kind, schema, ordered, place))
+    return tuple(artifacts)
 
 
 def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
@@ -98,59 +102,45 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     )
 
 
-def _verify(bench: Workbench, step: Step, taken: Mapping[int, Part]) -> None:
-    """Compute some of the parts again that were taken, drawn by the run's seed; RunError where one is not the same."""
-    drawn = draw_to_verify(bench, step.names[0], taken)
-    chosen = [item for item in step.work if item.index in drawn]
-    parts = {item.index: taken[item.index] for item in chosen}
-    for outcome in _calls(bench, chosen, step.constants, differing_outputs, parts):
-        work = next(item for item in chosen if item.index == outcome.index)
-        require_computed(bench, work, outcome)
-        if outcome.value:
-            kinds = " and ".join(cast(tuple[str, ...], outcome.value))
-            raise not_the_same(bench, work, parts[outcome.index].taken_from, kinds)
-        bench.verified += 1
-
-
-def _still_fits(part: Part | None, work: PartitionWork) -> bool:
-    """Whether a finished part was made from the partition that stands at its place now."""
-    return part is not None and part.inputs == work.marks()
-
-
-def _outcomes(
-    bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
-) -> Iterator[Outcome]:
-    for outcome in _calls(bench, todo, constants, write_partition):
-        if isinstance(outcome.error, InputError):
-            raise outcome.error
-        done += 1
-        bench.progress(done, total)
-        yield outcome
+def _computed_again(
+    bench: Workbench,
+    name: str,
+    function: Callable[..., object],
+    work: Sequence[PartitionWork],
+    constants: Mapping[str, Any],
+    taken: Collection[int],
+    parts: Mapping[int, Part] | None = None,
+) -> Iterator[tuple[PartitionWork, Any]]:
+    """What the function gives for some of the partitions that were taken, drawn by the run's seed."""
+    count = min(bench.run.verify, len(taken))
+    if not count:
+        return
+    generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
+    drawn = set(generator.choice(sorted(taken), size=count, replace=False).tolist())
+    chosen = {item.index: item for item in work if item.index in drawn}
+    for outcome in bench.engine.run(_calls(bench, function, [*chosen.values()], constants, parts), gpu=bench.gpu):
+        item = chosen[outcome.index]
+        if outcome.error is not None:
+            reason = told(outcome.error, bench.run.masked)
+            raise RunError(f"{bench.title}: {item.name}, could not be computed again to verify it: {reason}") from (
+                None if bench.run.masked else outcome.error
+            )
+        yield item, outcome.value
 
 
 def _calls(
     bench: Workbench,
-    todo: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
     function: Callable[..., object],
+    work: Sequence[PartitionWork],
+    constants: Mapping[str, Any],
     parts: Mapping[int, Part] | None = None,
-) -> Iterator[Outcome]:
-    """What becomes of every partition's work on the run's engine; `parts` go to the function beside it, if given."""
-    if not todo:
-        return
-    engine = bench.engine
-    shared = engine.share(dict(constants))
-    more = {work.index: () if parts is None else (parts[work.index],) for work in todo}
-    calls = (Call(work.index, work.name, function, (work, shared, *more[work.index]), {}) for work in todo)
-    yield from engine.run(calls, gpu=bench.gpu)
-
-
-def _schema_of(bench: Workbench, file: PartFile) -> pa.Schema:
-    with open_parquet(bench.run.store.folder, file.file) as parquet:
-        return parquet.schema_arrow.remove_metadata()
-
-
-MOST_COUNT_BYTES = 4 << 20
+) -> Iterator[Call]:
+    """The function for every partition's work, with the constants that all share and, if given, its part beside it."""
+    shared = bench.engine.share(dict(constants))
+    return (
+        Call(item.index, item.name, function, (item, shared, *(() if parts is None else (parts[item.index],))))
+        for item in work
+    )
 
 
 def count_partitions(
@@ -185,11 +175,11 @@ def mark_of(bench: Workbench, content: str) -> str:
 def _counted(
     bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
 ) -> Any:
-    engine = bench.engine
-    shared = engine.share(dict(constants))
-    calls = (Call(item.index, item.name, count_partition, (item, shared), {}) for item in todo)
-    folded: Folded[Any] = engine.fold(
-        calls, merge, gpu=bench.gpu, finished=lambda more: bench.progress(done + more, total)
+    folded: Folded[Any] = bench.engine.fold(
+        _calls(bench, count_partition, todo, constants),
+        merge,
+        gpu=bench.gpu,
+        finished=lambda more: bench.progress(done + more, total),
     )
     raise_failures(bench, folded.failed)
     return folded.value
@@ -238,45 +228,21 @@ def _known_counts(
         return {}
     folder = bench.run.store.folder
     there = folder.sizes(f"{bench.place}/counts")
-    earlier = find_earlier_parts(
-        bench, step, {content for content in wanted if mark_of(bench, content) not in there}, _counts_in
-    )
+    unknown = {content for content in wanted if mark_of(bench, content) not in there}
+    earlier = find_earlier_parts(bench, step, unknown, lambda manifest: manifest.counted)
     known: dict[int, Any] = {}
     for item in work:
         part = earlier.get(item.content)
         if item.mark in there or (part is not None and folder.share(part.files[0].file, item.mark)):
             for value in _read(folder, item.mark):
                 known[item.index] = value
-    origins = {item.index: earlier[item.content].taken_from for item in work if item.content in earlier}
-    _verify_counts(bench, work, constants, {index: known[index] for index in known if index in origins}, origins)
-    return known
-
-
-def _counts_in(manifest: Manifest) -> Iterator[Part]:
-    yield from manifest.counted
-
-
-def _verify_counts(
-    bench: Workbench,
-    work: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
-    taken: Mapping[int, Any],
-    origins: Mapping[int, str],
-) -> None:
-    """Count some of the partitions again whose counts were taken; RunError where one is not the same."""
-    drawn = draw_to_verify(bench, "counts", taken)
-    chosen = {item.index: replace(item, mark="") for item in work if item.index in drawn}
-    if not chosen:
-        return
-    engine = bench.engine
-    shared = engine.share(dict(constants))
-    calls = (Call(index, item.name, count_partition, (item, shared), {}) for index, item in chosen.items())
-    for outcome in engine.run(calls, gpu=bench.gpu):
-        again = chosen[outcome.index]
-        require_computed(bench, again, outcome)
-        if fingerprint(outcome.value) != fingerprint(taken[outcome.index]):
-            raise not_the_same(bench, again, origins[outcome.index], "counts")
+    taken = {item.index for item in work if item.index in known and item.content in earlier}
+    again = [replace(item, mark="") for item in work]
+    for item, counted in _computed_again(bench, "counts", count_partition, again, constants, taken):
+        if fingerprint(counted) != fingerprint(known[item.index]):
+            raise not_the_same(bench, item, earlier[item.content].taken_from, "counts")
         bench.counts_verified += 1
+    return known
 
 
 def _record_counts(bench: Workbench, work: Sequence[PartitionWork], taken: int) -> None:

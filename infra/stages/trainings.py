@@ -52,7 +52,7 @@ class Checkpoints:
             self._folder.write(f"{self._step_path(step)}/{name}", content)
         sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         self._folder.write_json(f"{self._step_path(step)}.json", sums)  # last: without it the step does not count
-        for old in sorted(one for one in self._steps() if one < step)[: -(KEPT - 1)]:
+        for old in sorted(saved for saved in self._steps() if saved < step)[: -(KEPT - 1)]:
             self._folder.remove(f"{self._step_path(old)}.json")
             self._folder.remove(self._step_path(old))
         self._folder.write_json(f"{self._place}/progress.json", {"done": step, "total": total})
@@ -72,8 +72,7 @@ class Checkpoints:
     def _steps(self) -> set[int]:
         start, end = f"{self._place}/step-", ".json"
         names = (name for name in self._folder.sizes(self._place) if name.startswith(start) and name.endswith(end))
-        digits = (name[len(start) : -len(end)] for name in names)
-        return {int(one) for one in digits if one.isdecimal()}
+        return {int(digits) for name in names if (digits := name[len(start) : -len(end)]).isdecimal()}
 
     def _read(self, step: int) -> dict[str, bytes] | None:
         sums = self._folder.read_json(f"{self._step_path(step)}.json")
@@ -134,7 +133,7 @@ def train_on_worker(
         f"{bench.title}, {name}",
         bench.run.store.url,
         function,
-        tuple(_whole(bench, artifact) for artifact in inputs),
+        tuple(tuple(Slice(file, 0, file.rows) for file in bench.output(given).in_order) for given in inputs),
         f"{bench.place}/{files}",
         (f"{bench.place}/{table}/part", curve) if curve else None,
         f"{bench.place}/marks/{name}",
@@ -214,10 +213,3 @@ def _watched(bench: Workbench, checkpoints: Checkpoints) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
-
-
-def _whole(bench: Workbench, artifact: Artifact[Any]) -> tuple[Slice, ...]:
-    """Everything of an artifact, in sample order."""
-    output = bench.output(artifact)
-    files = (part.files[output.place] for part in sorted(output.parts, key=lambda part: part.index))
-    return tuple(Slice(file, 0, file.rows) for file in files)

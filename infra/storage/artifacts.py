@@ -110,6 +110,11 @@ class Output:
     checksums: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def in_order(self) -> list[PartFile]:
+        """Its files in the order of their partitions."""
+        return [part.files[self.place] for part in sorted(self.parts, key=lambda part: part.index)]
+
+    @property
     def files(self) -> dict[str, int]:
         """Every file of the output with its size."""
         return {part.files[self.place].file: part.files[self.place].bytes for part in self.parts}
@@ -285,12 +290,12 @@ class RunRecord:
         """The record that `to_json` described."""
         known = {name: item for name, item in value.items() if name in cls.__dataclass_fields__}
         fields = StageRecord.__dataclass_fields__
-        stages = [{name: item for name, item in stage.items() if name in fields} for stage in value["stages"]]
-        record = cls(**{**known, "stages": [StageRecord(**stage) for stage in stages]})
+        written = [{name: item for name, item in stage.items() if name in fields} for stage in value["stages"]]
+        record = cls(**{**known, "stages": [StageRecord(**stage) for stage in written]})
         _require_types(record)
         datetime.fromisoformat(record.started)
-        for one in record.stages:
-            _require_types(one)
+        for stage in record.stages:
+            _require_types(stage)
         return record
 
 
@@ -304,6 +309,6 @@ def _require_types(value: object) -> None:
             fits = isinstance(item, (int, float) if expected is float else expected)
         inside = get_args(kind)
         if fits and expected is list and inside[0] is str:
-            fits = all(isinstance(one, str) for one in item)
+            fits = all(isinstance(text, str) for text in item)
         if not fits:
             raise TypeError(f"{name} is {type(item).__name__}")

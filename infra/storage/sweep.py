@@ -122,12 +122,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
             # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
             store.folder.remove(f"{name}/manifest.json")
             store.folder.remove(name)
-    for name in [
-        *_left_over(store, used),
-        *_unused_ingredients(store, kept),
-        *_unused_answers(store, kept),
-        *_ended_asides(store),
-    ]:
+    for name in [*_left_over(store, used), *_unused(store, kept)]:
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())
         if not dry_run:
@@ -150,34 +145,17 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
     return leftovers
 
 
-def _unused_ingredients(store: Store, kept: set[str]) -> list[str]:
-    """Kept files that no remaining run stood on; the records are read last, since living runs go on noting."""
-    there = sorted(store.folder.sizes(INGREDIENTS))
-    used = {f"{INGREDIENTS}/{sha256}" for sha256 in _hashes_used(store, kept)}
-    return [name for name in there if name not in used]
+def _unused(store: Store, kept: set[str]) -> list[str]:
+    """Ingredients and answers of services that no remaining run stood on, turns and records of runs that have ended.
 
-
-def _unused_answers(store: Store, kept: set[str]) -> list[str]:
-    """Answers of services that no remaining run asked, and the turns of runs that have ended."""
-    there = [f"{ANSWERS}/{name}" for name in store.folder.folders(ANSWERS)]
-    used = {f"{ANSWERS}/{sha256}" for sha256 in _hashes_used(store, kept)}
+    The records of runs are read last, since living runs go on noting.
+    """
+    there = [*sorted(store.folder.sizes(INGREDIENTS)), *(f"{ANSWERS}/{name}" for name in store.folder.folders(ANSWERS))]
+    living = [run for run in store.runs() if run.id in kept or run.status == "running"]
+    used = {str(ingredient.get("sha256")) for run in living for ingredient in run.ingredients}
     turns = [f"{TURNS}/{run}" for run in store.folder.folders(TURNS) if not is_alive(store, run)]
-    return [*(name for name in there if name not in used), *turns]
-
-
-def _hashes_used(store: Store, kept: set[str]) -> set[str]:
-    """The hashes of what the remaining runs, and those that live, stood on."""
-    return {
-        str(one.get("sha256"))
-        for run in store.runs()
-        if run.id in kept or run.status == "running"
-        for one in run.ingredients
-    }
-
-
-def _ended_asides(store: Store) -> list[str]:
-    """The records of runs that stood aside and were killed."""
-    return [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
+    asides = [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
+    return [*(name for name in there if name.rpartition("/")[2] not in used), *turns, *asides]
 
 
 def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:
@@ -185,11 +163,11 @@ def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]
     named, followed = set[str](), set[str]()
     for run in kept:
         against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
-        named |= {str(one) for one in against - {None}}
+        named |= {str(run_id) for run_id in against - {None}}
         followed |= {run.pipeline} if "last-passed" in against else set()
     compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
-        compared |= {str(one["run"]) for one in acceptances(store, pipeline)[-1:]}
+        compared |= {accepted["run"] for accepted in acceptances(store, pipeline)[-1:]}
     passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
     return compared | set(passed.values())
 
@@ -198,7 +176,7 @@ def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:
     """Which runs of a pipeline were accepted as what later ones are held against, oldest first."""
     names = sorted(store.folder.sizes(f"accepted/{pipeline}"))
     read = (store.folder.read_json(name) for name in names)
-    return [{str(key): str(value) for key, value in one.items()} for one in read if one and "run" in one]
+    return [{str(key): str(value) for key, value in noted.items()} for noted in read if noted and "run" in noted]
 
 
 def _drop_successors(store: Store) -> None:
@@ -253,15 +231,12 @@ def asked_since(store: Store, what: str, run: RunRecord, *, anew: bool = False, 
     name = f"{ANSWERS}/since-{asked}.json"
     noted = store.folder.read_json(name) or {}
     first, by = str(noted.get("run", "")), store.record(str(noted.get("by", "-")))
-    goes_on = by is not None and (by.id == run.id or (not anew and _interrupted(store, by) and _same_day(first, run)))
-    since = first if goes_on else run.id
+    ended = by is None or by.status in _ENDED or (by.status == "running" and is_alive(store, by.id))
+    goes_on = not anew and not ended and _same_day(first, run)
+    since = first if goes_on or (by is not None and by.id == run.id) else run.id
     if note and (since, run.id) != (first, noted.get("by")):
         store.folder.write_json(name, {"run": since, "by": run.id})
     return since
-
-
-def _interrupted(store: Store, run: RunRecord) -> bool:
-    return run.status not in _ENDED and not (run.status == "running" and is_alive(store, run.id))
 
 
 def _same_day(first: str, run: RunRecord) -> bool:

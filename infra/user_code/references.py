@@ -120,7 +120,7 @@ class Ingredients:
         if self._is_new(name, of):
             size = path.stat().st_size if content is None else len(content)
             keeps = inside and size <= self._most
-            sha256 = _digest(path, content)
+            sha256 = digest_of(path) if content is None else hashlib.sha256(content).hexdigest()
             self._write_down(Ingredient(name, sha256, size, keeps, "file" if content is None else "code", of))
             place = f"{INGREDIENTS}/{sha256}"
             # The record names it first, so that no clean-up takes what is being written.
@@ -196,12 +196,6 @@ def _file_of(home: Path, module: str) -> Path:
     place = home / module.replace(".", "/")
     package = place / "__init__.py"
     return package if package.is_file() else place.with_name(f"{place.name}.py")
-
-
-def _digest(path: Path, content: bytes | None) -> str:
-    from assay.infra.user_code.sources import digest_of
-
-    return digest_of(path) if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _is_ours(path: Path) -> bool:
@@ -333,8 +327,9 @@ class CodeReference:
                 yield
             except Exception as fault:
                 if why := no_answer(fault):
+                    host = next(reversed(self.everything_heard(heard).hosts), "a service")
                     raise InputError(
-                        f'The {what} "{self.written}" asked {self._host(heard)}, which did not answer ({why}): start '
+                        f'The {what} "{self.written}" asked {host}, which did not answer ({why}): start '
                         "it, or correct the address, and run again; what is finished is kept."
                     ) from fault
                 raise
@@ -344,9 +339,6 @@ class CodeReference:
     def asks_elsewhere(self) -> bool:
         """Whether what answers is not this code: an endpoint, or whatever else `version` stands for."""
         return bool(self.version)
-
-    def _host(self, heard: Accesses) -> str:
-        return next(reversed(self.everything_heard(heard).hosts), "a service")
 
     @contextmanager
     def at_import(self) -> Iterator[None]:
@@ -442,15 +434,14 @@ def refer_to_code(written: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE
     place, _, attribute = written.rpartition(":")
     if not place or not attribute:
         raise InputError(f'"{written}" names no object: write module:object, or file.py:object.')
-    return _refer(written, place, attribute, beside, stands_on)
+    return refer_to_module(written, place, beside, stands_on, attribute)
 
 
-def refer_to_module(written: str, place: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE) -> CodeReference:
-    """The reference to a whole module: `place` is its dotted name, or a file that counts from the folder `beside`."""
-    return _refer(written, place, "", beside, stands_on)
-
-
-def _refer(written: str, place: str, attribute: str, beside: Path, stands_on: StandsOn) -> CodeReference:
+def refer_to_module(
+    written: str, place: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE, attribute: str = ""
+) -> CodeReference:
+    """The reference to a whole module, or to an object in it: `place` is its dotted name, or a file that counts from
+    the folder `beside`."""
     if place.endswith(".py"):
         path = beside / place
         sources, module, home = sources_of_file(path, written), path.stem, str(path.parent.absolute())
@@ -472,8 +463,9 @@ def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeRef
     """The reference with its files and its version; the module is imported to hear what it opens."""
     beside = Path(reference.beside)
     sources = [source for _, source in reference.sources]
-    texts = files_in_texts(sources, [reference.beside, *([reference.home] if reference.home else [])])
-    named = [*named_files(stands_on, reference.written, beside), *(one for one in texts if not _is_system(one))]
+    folders = [reference.beside, *([reference.home] if reference.home else [])]
+    texts = [path for path in files_in_texts(sources, folders) if not is_of_the_system(str(path.resolve()))]
+    named = [*named_files(stands_on, reference.written, beside), *texts]
     import_module_of(reference)
     heard = reference.everything_heard(Accesses())
     files = file_digests([*named, *reference.read_files(heard)], beside)
@@ -483,7 +475,3 @@ def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeRef
     whole = replace(reference, files=files, version=version)
     note_code(whole)
     return whole
-
-
-def _is_system(path: Path) -> bool:
-    return is_of_the_system(str(path.resolve()))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.infra.stages.partitions import UnlikeRowsError, _cut_anew, common_plan
+from assay.infra.stages.partitions import Cut, UnlikeRowsError, common_plan
 from assay.infra.stages.stage import Workbench
 from assay.infra.storage.artifacts import Artifact, PartFile
 
@@ -18,9 +18,8 @@ def part(index: int, rows: int) -> PartFile:
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=5), st.integers(1, 200))
 def test_pieces_are_few_even_and_whole(sizes, rows):
-    files = {index: part(index, size) for index, size in enumerate(sizes)}
     total = sum(sizes)
-    cuts = _cut_anew([files], rows, [])
+    cuts = cut(dict(enumerate(sizes)), rows=rows)
     assert len(cuts) == max(1, -(-total // rows))
     assert sum(cut.rows for cut in cuts) == total
     assert max(cut.rows for cut in cuts) - min(cut.rows for cut in cuts) <= 1
@@ -38,13 +37,19 @@ class Held:
         return SimpleNamespace(place=0, parts=parts)
 
 
+def cut(*inputs: dict[int, int], rows: int | None = None) -> list[Cut]:
+    artifacts = [SimpleNamespace(held=held, kind="Samples", rows=sum(held.values())) for held in inputs]
+    return common_plan(cast(Workbench, Held()), cast(list[Artifact[Any]], artifacts), rows)
+
+
 def planned(*inputs: dict[int, int], rows: int | None = None) -> list[list[str]]:
     """What each partition of the plan reads of each input, as `part[start:stop]`."""
-    artifacts = [SimpleNamespace(held=held, kind="Samples", rows=sum(held.values())) for held in inputs]
-    cuts = common_plan(cast(Workbench, Held()), cast(list[Artifact[Any]], artifacts), rows)
     return [
-        ["+".join(f"{one.part.file}[{one.start}:{one.start + one.rows}]" for one in source) for source in cut.sources]
-        for cut in cuts
+        [
+            "+".join(f"{one.part.file}[{one.start}:{one.start + one.rows}]" for one in source)
+            for source in planned_cut.sources
+        ]
+        for planned_cut in cut(*inputs, rows=rows)
     ]
 
 
