@@ -93,7 +93,8 @@ class Worse:
         """The finding, where it was and is, and by how much it moved."""
         interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
         measured = self.change.difference
-        shared = f" on {measured.n} samples that both have" if measured is not None and measured.left_out else ""
+        part = None if measured is None else measured.shared
+        shared = "" if part is None else f" ({part.value:+.3g} on the {part.n} samples that both have)"
         values = " → ".join(map(value_in_words, self.change.sides))
         return f"{finding_in_words(self.change.key)}: {values}, {self.moved:+.3g}{interval}{shared}"
 

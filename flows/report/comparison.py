@@ -19,7 +19,7 @@ from assay.infra.storage.store import Store
 from assay.infra.terminal import columns
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.between_runs import LEVEL, RunDifference, Sampled, by_intervals, difference
+from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sampled, by_intervals, difference
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.multiplicity import adjusted
 
@@ -108,14 +108,21 @@ class KeptOutcomes:
 
 
 def difference_between(
-    before: KeptOutcomes, after: KeptOutcomes, finding_before: Finding, finding_after: Finding, level: float = LEVEL
+    before: KeptOutcomes,
+    after: KeptOutcomes,
+    finding_before: Finding,
+    finding_after: Finding,
+    level: float = LEVEL,
+    on: On = "all",
 ) -> RunDifference | None:
     """The later run's finding less the earlier one's: by sample where both can be had, else by their intervals."""
     was, now = before.of(finding_before), after.of(finding_after)
     if was is not None and now is not None:
         metric, of, group, subject = finding_after.key
         generator = Seeds(0, "between runs").generator("/".join((metric, subject, of, group)))
-        return difference(was, now, generator, level)
+        return difference(was, now, generator, level, on)
+    if on != "all":
+        return None
     unpaired = by_intervals(finding_before, finding_after, level)
     if unpaired is None or before.results != after.results:
         return unpaired
@@ -177,10 +184,7 @@ class Change:
 
     @property
     def moved(self) -> float | None:
-        """How far the value moved, on the samples that the difference's interval is of: where some are in one run only,
-        on the others alone."""
-        if self.difference is not None and self.difference.left_out:
-            return self.difference.value
+        """How far the value moved, over all samples of either run."""
         return None if self.values is None else self.values[1] - self.values[0]
 
     @property
@@ -191,10 +195,11 @@ class Change:
         difference = self.difference
         interval = f" [{difference.low:+.3g}, {difference.high:+.3g}]"
         if difference.is_paired:
-            return f"{interval} {difference.how}, n={difference.n}" + (
-                f", {difference.left_out} in one run only" if difference.left_out else ""
-            )
-        return f"{interval} unpaired: {'other samples' if difference.how == 'other samples' else 'by both intervals'}"
+            return f"{interval} {difference.how}, n={difference.n}"
+        if difference.shared is not None:
+            shared = difference.shared
+            return f"{interval} all samples of each; {shared.value:+.3g} on the {shared.n} that both have"
+        return f"{interval} unpaired: {'by both intervals' if difference.how == 'intervals' else 'other samples'}"
 
     @property
     def in_words(self) -> str:

@@ -286,12 +286,15 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
     for was, now in pairs:
         share = level / len(pairs)  # several findings of one gate share its alarms
         usual, strict = (
-            difference_between(earlier, past.outcomes, was, now, confidence) for confidence in (0.95, 1 - 2 * share)
+            difference_between(earlier, past.outcomes, was, now, confidence, gate.compared_samples)
+            for confidence in (0.95, 1 - 2 * share)
         )
         if usual is not None and strict is not None:
             looks.append((now, look(gate, Compared(now, usual, strict), against, share)))
     if not looks:
         sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
+        if gate.compared_samples != "all":
+            sentence = f"{gate.title()}: no such samples can be compared with {against}."
         return replace(alone, sentence=sentence, looked={"raw": "inconclusive", "against": baseline.id})
     return _decided(gate, looks, baseline.id, level)
 

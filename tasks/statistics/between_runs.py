@@ -2,16 +2,17 @@
 between the things that changed (Shapley 1953).
 
 Two runs of the same samples are paired (Dietterich 1998): .96 → .93 on 450 samples is seen by McNemar's test in 78 %
-of draws, by intervals that lie apart in 10 %. What every sample adds to a finding is known: Σ above / Σ below over
-the samples is its value. Every coalition S of the changed things gives a value v(S): the finding, with those in S as
-they are now and the rest as they were. The share of i is what it adds, averaged over the orders in which the things
-may change. The shares add up to v(all) − v(none).
+of draws, by intervals that lie apart in 10 %. Where samples came or went, what is compared are all samples of each
+run, and those that both have make up the covariance: who looks at these alone never hears of a bad new file. What
+every sample adds to a finding is known: Σ above / Σ below over the samples is its value. Every coalition S of the
+changed things gives a value v(S): the finding, with those in S as they are now and the rest as they were. The share
+of i is what it adds, averaged over the orders in which the things may change. The shares add up to v(all) − v(none).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Literal
 
@@ -72,9 +73,9 @@ def right_or_wrong(
     return Sampled(np.array(ids, dtype=np.str_)[there], hits[there], n[there])
 
 
-How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "other samples", "intervals"]
-SHARED = 0.5
-"""At least this share of each run's samples must be in the other as well for the two to be compared on those alone."""
+How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "all samples", "other samples", "intervals"]
+On = Literal["all", "shared", "new"]
+"""Which samples two runs are compared on: all of each, those that both have, or the new ones with all earlier ones."""
 LEVEL = 0.95
 
 
@@ -82,8 +83,8 @@ LEVEL = 0.95
 class RunDifference:
     """A finding of the later run less that of the earlier one, its interval, and the p-value of no difference.
 
-    `n` counts the samples that it rests on: those that both runs have, or, where these are too few (`other samples`),
-    those of the smaller run; `identical` says that every sample that both have counts the same in both.
+    `n` counts the samples that it rests on: those that both runs have where it is paired, else those of the smaller
+    run; `identical` says that both runs have the same samples and that every one of them counts the same in both.
     """
 
     value: float
@@ -93,19 +94,24 @@ class RunDifference:
     n: int
     how: How
     identical: bool = False
-    left_out: int = 0
-    """Samples that only one of the runs has."""
+    shared: RunDifference | None = None
+    """What changed on the samples that both runs have, where each has others besides (`all samples`)."""
+    new: RunDifference | None = None
+    """How the samples that only the later run has do beside all earlier ones, where some were there before."""
 
     @property
     def is_paired(self) -> bool:
         """Whether the same samples were compared."""
-        return self.how not in ("other samples", "intervals")
+        return self.how not in ("all samples", "other samples", "intervals")
 
 
 def difference(
-    before: Sampled, after: Sampled, generator: np.random.Generator, level: float = LEVEL
+    before: Sampled, after: Sampled, generator: np.random.Generator, level: float = LEVEL, on: On = "all"
 ) -> RunDifference | None:
-    """The later run less the earlier one; None where one of them has no samples.
+    """The later run less the earlier one; None where there are no samples to compare.
+
+    Where each run has samples that the other has not, all of both count, and beside it stands what changed on the
+    shared ones and how the new ones do.
 
     >>> from assay.tasks.statistics.between_runs import right_or_wrong
     >>> ids = [f"s{n}" for n in range(40)]
@@ -117,10 +123,15 @@ def difference(
     if not len(before.ids) or not len(after.ids):
         return None
     _, at_before, at_after = np.intersect1d(before.ids, after.ids, return_indices=True)
-    if len(at_before) < max(1, SHARED * max(len(before.ids), len(after.ids))):
-        return _of_other_samples(before, after, level)
-    left_out = len(before.ids) + len(after.ids) - 2 * len(at_before)
-    return _paired(before.at(at_before), after.at(at_after), generator, level, left_out)
+    newcomers = after.at(np.setdiff1d(np.arange(len(after.ids)), at_after))
+    if on == "new":
+        return _of_all(before, newcomers, generator, level) if len(newcomers.ids) else None
+    if on == "shared" or len(at_before) == len(before.ids) == len(after.ids):
+        return _paired(before.at(at_before), after.at(at_after), generator, level) if len(at_before) else None
+    if not len(at_before):
+        return _of_all(before, after, generator, level)
+    shared, new = (difference(before, after, generator, on=side) for side in ("shared", "new"))
+    return replace(_of_all(before, after, generator, level, "all samples"), shared=shared, new=new)
 
 
 def by_intervals(before: Finding, after: Finding, level: float = LEVEL) -> RunDifference | None:
@@ -137,9 +148,7 @@ def by_intervals(before: Finding, after: Finding, level: float = LEVEL) -> RunDi
     return _mover((old, old_low, old_high), (new, new_low, new_high), level, n, "intervals")
 
 
-def _paired(
-    before: Sampled, after: Sampled, generator: np.random.Generator, level: float, left_out: int
-) -> RunDifference:
+def _paired(before: Sampled, after: Sampled, generator: np.random.Generator, level: float) -> RunDifference:
     identical = bool((before.above == after.above).all() and (before.below == after.below).all())
     groups = None if after.groups is None else codes_of(after.groups)
     n = len(before.ids)
@@ -147,28 +156,28 @@ def _paired(
         was, now = before.above > 0, after.above > 0
         difference = share_difference(now, was, level, groups)
         p = mcnemar(now, was).p_value if groups is None else mcnemar_by_cluster(now, was, groups)
-        return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical, left_out)
+        return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical)
     if identical:
-        return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True, left_out)
+        return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True)
     codes = np.arange(n, dtype=np.int64) if groups is None else groups
-    return _of_scores(before, after, codes, generator, level, left_out)
+    count = int(codes.max()) + 1
+    old, new = ((_sums(codes, run.above, count), _sums(codes, run.below, count)) for run in (before, after))
+    return _of_scores((old, new), after.value - before.value, n, generator, level)
 
 
 def _of_scores(
-    before: Sampled,
-    after: Sampled,
-    codes: npt.NDArray[np.int64],
+    sums: Sequence[tuple[Floats, Floats]],
+    value: float,
+    n: int,
     generator: np.random.Generator,
     level: float,
-    left_out: int,
+    how: How | None = None,
 ) -> RunDifference:
     """Ratios of sums, resampled by group; of few groups, or at a level that resamples do not reach, Student's t."""
     from scipy.stats import t
 
-    count, n = int(codes.max()) + 1, len(before.ids)
-    value = after.value - before.value
-    old, new = ((_sums(codes, run.above, count), _sums(codes, run.below, count)) for run in (before, after))
-    tail = (1 - level) / 2
+    old, new = sums
+    count, tail = len(old[0]), (1 - level) / 2
     if count >= FEWEST and tail * RESAMPLES >= 20:
         drawn = replicates(
             lambda weights: np.asarray(ratio_of(*new)(weights) - ratio_of(*old)(weights)), count, generator
@@ -176,14 +185,14 @@ def _of_scores(
         drawn = drawn[np.isfinite(drawn)]
         low, high = np.quantile(drawn, [tail, 1 - tail])
         p = 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1)
-        return RunDifference(value, float(low), float(high), min(1.0, p), n, "paired bootstrap", False, left_out)
+        return RunDifference(value, float(low), float(high), min(1.0, p), n, how or "paired bootstrap")
     influence = _influence(*new) - _influence(*old)
     if count < 2:
-        return RunDifference(value, float("-inf"), float("inf"), 1.0, n, "paired, by Student's t", False, left_out)
+        return RunDifference(value, float("-inf"), float("inf"), 1.0, n, how or "paired, by Student's t")
     spread = float(np.sqrt(count / (count - 1) * (influence @ influence)))
     half = float(t.isf(tail, count - 1)) * spread
     p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread else 1.0
-    return RunDifference(value, value - half, value + half, p, n, "paired, by Student's t", False, left_out)
+    return RunDifference(value, value - half, value + half, p, n, how or "paired, by Student's t")
 
 
 def _sums(codes: npt.NDArray[np.int64], values: Floats, count: int) -> Floats:
@@ -196,10 +205,23 @@ def _influence(above: Floats, below: Floats) -> Floats:
     return np.asarray((above - above.sum() / total * below) / total, dtype=np.float64)
 
 
-def _of_other_samples(before: Sampled, after: Sampled, level: float) -> RunDifference:
-    """The difference of two runs whose samples differ: each with its own interval, squared and added."""
-    sides = [_single_run(run) for run in (before, after)]
-    return _mover(sides[0], sides[1], level, min(len(before.ids), len(after.ids)), "other samples")
+def _of_all(
+    before: Sampled, after: Sampled, generator: np.random.Generator, level: float, how: How = "other samples"
+) -> RunDifference:
+    """The difference of two runs over all samples of each, some of which may be in both.
+
+    Shares have Wilson's interval each, joined by Zou and Donner's MOVER with the correlation of the two shares, which
+    comes of the samples that both runs have: Corr = Σ_g u_g v_g / √(Σ u_g² Σ v_g²), with u_g and v_g how far the group
+    (or sample) pulls either share. Other scores are resampled by group.
+    """
+    n, sums = min(len(before.ids), len(after.ids)), _sums_by_group([before, after])
+    if not (before.binary and after.binary):
+        return _of_scores(sums, after.value - before.value, n, generator, level, how)
+    old, new = (_influence(above, below) for above, below in sums)
+    spread = float(np.sqrt((old @ old) * (new @ new)))
+    both = len(np.intersect1d(before.ids, after.ids)) / np.sqrt(len(before.ids) * len(after.ids))
+    together = float(old @ new) / spread if spread else float(both)  # all alike: they agree wherever both have them
+    return _mover(_single_run(before), _single_run(after), level, n, how, together)
 
 
 def _single_run(run: Sampled) -> tuple[float, float, float]:
@@ -220,7 +242,12 @@ def _single_run(run: Sampled) -> tuple[float, float, float]:
 
 
 def _mover(
-    before: tuple[float, float, float], after: tuple[float, float, float], level: float, n: int, how: How
+    before: tuple[float, float, float],
+    after: tuple[float, float, float],
+    level: float,
+    n: int,
+    how: How,
+    correlation: float = 0.0,
 ) -> RunDifference:
     """Both with 95 % intervals, which are stretched to the level as those of a normal distribution would be."""
     from scipy.stats import norm
@@ -229,7 +256,8 @@ def _mover(
     usual = float(norm.isf((1 - LEVEL) / 2))
     stretch = float(norm.isf((1 - level) / 2)) / usual
     value = new - old
-    below, above = float(np.hypot(new - new_low, old_high - old)), float(np.hypot(new_high - new, old - old_low))
+    ends = ((new - new_low, old_high - old), (new_high - new, old - old_low))
+    below, above = (float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b))) for a, b in ends)
     half = below if value > 0 else above
     p = 2 * float(norm.sf(usual * abs(value) / half)) if half else float(value == 0)
     return RunDifference(value, value - stretch * below, value + stretch * above, min(1.0, p), n, how)

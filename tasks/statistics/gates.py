@@ -304,9 +304,14 @@ def _paired(difference: RunDifference) -> str:
         return f"other samples, so not paired; n = {difference.n}"
     if difference.how == "intervals":
         return f"single outcomes are not kept, so by both intervals; n = {difference.n}"
-    return f"paired on {difference.n} samples" + (
-        f", {difference.left_out} are in one run only" if difference.left_out else ""
-    )
+    if difference.how == "all samples":
+        parts = [
+            f"{part.n} {which} {part.value:+.3g} [{part.low:+.3g}, {part.high:+.3g}]"
+            for part, which in ((difference.shared, "in both runs"), (difference.new, "new ones beside the earlier"))
+            if part is not None
+        ]
+        return "; ".join(["over all samples of each run", *parts])
+    return f"paired on {difference.n} samples"
 
 
 def _rounded(value: float) -> str:

@@ -53,9 +53,10 @@ class Gate(Settings, populate_by_name=True):
     verdict: str | None = None
     """The verdict the finding must carry, word for word."""
 
-    on: Literal["value", "interval"] = "value"
+    on: Literal["value", "interval", "all", "shared", "new"] = "value"
     """What keeps to a constant bound: the value, or the whole 95 % interval (`at_least` asks it of the lower end,
-    `at_most` of the upper)."""
+    `at_most` of the upper). For a bound on change: which samples are compared, `all` of each run (which is the
+    default), those that both have (`shared`), or the `new` ones with all earlier ones."""
 
     against: str | None = Field(
         default=None, min_length=1, examples=["last-passed", "accepted", "2026-11-22-0200-k3f9"]
@@ -94,6 +95,11 @@ class Gate(Settings, populate_by_name=True):
                 f"the gate on {self.finding} sets no bound: give at_most, at_least or verdict, or against an earlier "
                 "run drop_at_most"
             )
+        if self.on in ("all", "shared", "new"):
+            raise ValueError(
+                f"the gate on {self.finding} bounds no change, and `on: {self.on}` says which samples two runs are "
+                "compared on: leave it out, or give against and drop_at_most"
+            )
         if self.on == "interval" and self.at_most is None and self.at_least is None:
             raise ValueError(f"the gate on {self.finding} asks nothing of an interval: give at_most or at_least")
         if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
@@ -113,6 +119,11 @@ class Gate(Settings, populate_by_name=True):
             raise ValueError(
                 f"the gate on the change of {self.finding} sets several bounds: give each a gate of its own"
             )
+        if self.on == "interval":
+            raise ValueError(
+                f"the gate on the change of {self.finding} is judged by an interval in any case: leave `on` out, or "
+                "say which samples it compares (all, shared or new)"
+            )
 
     @field_validator("for_")
     @classmethod
@@ -131,6 +142,11 @@ class Gate(Settings, populate_by_name=True):
     def is_on_change(self) -> bool:
         """Whether it bounds the change since another run."""
         return self.drop_at_most is not None or self.rise_at_most is not None
+
+    @property
+    def compared_samples(self) -> Literal["all", "shared", "new"]:
+        """Which samples a bound on change compares."""
+        return self.on if self.on in ("shared", "new") else "all"
 
     @property
     def change_at_most(self) -> float:
@@ -176,5 +192,6 @@ class Gate(Settings, populate_by_name=True):
             None if self.drop_at_most is None else f"drop against {self.against} at most {self.drop_at_most:g}",
             None if self.rise_at_most is None else f"rise against {self.against} at most {self.rise_at_most:g}",
             "by its interval" if self.on == "interval" else None,
+            f"on {self.on} samples" if self.on in ("shared", "new") else None,
         ]
         return " and ".join(bound for bound in bounds if bound)

@@ -1,7 +1,5 @@
 """Two runs side by side: what changed, what is new, what is gone."""
 
-from dataclasses import replace
-
 import pytest
 
 from assay.flows.nights.message import Worse
@@ -90,10 +88,11 @@ def test_without_an_interval_nothing_is_said_to_exceed_chance() -> None:
     assert "1 have no intervals" in comparison_summary(found)
 
 
-def test_a_change_is_that_of_the_samples_which_its_interval_is_of() -> None:
+def test_a_change_is_of_all_samples_and_that_on_the_shared_ones_stands_beside_it() -> None:
     before, after = Finding("a.b", value=0.9, n=100), Finding("a.b", value=0.6, n=100)
-    on_shared = RunDifference(-0.05, -0.1, -0.01, 0.03, 60, "McNemar", left_out=80)
-    change = Change(("a.b", "", "", ""), before, after, on_shared)
-    assert change.in_words == "-0.05 [-0.1, -0.01] McNemar, n=60, 80 in one run only"
-    assert Change(("a.b", "", "", ""), before, after, replace(on_shared, left_out=0)).moved == pytest.approx(-0.3)
-    assert Worse(change, -0.05).in_words().endswith(", -0.05 [-0.1, -0.01] on 60 samples that both have")
+    on_shared = RunDifference(-0.05, -0.1, -0.01, 0.03, 60, "McNemar")
+    difference = RunDifference(-0.3, -0.4, -0.2, 0.001, 100, "all samples", shared=on_shared)
+    change = Change(("a.b", "", "", ""), before, after, difference)
+    assert change.in_words == "-0.3 [-0.4, -0.2] all samples of each; -0.05 on the 60 that both have"
+    assert change.moved == pytest.approx(-0.3)
+    assert Worse(change, -0.3).in_words().endswith(", -0.3 [-0.4, -0.2] (-0.05 on the 60 samples that both have)")

@@ -1,5 +1,7 @@
 """Two runs of the same samples: a regression is seen, equal models are not told apart, other samples are said to be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,11 +81,54 @@ def test_identical_outcomes_are_no_change() -> None:
     assert (found.value, found.p, found.identical) == (0.0, 1.0, True)
 
 
-def test_partly_replaced_samples_are_compared_on_those_that_both_have() -> None:
+def test_partly_replaced_samples_are_compared_over_all_and_on_those_that_both_have() -> None:
     before, after = runs_of(0.9, 0.1, 0.0, np.random.default_rng(3))
-    found = compared(before.at(np.arange(400)), after.at(np.arange(50, N)))
-    assert (found.how, found.n, found.left_out) == ("McNemar", 350, 100)
-    assert found.is_paired
+    before, after = before.at(np.arange(400)), after.at(np.arange(50, N))
+    change = compared(before, after)
+    assert (change.how, change.is_paired) == ("all samples", False)
+    assert change.value == pytest.approx(after.value - before.value)
+    assert change.shared is not None
+    assert change.new is not None
+    assert (change.shared.how, change.shared.n, change.new.how) == ("McNemar", 350, "other samples")
+    assert difference(before, after, np.random.default_rng(0), on="shared") == change.shared
+    assert difference(before, after, np.random.default_rng(0), on="new") == change.new
+
+
+def test_a_new_file_with_wrong_labels_is_heard_though_nothing_changed_on_the_samples_of_before() -> None:
+    """2,400 samples at 88 %, then 600 more, 30 % with a wrong label: who looks at the shared ones hears nothing."""
+    rng = np.random.default_rng(0)
+    ids, right = [f"s{n:04}" for n in range(3000)], np.concatenate([rng.random(2400) < 0.88, rng.random(600) < 0.62])
+    before, after = right_or_wrong(ids[:2400], right[:2400]), right_or_wrong(ids, right)
+    change = compared(before, after, level=0.9999)
+    assert change.high < -0.02
+    assert change.shared is not None
+    assert change.shared.identical
+    assert change.new is not None
+    assert change.new.high < -0.2
+
+
+@pytest.mark.parametrize(("kept", "grouped"), [(0.9, False), (0.5, False), (0.5, True), (0.1, False)])
+def test_the_interval_over_all_samples_holds_the_true_change_as_often_as_it_says(kept: float, grouped: bool) -> None:
+    rng, n, true, held = np.random.default_rng(1), 400, -0.02, []
+    ids, start = [f"s{number:04}" for number in range(2 * n)], round(n * (1 - kept))
+    groups = np.array([f"g{number // 4}" for number in range(2 * n)]) if grouped else None
+    for _ in range(400):
+        # Of a group all are alike, which is the worst case.
+        luck = np.repeat(rng.random(n // 2), 4) if grouped else rng.random(2 * n)
+        was, now = luck < 0.9, luck < 0.9 + true
+        before, after = right_or_wrong(ids[:n], was[:n]), right_or_wrong(ids[start : start + n], now[start : start + n])
+        if groups is not None:
+            before, after = replace(before, groups=groups[:n]), replace(after, groups=groups[start : start + n])
+        change = compared(before, after)
+        held.append(change.low <= true <= change.high)
+    assert 0.92 <= np.mean(held) <= 0.985
+
+
+def test_all_right_in_both_runs_leaves_an_interval_that_is_no_point() -> None:
+    before, after = (right_or_wrong(IDS[start : start + 100], np.ones(100, np.bool_)) for start in (0, 50))
+    change = compared(before, after)
+    assert change.value == 0
+    assert change.low < 0 < change.high
 
 
 def test_other_samples_are_said_to_be_others() -> None:
