@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.numerals import integer, interval, number
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
+from assay.tasks.reporting.parts import Block, Column, DataTable, Part, RowColumn
 from assay.tasks.statistics.findings import FindingIndex
 
 _NOTE = (
@@ -23,17 +25,16 @@ def page(findings: FindingIndex) -> Part:
             f"{len(people)} annotators agree with α = {number(whole.value or 0.0)} "
             f"{interval(whole.low, whole.high, 'number')} on {integer(whole.n)} samples with two labels or more."
         )
-    each: list[list[Cell]] = [
-        [name, *(estimate(findings.get(f"annotators.{metric}", of=name)) for metric in ("labelled", "with_gold"))]
-        for name in people
+    columns: list[RowColumn] = [
+        (Column("Annotator"), str),
+        (Column("Labelled", "percent"), lambda name: estimate(findings.get("annotators.labelled", of=name))),
+        (
+            Column("As gold", "percent", "Of the samples with a known class that they labelled"),
+            lambda name: estimate(findings.get("annotators.with_gold", of=name)),
+        ),
     ]
-    columns = [
-        Column("Annotator"),
-        Column("Labelled", "percent"),
-        Column("As gold", "percent", "Of the samples with a known class that they labelled"),
-    ]
-    blocks: list[Block] = [DataTable("Each annotator", columns, each)]
-    pairs: list[list[Cell]] = [[alpha.of, estimate(alpha)] for alpha in findings.select("annotators.alpha") if alpha.of]
-    if pairs:
-        blocks.append(DataTable("Every two of them", [Column("Pair"), Column("α", "number")], pairs, _NOTE))
+    blocks: list[Block] = [DataTable.of("Each annotator", people, columns)]
+    if pairs := [alpha for alpha in findings.select("annotators.alpha") if alpha.of]:
+        of_pairs: list[RowColumn] = [(Column("Pair"), attrgetter("of")), (Column("α", "number"), estimate)]
+        blocks.append(DataTable.of("Every two of them", pairs, of_pairs, _NOTE))
     return Part("Annotators", sentence, blocks, "annotators")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from assay.tasks.attacks.measures import WORST
@@ -23,6 +25,7 @@ from assay.tasks.reporting.parts import (
     Mark,
     Panels,
     Part,
+    RowColumn,
     Series,
     Tone,
     Verdict,
@@ -56,6 +59,7 @@ class DefenceFindings:
         ]
         self.group = f"eps={tested[0].eps_text}" if tested else ""
         self.attack = tested[0].name if tested else ""
+        self.defended = list(product(self.subjects, self.defences))
 
     def accuracy(self, subject: str, defence: str, group: str) -> Finding | None:
         """What is right at ε of that name, or on clean samples."""
@@ -179,48 +183,36 @@ def tests_table(findings: DefenceFindings) -> DataTable:
             Column("Test", help="The same under attack"),
         ]
     rows: list[list[Cell]] = []
-    for subject in findings.subjects:
-        for defence in findings.defences:
-            row: list[Cell] = [*([subject] if several else []), defence]
-            row += _tested(findings, subject, defence, attacked=False)
-            row += _tested(findings, subject, defence, attacked=True) if findings.group else []
-            constant = findings.degenerate(subject, defence)
-            rows.append([*row[:-1], Mark(constant, "bad")] if constant else row)
+    for subject, defence in findings.defended:
+        row: list[Cell] = [*([subject] if several else []), defence]
+        row += _tested(findings, subject, defence, attacked=False)
+        row += _tested(findings, subject, defence, attacked=True) if findings.group else []
+        constant = findings.degenerate(subject, defence)
+        rows.append([*row[:-1], Mark(constant, "bad")] if constant else row)
+    clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
     note = (
         "Every sample is its own control: the tests look only at samples that one model gets right and the other "
         "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap). "
-        f"n = {integer(_largest_n(findings))}."
+        f"n = {integer(max((share.n or 0 for share in clean), default=0))}."
     )
     return DataTable("What each defence gains and costs", columns, rows, note)
 
 
 def changes_table(findings: DefenceFindings) -> DataTable | None:
     """The gain under every attack and ε; shown, and not concluded from."""
-    rows: list[list[Cell]] = [
-        [
-            subject,
-            defence,
-            gain.slice.name,
-            Mark(gain.slice.eps_text, order=gain.slice.eps),
-            estimate(gain),
-            gain.p_value,
-        ]
-        for subject in findings.subjects
-        for defence in findings.defences
-        for gain in findings.gains(subject, defence)
-    ]
-    if not rows:
+    gains = [gain for subject, defence in findings.defended for gain in findings.gains(subject, defence)]
+    if not gains:
         return None
-    columns = [
-        Column("Subject"),
-        Column("Defence"),
-        Column("Attack"),
-        Column("ε"),
-        Column("Gain", "percent"),
-        Column("p", "p", "McNemar's exact test, not corrected"),
+    columns: list[RowColumn] = [
+        (Column("Subject"), attrgetter("subject")),
+        (Column("Defence"), attrgetter("of")),
+        (Column("Attack"), attrgetter("slice.name")),
+        (Column("ε"), lambda gain: Mark(gain.slice.eps_text, order=gain.slice.eps)),
+        (Column("Gain", "percent"), estimate),
+        (Column("p", "p", "McNemar's exact test, not corrected"), attrgetter("p_value")),
     ]
     note = "Described, and not concluded from: these p-values are not corrected for their number."
-    return DataTable("Gain under every attack", columns, rows, note, collapsed=True)
+    return DataTable.of("Gain under every attack", gains, columns, note, collapsed=True)
 
 
 def flips_table(findings: FindingIndex, models: Mapping[str, Mapping[str, str]]) -> DataTable | None:
@@ -259,11 +251,6 @@ def _tested(findings: DefenceFindings, subject: str, defence: str, *, attacked: 
     return [estimate(accuracy, counted=False), estimate(gain, counted=False), concluded]
 
 
-def _largest_n(findings: DefenceFindings) -> int:
-    clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
-    return max((share.n or 0 for share in clean), default=0)
-
-
 _CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
 _LEARNING = (
     "Training accuracy is that on the images as the defence attacked them; validation images are clean, were set aside "
@@ -289,8 +276,7 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
         blocks.append(learning(learned, _LEARNING))
     constant = [
         f"{subject}+{defence} is {judgement}."
-        for subject in defence_findings.subjects
-        for defence in defence_findings.defences
+        for subject, defence in defence_findings.defended
         if (judgement := defence_findings.degenerate(subject, defence))
     ]
     sentences = [_sentence(defence_findings, subject) for subject in defence_findings.subjects] + constant
@@ -305,8 +291,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     lines = [line for subject in defence_findings.subjects if (line := _leaders_line(defence_findings, subject))]
     constant = [
         f"{subject}+{defence}"
-        for subject in defence_findings.subjects
-        for defence in defence_findings.defences
+        for subject, defence in defence_findings.defended
         if defence_findings.degenerate(subject, defence)
     ]
     rest = len(lines) - NAMED

@@ -4,8 +4,9 @@ pictures, texts and rows, and the headlines that are followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -26,6 +27,7 @@ from assay.tasks.reporting.parts import (
     Paragraph,
     Part,
     Picture,
+    RowColumn,
     Series,
     Stretch,
     Strip,
@@ -129,24 +131,22 @@ def shortened(text: str) -> str:
 
 
 def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
+    def why(measure: str) -> Callable[[HardSample], Cell]:
+        return lambda sample: reason(measure, sample.why[measure]) if measure in sample.why else None
+
+    def own(name: str) -> RowColumn:
+        numeric = all(isinstance(sample.row.get(name), int | float | None) for sample in samples)
+        return Column(name, "number" if numeric else "text"), lambda sample: _cell(sample.row.get(name))
+
     measures = distinct(name for sample in samples for name in sample.why)
-    own = distinct(name for sample in samples for name in sample.row)[:_COLUMNS]
-    columns = [Column("Sample"), Column("Answer"), *(Column(measure_named(name).short) for name in measures)]
-    columns += [Column(name, "number" if _numeric(samples, name) else "text") for name in own]
-    rows: list[list[Cell]] = [
-        [
-            sample.title,
-            sample.answer,
-            *(reason(name, sample.why[name]) if name in sample.why else None for name in measures),
-            *(_cell(sample.row.get(name)) for name in own),
-        ]
-        for sample in samples
+    names = distinct(name for sample in samples for name in sample.row)[:_COLUMNS]
+    columns: list[RowColumn] = [
+        (Column("Sample"), attrgetter("title")),
+        (Column("Answer"), attrgetter("answer")),
+        *((Column(measure_named(name).short), why(name)) for name in measures),
+        *map(own, names),
     ]
-    return DataTable(title, columns, rows, NOTE)
-
-
-def _numeric(samples: Sequence[HardSample], name: str) -> bool:
-    return all(isinstance(sample.row.get(name), int | float | None) for sample in samples)
+    return DataTable.of(title, samples, columns, NOTE)
 
 
 def _cell(value: str | int | float | bool | None) -> Cell:
@@ -318,31 +318,23 @@ def _areas(findings: FindingIndex) -> Iterator[DataTable]:
         return
     gains = findings.select("hardness.auc_gain")
     ours = measure_named(gains[0].group).short if gains else ""
-    columns = [
-        Column("Measure"),
-        Column("Subject"),
-        Column("n", "integer"),
-        Column("AUC", "number"),
-        Column(f"Difference from {ours}" if ours else "Difference", "number"),
+    gain_of = {(gain.subject, gain.of): gain for gain in gains}
+    columns: list[RowColumn] = [
+        (Column("Measure"), lambda area: measure_named(area.of).short),
+        (Column("Subject"), attrgetter("subject")),
+        (Column("n", "integer"), attrgetter("n")),
+        (Column("AUC", "number"), lambda area: estimate(area, counted=False)),
+        (
+            Column(f"Difference from {ours}" if ours else "Difference", "number"),
+            lambda area: estimate(gain_of.get((area.subject, area.of)), counted=False),
+        ),
     ]
-    rows: list[list[Cell]] = []
-    for area in areas:
-        gain = next((gain for gain in gains if gain.subject == area.subject and gain.of == area.of), None)
-        rows.append(
-            [
-                measure_named(area.of).short,
-                area.subject,
-                area.n,
-                estimate(area, counted=False),
-                estimate(gain, counted=False),
-            ]
-        )
     note = (
         "How often an error of the subject is harder than an answer it gets right: 1 ranks all errors first, 0.5 none. "
         "Differences are paired (DeLong), on the samples that both measures speak of. Measures that speak of right "
         "answers only cannot rank errors."
     )
-    yield DataTable("Which measure ranks the true errors", columns, rows, note)
+    yield DataTable.of("Which measure ranks the true errors", areas, columns, note)
 
 
 _NAMES = {

@@ -4,13 +4,14 @@ headline that is followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from operator import itemgetter
 
 import pyarrow as pa
 
 from assay.tasks.reporting.estimates import share_estimate, share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part
+from assay.tasks.reporting.parts import Block, Column, DataTable, Mark, Part, RowColumn
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import FindingIndex
 
@@ -44,34 +45,31 @@ def _fault_sentence(faults: int, table: pa.Table) -> str:
 
 def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
     outcomes = _outcomes(panel)
-    rows = [_function(row, outcomes) for row in table.to_pylist()]
-    columns = [
-        Column("Function"),
-        Column("Says", help="The classes it votes for"),
-        Column("Coverage", "bar", "Share of samples it votes on"),
-        Column("Overlaps", "percent", "Share of samples it and another function vote on"),
-        Column("Conflicts", "percent", "Share of samples it votes on and another function votes otherwise"),
-        Column("Right where gold is known", "bar", "Share of its votes that match gold, with Wilson's 95 % interval"),
-        Column("Faults", "integer", "Samples on which it failed; it abstains there"),
+    columns: list[RowColumn] = [
+        (Column("Function"), itemgetter("function")),
+        (Column("Says", help="The classes it votes for"), itemgetter("polarity")),
+        (
+            Column("Coverage", "bar", "Share of samples it votes on"),
+            lambda row: share_estimate(row["votes"], row["samples"], counted=False),
+        ),
+        (Column("Overlaps", "percent", "Share of samples it and another function vote on"), itemgetter("overlaps")),
+        (
+            Column("Conflicts", "percent", "Share of samples it votes on and another function votes otherwise"),
+            itemgetter("conflicts"),
+        ),
+        (
+            Column(
+                "Right where gold is known", "bar", "Share of its votes that match gold, with Wilson's 95 % interval"
+            ),
+            lambda row: share_estimate(row["gold_hits"], row["gold_votes"]),
+        ),
+        (Column("Faults", "integer", "Samples on which it failed; it abstains there"), itemgetter("faults")),
     ]
     if outcomes:
-        columns.append(Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named"))
+        panel_column = Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named")
+        columns.append((panel_column, lambda row: outcomes.get(row["function"])))
     note = "Coverage, overlaps and conflicts are shares of all samples; thin lines are Wilson's 95 % intervals."
-    return DataTable("Every labelling function", columns, rows, note)
-
-
-def _function(row: Mapping[str, object], outcomes: Mapping[str, Mark]) -> list[Cell]:
-    name, n = str(row["function"]), _count(row["samples"])
-    cells: list[Cell] = [
-        name,
-        str(row["polarity"]),
-        share_estimate(_count(row["votes"]), n, counted=False),
-        _number(row["overlaps"]),
-        _number(row["conflicts"]),
-        share_estimate(_count(row["gold_hits"]), _count(row["gold_votes"])),
-        _count(row["faults"]),
-    ]
-    return [*cells, outcomes.get(name)] if outcomes else cells
+    return DataTable.of("Every labelling function", table.to_pylist(), columns, note)
 
 
 def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
@@ -87,19 +85,12 @@ def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
 
 
 def _faults(table: pa.Table) -> DataTable:
-    rows: list[list[Cell]] = [
-        [row["function"], row["faults"], row["fault_example"] or ""] for row in table.to_pylist() if row["faults"]
+    columns: list[RowColumn] = [
+        (Column("Function"), itemgetter("function")),
+        (Column("Faults", "integer"), itemgetter("faults")),
+        (Column("One of them"), lambda row: row["fault_example"] or ""),
     ]
-    columns = [Column("Function"), Column("Faults", "integer"), Column("One of them")]
-    return DataTable("Functions that failed", columns, rows)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, float) else None
+    return DataTable.of("Functions that failed", [row for row in table.to_pylist() if row["faults"]], columns)
 
 
 def followed(findings: FindingIndex) -> Iterable[Headline]:

@@ -5,6 +5,7 @@ approaches, the intervals, the hardest samples, and the headlines that are follo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -32,6 +33,7 @@ from assay.tasks.reporting.parts import (
     Panels,
     Paragraph,
     Part,
+    RowColumn,
     Scale,
     Series,
     Tone,
@@ -430,33 +432,21 @@ def _gain(gain: Finding) -> str:
 
 def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
     hardest = np.argsort(-curated.column("rank").to_numpy(), kind="stable")[:_HARDEST]
-    last = curated.take(hardest).to_pylist()
-    rows: list[list[Cell]] = [
-        [
-            row["rank"] + 1,
-            row["id"],
-            _name(row["label"], classes),
-            _name(row["gold"], classes),
-            None if row["gold"] is None else row["gold"] == row["label"],
-            row["votes_cast"],
-            row["confidence"],
-            interval(row["lower"], row["upper"]),
-        ]
-        for row in last
+    columns: list[RowColumn] = [
+        (Column("Rank", "integer"), lambda row: row["rank"] + 1),
+        (Column("Sample"), itemgetter("id")),
+        (Column("Weak label"), lambda row: _name(row["label"], classes)),
+        (Column("Gold"), lambda row: _name(row["gold"], classes)),
+        (Column("Right", "flag"), lambda row: None if row["gold"] is None else row["gold"] == row["label"]),
+        (Column("Votes", "integer", "Votes of the panel"), itemgetter("votes_cast")),
+        (Column("Confidence", "percent", "The labeler's score, not a chance"), itemgetter("confidence")),
+        (
+            Column("Interval, %", help="Clopper-Pearson interval of the confidence, from the votes"),
+            lambda row: interval(row["lower"], row["upper"]),
+        ),
     ]
-    columns = [
-        Column("Rank", "integer"),
-        Column("Sample"),
-        Column("Weak label"),
-        Column("Gold"),
-        Column("Right", "flag"),
-        Column("Votes", "integer", "Votes of the panel"),
-        Column("Confidence", "percent", "The labeler's score, not a chance"),
-        Column("Interval, %", help="Clopper-Pearson interval of the confidence, from the votes"),
-    ]
-    return DataTable(
-        f"The {len(rows)} most adversarial samples", columns, rows, "The last in the order, hardest first."
-    )
+    title = f"The {len(hardest)} most adversarial samples"
+    return DataTable.of(title, curated.take(hardest).to_pylist(), columns, "The last in the order, hardest first.")
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:

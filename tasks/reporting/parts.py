@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Tone = Literal["good", "bad", "neutral"]
 Scale = Literal["number", "percent"]
@@ -103,6 +103,10 @@ class Column:
     help: str = ""
 
 
+RowColumn = tuple[Column, Callable[[Any], Cell]]
+"""A column, and what of a row stands in its cell."""
+
+
 @dataclass(frozen=True)
 class DataTable:
     """Rows of cells under typed columns; sortable where JavaScript runs, complete where it does not."""
@@ -112,6 +116,18 @@ class DataTable:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     collapsed: bool = False
+
+    @classmethod
+    def of(
+        cls, title: str, rows: Iterable[Any], columns: Sequence[RowColumn], note: str = "", collapsed: bool = False
+    ) -> DataTable:
+        """The table of these rows, of which each column says what stands in its cell.
+
+        >>> DataTable.of("Squares", [1, 2], [(Column("n"), int), (Column("n²"), lambda n: n * n)]).rows
+        [[1, 1], [2, 4]]
+        """
+        cells = [[cell(row) for _, cell in columns] for row in rows]
+        return cls(title, [column for column, _ in columns], cells, note, collapsed)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+
 from assay.tasks.reporting.estimates import capital, estimate, first_few, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, percent
-from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, RowColumn, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 
 _SEARCH = (
@@ -82,30 +85,26 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
 
 
 def _search_table(findings: FindingIndex) -> DataTable:
-    rows: list[list[Cell]] = [
-        [
-            test.of,
-            test.subject,
-            estimate(findings.get("slices.confirmed_accuracy", test.subject, test.of)),
-            estimate(findings.get("slices.rest_accuracy", test.subject, test.of)),
-            test.p_value,
-            Mark(test.verdict, "bad" if test.verdict == "worse" else "neutral"),
-        ]
-        for test in findings.select("slices.worse_p")
+    def share(metric: str) -> Callable[[Finding], Cell]:
+        return lambda test: estimate(findings.get(f"slices.{metric}", test.subject, test.of))
+
+    columns: list[RowColumn] = [
+        (Column("Slice"), attrgetter("of")),
+        (Column("Subject"), attrgetter("subject")),
+        (Column("Right", "percent", "On the half that was not searched"), share("confirmed_accuracy")),
+        (Column("Rest", "percent", "Of all other samples of that half"), share("rest_accuracy")),
+        (Column("p, corrected", "p", "Holm"), attrgetter("p_value")),
+        (Column("Shown"), lambda test: Mark(test.verdict, "bad" if test.verdict == "worse" else "neutral")),
     ]
-    columns = [
-        Column("Slice"),
-        Column("Subject"),
-        Column("Right", "percent", "On the half that was not searched"),
-        Column("Rest", "percent", "Of all other samples of that half"),
-        Column("p, corrected", "p", "Holm"),
-        Column("Shown"),
-    ]
-    return DataTable("What the search found", columns, rows, _SEARCH)
+    return DataTable.of("What the search found", findings.select("slices.worse_p"), columns, _SEARCH)
 
 
 def _every_table(findings: FindingIndex) -> DataTable:
+    columns: list[RowColumn] = [
+        (Column("Column"), attrgetter("of")),
+        (Column("Value"), attrgetter("group")),
+        (Column("Subject"), attrgetter("subject")),
+        (Column("Right", "percent"), estimate),
+    ]
     shares = findings.select("slices.accuracy")
-    rows: list[list[Cell]] = [[share.of, share.group, share.subject, estimate(share)] for share in shares]
-    columns = [Column("Column"), Column("Value"), Column("Subject"), Column("Right", "percent")]
-    return DataTable("Every slice", columns, rows, _EVERY, collapsed=len(rows) > 12)
+    return DataTable.of("Every slice", shares, columns, _EVERY, collapsed=len(shares) > 12)
