@@ -1,2 +1,5 @@
-"""How far the people who labelled the samples agree beyond chance, and by how much gold follows each of them: what a
-subject can be held against at all. Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011)."""
+"""Agreement: how far the people who labelled the samples agree beyond chance, and how far gold follows each of them.
+
+In go samples with a column of labels per annotator; out come the findings `annotators.*`: what a subject can be held
+against at all. Begin with `alpha` (Krippendorff, *Computing Krippendorff's Alpha-Reliability*, 2011).
+"""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -87,21 +88,18 @@ def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, cl
     The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
     nothing.
     """
-    findings = []
-    for group_answers in deciding_answers(answers):
-        alone = one_answer(group_answers.predicted, group_answers.truth, len(classes))
-        verdict = ""
+    return [_accuracy(given, defence, subject, classes, "samples") for given in deciding_answers(answers)]
+
+
+def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str], things: str) -> Finding:
+    """`defense.accuracy` of these answers; without `things` it is not asked whether all of them are alike."""
+    verdict = ""
+    if things:
+        alone = one_answer(given.predicted, given.truth, len(classes))
         if alone.verdict == "degenerate":
-            verdict = f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
-        about = About("defense", defence, group_answers.group, subject)
-        findings.append(
-            about.finding(
-                "accuracy",
-                accuracy(group_answers.predicted, group_answers.truth, group_answers.groups),
-                verdict=verdict,
-            )
-        )
-    return findings
+            verdict = f"degenerate: {alone.share.value:.1%} of {things} are called {answer_name(alone.answer, classes)}"
+    share = accuracy(given.predicted, given.truth, given.groups)
+    return About("defense", defence, given.group, subject).finding("accuracy", share, verdict=verdict)
 
 
 def comparison_findings(
@@ -121,21 +119,10 @@ def comparison_findings(
     anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
     attack) at the `telling` ε.
     """
-    before, findings = by_label(original), []
     concluded = {given.label for given in deciding_answers(original) if given.group in (CLEAN, telling)}
-    for after in defended:
-        if after.label not in before:
-            continue
-        paired = paired_gain(before[after.label], after, seeds.generator(f"{subject}/{defence}/{after.label}"))
-        if paired is None:
-            continue
-        gain, p = paired
-        about = Finding("defense.gain", of=defence, group=after.label, subject=subject, n=gain.n, p_value=p)
-        findings.append(replace(about, value=gain.value, low=gain.low, high=gain.high, unit="share"))
-        if after.label in concluded:
-            verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
-            findings.append(replace(about, metric="defense.mcnemar_p", value=p, verdict=verdict, unit="p"))
-    return findings
+    about = Finding("defense.gain", of=defence, subject=subject)
+    generators = {given.label: seeds.generator(f"{subject}/{defence}/{given.label}") for given in defended}
+    return _compared(by_label(original), by_label(defended), about, concluded, significance, generators=generators)
 
 
 def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
@@ -283,18 +270,7 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
     The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
     attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
-    findings = []
-    for trial in given:
-        answers = trial.answers
-        alone = one_answer(answers.predicted, answers.truth, len(classes)) if trial.given else None
-        verdict = ""
-        if alone is not None and alone.verdict == "degenerate":
-            verdict = f"degenerate: {alone.share.value:.1%} of texts are called {answer_name(alone.answer, classes)}"
-        about = About("defense", defence, trial.group, subject)
-        findings.append(
-            about.finding("accuracy", accuracy(answers.predicted, answers.truth, answers.groups), verdict=verdict)
-        )
-    return findings
+    return [_accuracy(trial.answers, defence, subject, classes, "texts" if trial.given else "") for trial in given]
 
 
 def text_comparison_findings(
@@ -315,7 +291,8 @@ def text_comparison_findings(
     control nothing is concluded (`conclude`): it is there to be compared with.
     """
     groups = [trial.group for trial in defended if conclude]
-    return _compared(original, defended, Finding("defense.gain", of=defence, subject=subject), groups, significance)
+    about = Finding("defense.gain", of=defence, subject=subject)
+    return _compared(by_group(original), by_group(defended), about, groups, significance)
 
 
 def control_comparison_findings(
@@ -335,27 +312,33 @@ def control_comparison_findings(
     """
     about = Finding("defense.gain_over_control", of=defence, subject=subject)
     own = [trial.group for trial in defended if trial.attack in attacks]
-    return _compared(control, defended, about, own, significance, "defense.control_mcnemar_p")
+    return _compared(by_group(control), by_group(defended), about, own, significance, "defense.control_mcnemar_p")
+
+
+def by_group(trials: Sequence[Tried]) -> dict[str, Answers]:
+    """The answers by what findings call them."""
+    return {trial.group: trial.answers for trial in trials}
 
 
 def _compared(
-    original: Sequence[Tried],
-    defended: Sequence[Tried],
+    original: Mapping[str, Answers],
+    defended: Mapping[str, Answers],
     about: Finding,
     concluded: Collection[str],
     significance: float,
     test: str = "defense.mcnemar_p",
+    generators: Mapping[str, np.random.Generator] = MappingProxyType({}),
 ) -> list[Finding]:
     """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
-    before, findings = {trial.group: trial.answers for trial in original}, []
-    for after in defended:
-        paired = paired_gain(before[after.group], after.answers) if after.group in before else None
+    findings = []
+    for group, after in defended.items():
+        paired = paired_gain(original[group], after, generators.get(group)) if group in original else None
         if paired is None:
             continue
         gain, p = paired
-        known = replace(about, group=after.group, n=gain.n, p_value=p)
+        known = replace(about, group=group, n=gain.n, p_value=p)
         findings.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
-        if after.group in concluded:
+        if group in concluded:
             verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
             findings.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))
     return findings

@@ -6,7 +6,7 @@ Samples are drawn evenly over the classes, and those that fell to an attack come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from torch import Tensor
 from assay.data.image_schemas import DiagnosticImages, LayerFeatures
 from assay.data.images import pixels_of
 from assay.tasks.diagnostics.maps import (
-    Attribution,
     Layers,
     attention_maps,
     baseline_of,
@@ -70,9 +69,10 @@ class Truth:
         )
 
 
-def at_eps(images: pa.Table, eps: float) -> pa.Table:
-    """The attacked images at one ε."""
-    return images.filter(pc.equal(images["eps"], eps))
+def asked_about(images: pa.Table, shown: str, eps: float, ids: frozenset[str]) -> pa.Table:
+    """The images of a partition that are among the ids, of attacked ones those at one ε."""
+    rows = images if shown in (CLEAN, TRAIN) else images.filter(pc.equal(images["eps"], eps))
+    return rows_with_ids(rows, ids=ids)
 
 
 def pictures_partition(
@@ -85,14 +85,13 @@ def pictures_partition(
     ids: frozenset[str],
 ) -> pa.Table:
     """A row per picture of those images of a partition that are among the ids: the image, and what is seen in it."""
-    rows = at_eps(images, eps) if shown != CLEAN else images
-    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    rows = asked_about(images, shown, eps, ids)
     if rows.num_rows == 0:
         return DiagnosticImages.schema.empty_table()
     model = look.model()
     pictures = []
     for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
-        probabilities = model.predict(pixels[None], [sample])[0]
+        truth, probabilities = truths[sample], model.predict(pixels[None], [sample])[0]
         about: dict[str, Any] = {
             "id": sample,
             "subject": look.name,
@@ -100,10 +99,11 @@ def pictures_partition(
             "eps": eps,
             "said": int(probabilities.argmax()),
             "probabilities": probabilities.tolist(),
-            **_truth_columns(truths[sample]),
+            "gold": truth.gold if truth.gold >= 0 else None,
+            "labels": None if truth.labels is None else list(truth.labels),
         }
         image = torch.from_numpy(pixels).to(model.device)
-        pictures += [about | picture for picture in _pictures(look, model, image, truths[sample], about["said"])]
+        pictures += [about | picture for picture in _pictures(look, model, image, truth, about["said"])]
     return pa.Table.from_pylist(pictures, schema=DiagnosticImages.schema)
 
 
@@ -111,8 +111,7 @@ def features_partition(
     images: pa.Table, *, look: InspectedSubject, shown: str, eps: float, ids: frozenset[str]
 ) -> pa.Table:
     """What comes out of the layers, a row per layer and image of a partition that is among the ids."""
-    rows = images if shown in (CLEAN, TRAIN) else at_eps(images, eps)
-    rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(ids), pa.string())))
+    rows = asked_about(images, shown, eps, ids)
     if rows.num_rows == 0:
         return LayerFeatures.schema.empty_table()
     model = look.model()
@@ -139,31 +138,18 @@ def _pictures(
     attribution = integrated_gradients(
         lambda images: model.logits(images)[:, predicted], image, baseline_of(image, settings.baseline), settings.steps
     )
-    pictures.append(_attribution(replace(attribution, values=model.window(attribution.values))))
+    summed = model.window(attribution.values).sum(axis=0, keepdims=True).astype(np.float32)
+    ends = {"total": attribution.total, "expected": attribution.expected}
+    pictures.append(_picture("integrated gradients", summed, **ends))
     for gate, attention in attention_maps(model, batch).items():
         pictures.append(_picture(f"attention {gate}", attention, layer=gate))
     return pictures
 
 
-def _attribution(attribution: Attribution) -> dict[str, Any]:
-    summed = attribution.values.sum(axis=0, keepdims=True).astype(np.float32)
-    return _picture("integrated gradients", summed, total=attribution.total, expected=attribution.expected)
-
-
 def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
     channels, height, width = values.shape
     blob = np.ascontiguousarray(values, dtype=np.float32).tobytes()
-    return {
-        "picture": picture,
-        "values": blob,
-        "height": height,
-        "width": width,
-        "channels": channels,
-        "layer": None,
-        "total": None,
-        "expected": None,
-        **more,
-    }
+    return {"picture": picture, "values": blob, "height": height, "width": width, "channels": channels, **more}
 
 
 def _target(truth: Truth, predicted: int, model: ImageModel) -> Tensor:
@@ -171,13 +157,6 @@ def _target(truth: Truth, predicted: int, model: ImageModel) -> Tensor:
     if truth.labels is not None:
         return torch.tensor([truth.labels], device=model.device)
     return torch.tensor([truth.gold if truth.gold >= 0 else predicted], device=model.device)
-
-
-def _truth_columns(truth: Truth) -> dict[str, Any]:
-    return {
-        "gold": truth.gold if truth.gold >= 0 else None,
-        "labels": None if truth.labels is None else list(truth.labels),
-    }
 
 
 def truths_of(samples: pa.Table) -> dict[str, Truth]:

@@ -39,6 +39,7 @@ from assay.tasks.subjects.images.model import THRESHOLD
 from assay.tasks.subjects.settings import eps_name
 
 Matrix = npt.NDArray[np.int64]
+Row = dict[str, Any]
 _SHOWN = 24  # classes: a larger matrix is folded away and has no diagram
 
 
@@ -67,19 +68,19 @@ def _chords(
     alone: dict[str, list[int]],
     classes: Sequence[str],
     findings: FindingIndex,
-    first: dict[str, object],
+    first: Row,
     where: str,
 ) -> Chords:
     diagrams = []
     for side, matrix in sides.items():
         title = "clean" if side == "clean" else f"under {where}"
-        group = "clean" if side == "clean" else eps_name(float(str(first["eps"])))
-        pairs = findings.get("diagnostics.pairs_named", str(first["subject"]), str(first["attack"]), group)
+        group = "clean" if side == "clean" else eps_name(first["eps"])
+        pairs = findings.get("diagnostics.pairs_named", first["subject"], first["attack"], group)
         named = "" if pairs is None else f": {pairs.value:.2f} pairs per image"
         off = matrix - np.diag(np.diag(matrix))
         diagrams.append(Chord(f"{title}{named}", off.tolist(), alone[side], _alt(off, classes, title)))
     note = (
-        f"What {first['subject']} says of {integer(int(str(first['images'])))} images. A band joins labels that are "
+        f"What {first['subject']} says of {integer(first['images'])} images. A band joins labels that are "
         "named together, as wide as that is frequent; the paler end of an arc is the label alone. Both circles are "
         "drawn to one scale."
     )
@@ -87,14 +88,14 @@ def _chords(
 
 
 def _co_occurrence_table(
-    matrix: Matrix, alone: Sequence[int], classes: Sequence[str], first: dict[str, object], side: str, where: str
+    matrix: Matrix, alone: Sequence[int], classes: Sequence[str], first: Row, side: str, where: str
 ) -> DataTable:
     columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
     rows: list[list[Cell]] = [
         [name, *(int(count) for count in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
     ]
     title = f"{first['subject']}: images that bear both labels, {'clean' if side == 'clean' else where}"
-    note = f"Of {integer(int(str(first['images'])))} images; on the diagonal, those that bear the label at all."
+    note = f"Of {integer(first['images'])} images; on the diagonal, those that bear the label at all."
     return DataTable(title, columns, rows, note, collapsed=True)
 
 
@@ -105,11 +106,11 @@ def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, wher
     return DataTable(f"{subject}: what became of what it said, {where}", columns, rows, note, len(classes) > _SHOWN)
 
 
-def _matrix(rows: Sequence[dict[str, object]], side: str, classes: int) -> Matrix:
+def _matrix(rows: Sequence[Row], side: str, classes: int) -> Matrix:
     matrix = np.zeros((classes, classes), np.int64)
     for row in rows:
         if row["side"] == side:
-            matrix[int(str(row["first"])), int(str(row["second"]))] = int(str(row["count"]))
+            matrix[row["first"], row["second"]] = row["count"]
     return matrix
 
 
@@ -170,7 +171,7 @@ def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str
 
 def _scatters(
     layer: str,
-    rows: Sequence[dict[str, object]],
+    rows: Sequence[Row],
     agreements: FindingIndex,
     groups: Sequence[str],
     subject: str,
@@ -184,19 +185,19 @@ def _scatters(
         share = _agreement(agreements, layer, subject, group)
         agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
         bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
-        clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, str(where), classes)]
+        clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, where, classes)]
         alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {agree}."
         plots.append(Scatter(f"{_written(group)}: {agree}{bounds}", clouds, alt))
     return Scatters(f"{subject}: layer {layer} in the plane", plots, "t-SNE 1", "t-SNE 2", note)
 
 
-def _clouds(rows: Sequence[dict[str, object]], shown: str, classes: Sequence[str]) -> list[Cloud]:
+def _clouds(rows: Sequence[Row], shown: str, classes: Sequence[str]) -> list[Cloud]:
     clouds = []
     for code in (*range(len(classes)), -1):
         some = [row for row in rows if row["shown"] == shown and row["code"] == code]
         if some:
             name, kind = (classes[code], code) if code >= 0 else (_NONE, len(classes))
-            x, y = ([float(str(row[axis])) for row in some] for axis in ("x", "y"))
+            x, y = ([row[axis] for row in some] for axis in ("x", "y"))
             clouds.append(Cloud(name, x, y, kind, shown == TRAIN))
     return clouds
 
@@ -222,8 +223,6 @@ def _written(group: str) -> str:
 _BRIGHTEST = 99.5  # per cent of a map's values: what lies above is drawn like it, lest one pixel leave the rest dark
 _NAMED = 3  # labels under an image
 _COMMON = ("feature map", "attention fine", "attention coarse")  # one scale for all circumstances of a sample
-
-Row = dict[str, Any]
 
 _NOTES = {
     "feature map": "Feature map: the mean of what is above zero in a layer's channels; its name is written below.",

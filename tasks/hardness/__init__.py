@@ -1,4 +1,7 @@
-"""Hardness: do the samples that one audit finds hard give others trouble too? What weak labels doubt, what a subject is
-unsure of, what falls at a small ε, what flips, what few words turn, what is right for the wrong reasons: every measure
-speaks of the same samples, so they are held against each other by their ranks, also with the subject's confidence taken
-away, since two measures of one margin agree for nothing; and against the subject's true errors."""
+"""Hardness: are the samples that one audit finds hard hard for others too, and does a measure rank a subject's errors?
+
+In go tables of other audits (what weak labels doubt, what a subject is unsure of, what falls at a small ε, what flips,
+what few words turn, what is right for the wrong reasons); out come `SampleHardness`, findings `hardness.*` and the
+samples that are hard by every measure. Begin with `measures`; `association` holds them against each other by ranks,
+also with the subject's confidence taken away, since two measures of one margin agree for nothing.
+"""

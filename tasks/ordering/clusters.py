@@ -47,13 +47,6 @@ def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str
 _PREFIX = 24  # bits of a hash that say in which range it is
 
 
-@dataclass(frozen=True)
-class HashRange:
-    """A range of hashes, by its number from 0."""
-
-    number: int
-
-
 def count_clusters(clusters: Artifact[Clusters]) -> int:
     """How many of the samples' clusters differ."""
     ranges = -(-clusters.rows // sorting.RANGE_ROWS)
@@ -61,7 +54,7 @@ def count_clusters(clusters: Artifact[Clusters]) -> int:
         hashes_dealt, Columns(clusters, ("cluster",)), into=Parcels, name="hashes", ranges=ranges
     )
     sorting.require_all(sent, clusters.partitions)
-    counted: int = reduce_pieces(clusters_in_range, [HashRange(number) for number in range(ranges)], sent=sent)
+    counted: int = reduce_pieces(clusters_in_range, [sorting.Range(number) for number in range(ranges)], sent=sent)
     return counted
 
 
@@ -82,7 +75,7 @@ def range_of(hashes: npt.NDArray[np.int64], ranges: int) -> npt.NDArray[np.int64
     return np.asarray(prefixes * ranges >> _PREFIX)
 
 
-def clusters_in_range(_piece: HashRange, received: Received) -> int:
+def clusters_in_range(_piece: sorting.Range, received: Received) -> int:
     """How many hashes differ in a range."""
     return len(np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in received.values()])))
 

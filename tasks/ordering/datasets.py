@@ -8,11 +8,11 @@ They come from a draw, by the hash of the id, so that ranges are about even.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -127,14 +127,31 @@ def range_bounds(drawn: Collection[tuple[int, int]], ranges: int) -> Keys:
     return Keys(np.array([score for score, _ in chosen], np.int64), np.array([two for _, two in chosen], np.int64))
 
 
+def packed(columns: Sequence[npt.NDArray[Any]], ends: Sequence[int]) -> list[bytes]:
+    """Columns of whole numbers, the last one of bytes, cut where the rows of each receiver end."""
+    return [b"".join(column[start:end].tobytes() for column in columns) for start, end in pairwise(ends)]
+
+
+def unpacked(parts: Iterable[memoryview], numbers: int) -> list[npt.NDArray[Any]]:
+    """The columns of what several senders `packed`: so many of whole numbers, and one of bytes.
+
+    >>> sent = packed([np.array([5, 6]), np.array([1, 0], np.int8)], [0, 1, 2])
+    >>> [column.tolist() for column in unpacked(map(memoryview, reversed(sent)), 1)]
+    [[6, 5], [0, 1]]
+    """
+    columns = []
+    for part in parts:
+        rows = len(part) // (8 * numbers + 1)
+        whole, flags = part[: 8 * numbers * rows], part[8 * numbers * rows :]
+        columns.append((*np.frombuffer(whole, np.int64).reshape(numbers, rows), np.frombuffer(flags, np.int8)))
+    return [np.concatenate(column) for column in zip(*columns, strict=True)]
+
+
 def dealt(keys: Keys, outcomes: npt.NDArray[np.int8], bounds: Keys) -> list[bytes]:
     """What a partition sends to each range: its keys there in their order, and what is known of their labels."""
     order = sorted_places(keys)
-    scores, ties, known = keys.scores[order], keys.ties[order], outcomes[order]
-    return [
-        b"".join((scores[start:end].tobytes(), ties[start:end].tobytes(), known[start:end].tobytes()))
-        for start, end in pairwise(range_ends(Keys(scores, ties), bounds))
-    ]
+    scores, ties = keys.scores[order], keys.ties[order]
+    return packed((scores, ties, outcomes[order]), range_ends(Keys(scores, ties), bounds))
 
 
 def range_ends(ordered: Keys, bounds: Keys) -> list[int]:
@@ -152,7 +169,7 @@ def _below(scores: Integers, ties: Integers, score: int, tie: int) -> int:
     return first + int(np.searchsorted(ties[first:last], tie))
 
 
-def rows_sent(part: bytes) -> int:
+def rows_sent(part: bytes | memoryview) -> int:
     """How many samples a range is sent.
 
     >>> keys = Keys(np.array([1, 5, 9]), np.zeros(3, np.int64))
@@ -177,10 +194,10 @@ class KeyRange:
     @classmethod
     def of(cls, received: Mapping[int, memoryview], start: int) -> KeyRange:
         """The range that all partitions together sent; the rank of its easiest sample is `start`."""
-        parts = [_unpacked(received[sender]) for sender in sorted(received)]
-        scores, ties, outcomes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        parts = [received[sender] for sender in sorted(received)]
+        scores, ties, outcomes = unpacked(parts, 2)
         order = sorted_places(Keys(scores, ties))
-        return cls(scores[order], outcomes[order], start, order, [len(part[0]) for part in parts])
+        return cls(scores[order], outcomes[order], start, order, list(map(rows_sent, parts)))
 
     @property
     def stop(self) -> int:
@@ -192,15 +209,6 @@ class KeyRange:
         ranks = np.empty(len(self.order), dtype=np.int64)
         ranks[self.order] = np.arange(self.start, self.stop)
         return np.split(ranks, np.cumsum(self.sent)[:-1])
-
-
-def _unpacked(part: memoryview) -> tuple[Integers, Integers, npt.NDArray[np.int8]]:
-    rows = len(part) // _ROW
-    return (
-        np.frombuffer(part[: 8 * rows], np.int64),
-        np.frombuffer(part[8 * rows : 16 * rows], np.int64),
-        np.frombuffer(part[16 * rows :], np.int8),
-    )
 
 
 def ties_in(scores: Integers) -> Integers:

@@ -22,8 +22,8 @@ from assay.infra.stages.partitions import Columns, Tallied, map_pieces, reduce_p
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import HashRange, Pools, range_of
-from assay.tasks.ordering.datasets import Integers, scores_of
+from assay.tasks.ordering.clusters import Pools, range_of
+from assay.tasks.ordering.datasets import Integers, packed, scores_of, unpacked
 from assay.tasks.ordering.ranges import (
     Bools,
     FindLabelled,
@@ -69,7 +69,6 @@ _TOGETHER = (("weighted", "ranked"), (*AREA, *OURS_AREA), *((f"{name} right", na
 
 WholeColumns = dict[str, Integers]
 _RIGHT, _TESTED, _IN_FIRST, _IN_LAST = 1, 2, 4, 8
-_ROW = 25
 
 
 class Placed(NamedTuple):
@@ -122,13 +121,7 @@ def dealt_by_cluster(rows: Placed, ranges: int, range_of: npt.NDArray[np.int64])
     order = np.argsort(range_of, kind="stable")
     columns = [column[order] for column in rows]
     ends = np.searchsorted(range_of[order], np.arange(ranges + 1))
-    return [b"".join(column[start:end].tobytes() for column in columns) for start, end in pairwise(ends.tolist())]
-
-
-def placed_received(parts: Sequence[memoryview]) -> Placed:
-    """What ranges of one order sent to a range of clusters."""
-    unpacked = [_unpacked(part) for part in parts]
-    return Placed(*(np.concatenate(column) for column in zip(*unpacked, strict=True)))
+    return packed(columns, ends.tolist())
 
 
 def cluster_sums(order: Placed, ours: Placed | None) -> dict[str, dict[str, int]]:
@@ -189,12 +182,6 @@ def _flagged(rows: Placed, flag: int) -> Bools:
     return (rows.flags & flag).astype(np.bool_)
 
 
-def _unpacked(part: memoryview) -> tuple[Integers, Integers, Integers, npt.NDArray[np.int8]]:
-    rows = len(part) // _ROW
-    clusters, centred, place = np.frombuffer(part[: 24 * rows], np.int64).reshape(3, rows)
-    return clusters, centred, place, np.frombuffer(part[24 * rows :], np.int8)
-
-
 _WHOLE = "whole"
 
 
@@ -229,7 +216,7 @@ def count_order(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, na
         ranges=ranges,
     )
     sorting.require_all(rows, len(found.pieces))
-    pieces = [HashRange(number) for number in range(ranges)]
+    pieces = [sorting.Range(number) for number in range(ranges)]
     sums = reduce_pieces(sums_in_range, pieces, sent=rows, of_order=firsts[1])
     of_each = [ends[first:last] for first, last in pairwise(firsts)]
     return _order_counts(ClusterSums(**sums), of_each, found.arounds[0], tally_of(rows)["risks"])
@@ -268,11 +255,11 @@ def placed_in_range(
     return Tallied(sent, {"risks": risks_along(known, here, pools)} if piece.order == 0 else {})
 
 
-def sums_in_range(_piece: HashRange, received: Received, of_order: int) -> dict[str, dict[str, int]]:
+def sums_in_range(_piece: sorting.Range, received: Received, of_order: int) -> dict[str, dict[str, int]]:
     """The sums over the clusters of a range; the first so many senders are ranges of the order that is judged."""
     parts = [received[sender] for sender in sorted(received)]
-    ours = placed_received(parts[of_order:]) if parts[of_order:] else None
-    return cluster_sums(placed_received(parts[:of_order]), ours)
+    ours = Placed(*unpacked(parts[of_order:], 3)) if parts[of_order:] else None
+    return cluster_sums(Placed(*unpacked(parts[:of_order], 3)), ours)
 
 
 def _order_counts(

@@ -23,13 +23,21 @@ from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.clusters import Pools
-from assay.tasks.ordering.datasets import Integers, Keys, drawn_keys, keys_of, range_ends, sorted_places
+from assay.tasks.ordering.datasets import (
+    Integers,
+    Keys,
+    drawn_keys,
+    keys_of,
+    packed,
+    range_ends,
+    sorted_places,
+    unpacked,
+)
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.calibration import PARTS
 
 Bools = npt.NDArray[np.bool_]
 
-_ROW = 25  # bytes of a sample on its way: three whole numbers, and what is known of its label
 _RIGHT, _TESTED = 1, 2
 
 
@@ -58,25 +66,14 @@ class LabelledSamples:
         """What a partition sends to each range."""
         ordered = self.in_order()
         flags = (_RIGHT * ordered.right + _TESTED * ordered.tested).astype(np.int8)
-        columns = (*ordered.keys, ordered.clusters, flags)
-        return [
-            b"".join(column[start:end].tobytes() for column in columns)
-            for start, end in pairwise(range_ends(ordered.keys, bounds))
-        ]
+        return packed((*ordered.keys, ordered.clusters, flags), range_ends(ordered.keys, bounds))
 
     @classmethod
     def received(cls, parts: Mapping[int, memoryview]) -> LabelledSamples:
         """What all partitions sent to a range, in its order."""
-        columns = zip(*(_unpacked(parts[sender]) for sender in sorted(parts)), strict=True)
-        scores, ties, clusters, flags = (np.concatenate(column) for column in columns)
+        scores, ties, clusters, flags = unpacked((parts[sender] for sender in sorted(parts)), 3)
         known = cls(Keys(scores, ties), clusters, (flags & _RIGHT).astype(np.bool_), (flags & _TESTED).astype(np.bool_))
         return known.in_order()
-
-
-def _unpacked(part: memoryview) -> tuple[Integers, Integers, Integers, npt.NDArray[np.int8]]:
-    rows = len(part) // _ROW
-    scores, ties, clusters = np.frombuffer(part[: 24 * rows], np.int64).reshape(3, rows)
-    return scores, ties, clusters, np.frombuffer(part[24 * rows :], np.int8)
 
 
 Floats = npt.NDArray[np.float64]

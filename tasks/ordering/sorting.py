@@ -70,7 +70,7 @@ class By:
 
 @dataclass(frozen=True)
 class Range:
-    """A range of keys, by its number from 0."""
+    """A range of keys, or of hashes, by its number from 0."""
 
     number: int
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from posted import opened
 
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import HashRange, clusters_in_range, hashes_dealt
+from assay.tasks.ordering.clusters import clusters_in_range, hashes_dealt
 from assay.tasks.ordering.task import find_clusters
 from tests.tasks.ordering.test_task import N, given_samples, given_votes
 
@@ -18,7 +18,7 @@ HASHES = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.sam
 def test_every_hash_is_counted_once(parts, ranges):
     sent = [hashes_dealt(pa.table({"cluster": np.array(part, dtype=np.int64)}), ranges) for part in parts]
     counted = [
-        clusters_in_range(HashRange(at), {place: opened(one, at) for place, one in enumerate(sent)})
+        clusters_in_range(sorting.Range(at), {place: opened(one, at) for place, one in enumerate(sent)})
         for at in range(ranges)
     ]
     assert sum(counted) == len({one for part in parts for one in part})
