@@ -111,39 +111,13 @@ Sides = dict[str, frozenset[str]]
 
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis")
 _SHORTEST = 3  # letters that a prefix leaves, so that `on` and `non` are no pair
-_NO_NEGATIONS = frozenset(
-    (
-        "invaluable",
-        "inflammable",
-        "impress",
-        "impart",
-        "imprint",
-        "inside",
-        "income",
-        "intense",
-        "inspire",
-        "inspired",
-        "indeed",
-        "incite",
-        "incense",
-        "incoming",
-        "inform",
-        "invest",
-        "import",
-        "improve",
-        "disease",
-        "discover",
-        "dismiss",
-        "discount",
-        "display",
-        "distress",
-        "mission",
-        "unit",
-        "union",
-        "until",
-    )
+_LIKE_NEGATIONS = (
+    "invaluable inflammable impress impart imprint inside income intense inspire inspired indeed incite incense "
+    "incoming inform invest import improve disease discover dismiss discount display distress mission unit union "
+    "until "
 )
 """Words that begin like a negation and are none of the rest, or do not turn it round."""
+_NO_NEGATIONS = frozenset(_LIKE_NEGATIONS.split())
 _ENDINGS = (("ily", "y"), ("ally", ""), ("ly", ""), ("ly", "l"), ("ly", "le"), ("iness", "y"), ("ness", ""))
 _OTHER_SIDE = {"+": "-", "-": "+"}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, exp, inf, isfinite, log, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -157,6 +157,11 @@ class Tested:
     def p(self) -> float:
         """The p-value."""
         return exp(self.log_p)
+
+    @property
+    def finite_gap(self) -> float | None:
+        """The smallest significant mean; None where no mean would have been."""
+        return self.minimum_gap if isfinite(self.minimum_gap) else None
 
 
 def pairwise_test(

@@ -4,9 +4,10 @@ been found, the error over the offset, and the synthetic experiment (Figures 5 a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite, log10
+from math import log10
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,11 @@ from assay.tasks.overfitting.independence import Record, Role, bernstein_bound
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.synthetic import SPAN, Runs, Spread, spread
 from assay.tasks.overfitting.verdicts import Judged
-from assay.tasks.reporting.estimates import estimate, series_of, share_estimate
+from assay.tasks.reporting.estimates import ColumnOver, column, estimate, series_of, share_estimate, table_of
 from assay.tasks.reporting.numerals import integer, number, p_equals, p_value, percent, plain
 from assay.tasks.reporting.parts import (
     Block,
     Cell,
-    Column,
     DataTable,
     Estimate,
     LinePlot,
@@ -164,35 +164,35 @@ def _histogram(title: str, values: dict[str, npt.NDArray[np.float64]], alpha: fl
 
 
 def _synthetic_table(runs: Runs, alpha: float) -> DataTable:
+    def floors(eps: float) -> npt.NDArray[np.float64]:
+        counted = zip(runs.column("n", eps), runs.column("sigma", eps), strict=True)
+        return np.array([bernstein_bound(int(n), sigma, SPAN, alpha) for n, sigma in counted])
+
+    def mean_p(models: int) -> Callable[[float], Cell]:
+        return lambda eps: float(runs.p(eps, models).mean())
+
+    def spread_of(name: str) -> Callable[[float], Cell]:
+        return lambda eps: _cell(spread(runs.column(name, eps)))
+
     columns = [
-        Column("ε"),
-        Column("Mean p", "p"),
-        *(Column(f"N = {models}", "p", f"Mean p of {models} models") for models in runs.models if models > 1),
-        Column("Rejected", "percent", f"Share of the runs with p ≤ {alpha:g}"),
-        Column("by the basic test", "percent", "The same by two intervals that do not overlap"),
-        Column("Gap", "number", "Mean T̄"),
-        Column("Smallest gap", "number", "What would have been significant"),
-        Column("Test error", "percent"),
-        Column("Adversarial error", "percent"),
-        Column("Estimate", "percent"),
+        column("ε", lambda eps: Mark(f"{eps:g}", order=eps)),
+        column("Mean p", mean_p(1), "p"),
+        *(column(f"N = {n}", mean_p(n), "p", f"Mean p of {n} models") for n in runs.models if n > 1),
+        column(
+            "Rejected", lambda eps: _rejected(runs.p(eps), alpha), "percent", f"Share of the runs with p ≤ {alpha:g}"
+        ),
+        column("by the basic test", lambda eps: _rejected(runs.column("basic_p", eps), alpha), "percent", _BASIC_HELP),
+        column("Gap", spread_of("mean"), "number", "Mean T̄"),
+        column("Smallest gap", lambda eps: _cell(spread(floors(eps))), "number", "What would have been significant"),
+        column("Test error", spread_of("error"), "percent"),
+        column("Adversarial error", spread_of("adversarial_error"), "percent"),
+        column("Estimate", spread_of("estimate"), "percent"),
     ]
-    rows = [_synthetic_row(runs, eps, alpha) for eps in runs.eps]
-    return DataTable(f"The {runs.experiment} experiment", columns, rows, _MIDDLE.replace("Bands", "Intervals") + ".")
+    note = _MIDDLE.replace("Bands", "Intervals") + "."
+    return table_of(f"The {runs.experiment} experiment", runs.eps, columns, note)
 
 
-def _synthetic_row(runs: Runs, eps: float, alpha: float) -> list[Cell]:
-    p, basic, sigma, n = (runs.p(eps), *(runs.column(name, eps) for name in ("basic_p", "sigma", "n")))
-    floors = np.array([bernstein_bound(int(m), s, SPAN, alpha) for m, s in zip(n, sigma, strict=True)])
-    return [
-        Mark(f"{eps:g}", order=eps),
-        float(p.mean()),
-        *(float(runs.p(eps, models).mean()) for models in runs.models if models > 1),
-        _rejected(p, alpha),
-        _rejected(basic, alpha),
-        _cell(spread(runs.column("mean", eps))),
-        _cell(spread(floors)),
-        *(_cell(spread(runs.column(name, eps))) for name in ("error", "adversarial_error", "estimate")),
-    ]
+_BASIC_HELP = "The same by two intervals that do not overlap"
 
 
 def _rejected(p: npt.NDArray[np.float64], alpha: float) -> Cell:
@@ -234,13 +234,6 @@ _COPY = (
     "knows its training samples as well at every offset, so that they cannot show what a fit to exact pixels looks "
     "like; the copy can."
 )
-_COST_COLUMNS = [
-    Column("Subject"),
-    Column("Samples"),
-    Column("Turn wrong", "percent", "Right where they are, and wrong at some offset"),
-    Column("Forward passes", "number", "Per image; the whole lattice would cost as many as the last column says"),
-    Column("Whole lattice", "integer"),
-]
 
 
 def window_blocks(findings: FindingIndex) -> list[Block]:
@@ -319,26 +312,36 @@ def _seeds(findings: FindingIndex, subject: str) -> list[Block]:
 
 
 def _cost(findings: FindingIndex) -> DataTable:
-    rows: list[list[Cell]] = []
-    for passes in measured(findings.select("overfitting.passes")):
-        attackable = findings.first("overfitting.attackable", subject=passes.subject, of=passes.of)
-        whole = "".join(letter for letter in passes.verdict if letter.isdigit())
-        rows.append([passes.subject, _SETS[passes.of], estimate(attackable), estimate(passes), int(whole)])
+    def attackable(passes: Finding) -> Cell:
+        return estimate(findings.first("overfitting.attackable", subject=passes.subject, of=passes.of))
+
+    columns = [
+        column("Subject", "subject"),
+        column("Samples", lambda passes: _SETS[passes.of]),
+        column("Turn wrong", attackable, "percent", "Right where they are, and wrong at some offset"),
+        column("Forward passes", estimate, "number", _PASSES_HELP),
+        column("Whole lattice", lambda passes: int("".join(filter(str.isdigit, passes.verdict))), "integer"),
+    ]
     note = (
         "A robust image is looked at on the inner box of offsets only; the density of one that turns wrong needs more."
     )
-    return DataTable("What moving the window did, and what it cost", _COST_COLUMNS, rows, note)
+    rows = measured(findings.select("overfitting.passes"))
+    return table_of("What moving the window did, and what it cost", rows, columns, note)
+
+
+_PASSES_HELP = "Per image; the whole lattice would cost as many as the last column says"
 
 
 def _densities(findings: FindingIndex) -> DataTable:
-    rows: list[list[Cell]] = [
-        [mean.subject, mean.of, "wrong already" if mean.group == "original" else "made wrong", estimate(mean)]
-        for mean in findings.select("overfitting.density")
+    columns = [
+        column("Subject", "subject"),
+        column("Generator", "of"),
+        column("Samples", lambda mean: "wrong already" if mean.group == "original" else "made wrong"),
+        column("Mean density h", estimate, "number"),
     ]
-    total = integer(len(rows))
+    rows = findings.select("overfitting.density")
     note = "h = 1/(1 + n), n being the number of images that the generator would move to the same one."
-    columns = [Column("Subject"), Column("Generator"), Column("Samples"), Column("Mean density h", "number")]
-    return DataTable("Densities", columns, rows, f"{note} {total} means over the test set.", collapsed=True)
+    return table_of("Densities", rows, columns, f"{note} {integer(len(rows))} means over the test set.", collapsed=True)
 
 
 _TONES: dict[str, Tone] = {"overfit": "bad", "no evidence": "good"}
@@ -366,24 +369,6 @@ _SPENT = (
     "Night after night the same samples are asked. Look-up t may spend α / (t (t + 1)); all tests of a subject in one "
     "night are one look-up, and the same model on the same samples again is none."
 )
-_TEST_COLUMNS = [
-    Column("Subject"),
-    Column("Samples"),
-    Column("Generator"),
-    Column("Verdict"),
-    Column("p", "p", "Of this test; of several generators the corrected one (Holm), and below it the plain one"),
-    Column("Gap", "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
-    Column("Smallest gap", "number", "What would have been significant, observed on this many samples"),
-    Column("n", "integer"),
-]
-_ERROR_COLUMNS = [
-    Column("Subject"),
-    Column("Samples"),
-    Column("Generator"),
-    Column("Error", "percent", "R_S with Wilson's 95 % interval"),
-    Column("Adversarial error", "percent", "R_adv: where the generator may choose; no estimate of the error"),
-    Column("Estimate", "percent", "R_g: adversarial errors weighted by density; under independence the error"),
-]
 
 
 def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[Runs] = (), alpha: float = 0.05) -> Part:
@@ -422,8 +407,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     judged = [test for test in findings.select("overfitting.p_value") if test.verdict]
     lines = []
     for test in judged:
-        about = (test.subject, test.of, test.group)
-        beside = (findings.get(f"overfitting.{metric}", *about) for metric in ("minimum_gap", "level"))
+        beside = (findings.get(f"overfitting.{metric}", *test.about) for metric in ("minimum_gap", "level"))
         floor, level = (None if finding is None else finding.value for finding in beside)
         corrected = "" if test.concluded_p == test.p_value else "corrected "
         lines.append(
@@ -464,42 +448,85 @@ def _synthetic_verdict(findings: FindingIndex) -> list[str]:
 
 
 def _tests_table(judged: Sequence[Judged]) -> DataTable:
-    rows = [_test_row(test) for test in judged]
+    columns = [
+        *_named(lambda test: test.record),
+        column("Verdict", lambda test: _marked(test.verdict.name) if test.verdict is not None else ""),
+        column("p", _p_cell, "p", _P_HELP),
+        column("Gap", _gap_cell, "number", "T̄ = R_g − R_S, ± the smallest gap; only above zero is it overfitting"),
+        column("Smallest gap", lambda test: test.record.tested.finite_gap, "number", _FLOOR_HELP),
+        column("n", lambda test: test.record.tested.n, "integer"),
+    ]
     note = "Where no verdict stands, the test is a control, or is shown beside the one that decides."
-    return DataTable("Tests of independence", _TEST_COLUMNS, rows, note)
+    return table_of("Tests of independence", judged, columns, note)
+
+
+_P_HELP = "Of this test; of several generators the corrected one (Holm), and below it the plain one"
+_FLOOR_HELP = "What would have been significant, observed on this many samples"
 
 
 def _errors(judged: Sequence[Judged]) -> DataTable:
     """What a test compares, once for each set of samples; of fresh ones nothing, so that they stay what they are."""
-    shown = [test.record for test in judged if test.record.generator != ORBIT or test.record.bound == "exact"]
-    rows = [
-        [
-            *_named(record),
-            *(_share(error, record.tested.n) for error in (record.error, record.adversarial_error)),
-            record.estimate,
-        ]
-        if record.role != "fresh"
-        else [*_named(record), None, None, None]
-        for record in shown
+
+    def unless_fresh(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
+        return lambda record: None if record.role == "fresh" else cell(record)
+
+    columns = [
+        *_named(lambda record: record),
+        column(
+            "Error",
+            unless_fresh(lambda record: _share(record.error, record.tested.n)),
+            "percent",
+            "R_S with Wilson's 95 % interval",
+        ),
+        column(
+            "Adversarial error",
+            unless_fresh(lambda record: _share(record.adversarial_error, record.tested.n)),
+            "percent",
+            "R_adv: where the generator may choose; no estimate of the error",
+        ),
+        column(
+            "Estimate",
+            unless_fresh(lambda record: record.estimate),
+            "percent",
+            "R_g: adversarial errors weighted by density; under independence the error",
+        ),
     ]
-    return DataTable("The errors behind the tests", _ERROR_COLUMNS, rows)
+    shown = [test.record for test in judged if test.record.generator != ORBIT or test.record.bound == "exact"]
+    return table_of("The errors behind the tests", shown, columns)
 
 
-def _test_row(judged: Judged) -> list[Cell]:
-    record, tested = judged.record, judged.record.tested
-    name = judged.verdict.name if judged.verdict is not None else ""
-    floor = tested.minimum_gap if isfinite(tested.minimum_gap) else None
-    gap = Estimate(tested.mean) if floor is None else Estimate(tested.mean, tested.mean - floor, tested.mean + floor)
-    corrected = judged.p_adjusted is not None and judged.p_adjusted != tested.p
-    plain_p = f"plain {p_value(tested.p)}"
-    p: Cell = Mark(p_value(judged.p_adjusted), below=plain_p, order=judged.p_adjusted) if corrected else tested.p
-    return [*_named(record), Mark(name, _TONES.get(name, "neutral")) if name else "", p, gap, floor, tested.n]
+def _marked(name: str) -> Mark:
+    return Mark(name, _TONES.get(name, "neutral"))
 
 
-def _named(record: Record) -> list[Cell]:
-    models = f", {record.models} seeds" if record.models > 1 else ""
-    by = f" ({record.bound})" if record.generator == ORBIT else ""
-    return [record.subject + models, _ROLES[record.role], _generator(record.generator) + by]
+def _gap_cell(judged: Judged) -> Cell:
+    mean, floor = judged.record.tested.mean, judged.record.tested.finite_gap
+    return Estimate(mean) if floor is None else Estimate(mean, mean - floor, mean + floor)
+
+
+def _p_cell(judged: Judged) -> Cell:
+    plain_p = judged.record.tested.p
+    if judged.p_adjusted is None or judged.p_adjusted == plain_p:
+        return plain_p
+    return Mark(p_value(judged.p_adjusted), below=f"plain {p_value(plain_p)}", order=judged.p_adjusted)
+
+
+def _named(record_of: Callable[[Any], Record]) -> list[ColumnOver]:
+    """Whose test it is, on which samples, and by which generator."""
+
+    def subject(row: Any) -> str:
+        record = record_of(row)
+        return record.subject + (f", {record.models} seeds" if record.models > 1 else "")
+
+    def generator(row: Any) -> str:
+        record = record_of(row)
+        return _generator(record.generator) + (f" ({record.bound})" if record.generator == ORBIT else "")
+
+    return [
+        column("Subject", subject),
+        column("Samples", lambda row: _ROLES[record_of(row).role]),
+        column("Generator", generator),
+    ]
 
 
 def _share(value: float | None, n: int) -> Cell:
@@ -537,7 +564,6 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject and generator the p-value and the gap on the test set; controls, and what is only shown, are not."""
     for test in findings.select("overfitting.p_value"):
         if test.verdict:
-            about = (test.subject, test.of, test.group)
-            yield from headline_of(sliced("p of overfitting", *about), test, "number")
-            gap = findings.get("overfitting.gap", *about)
-            yield from headline_of(sliced("Gap of overfitting", *about), gap, "number")
+            yield from headline_of(sliced("p of overfitting", *test.about), test, "number")
+            gap = findings.get("overfitting.gap", *test.about)
+            yield from headline_of(sliced("Gap of overfitting", *test.about), gap, "number")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from assay.tasks.reporting.numerals import interval, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Cell, Column, Estimate, Series, SeriesStyle
+from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import wilson
 
@@ -35,6 +37,57 @@ def series_of(
     """Findings as a line with their intervals; a gap where one is missing."""
     y, low, high = ([getattr(finding, end, None) for finding in findings] for end in ("value", "low", "high"))
     return Series(name, places, y, low, high, style, names)
+
+
+class About(NamedTuple):
+    """What findings are about: the row of a table whose cells are findings."""
+
+    subject: str = ""
+    of: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnOver:
+    """A column and what stands in it: a function of the row, a field of the row by name, or, by the name of a metric
+    (`stage.metric`), the finding that is about the row."""
+
+    column: Column
+    cell: Callable[[Any], Cell] | str
+
+    def of_row(self, row: Any, findings: FindingIndex | None) -> Cell:
+        """What stands in the column for a row."""
+        if not isinstance(self.cell, str):
+            return self.cell(row)
+        if "." in self.cell and findings is not None:
+            return estimate(findings.entry(self.cell, *row))
+        value: Cell = row[self.cell] if isinstance(row, Mapping) else getattr(row, self.cell)
+        return value
+
+
+def column(name: str, cell: Callable[[Any], Cell] | str, kind: ColumnKind = "text", help: str = "") -> ColumnOver:  # noqa: A002
+    """A column of `table_of`, declared once with its cells: its heading, what stands in it, and how that is written."""
+    return ColumnOver(Column(name, kind, help), cell)
+
+
+def table_of(
+    title: str,
+    rows: Sequence[Any],
+    columns: Sequence[ColumnOver],
+    note: str = "",
+    *,
+    findings: FindingIndex | None = None,
+    collapsed: bool = False,
+) -> DataTable:
+    """The rows as a table, each column with its cells.
+
+    >>> index = FindingIndex([Finding("slices.accuracy", "age", subject="net", value=0.5)])
+    >>> columns = [column("Subject", "subject"), column("Right", "slices.accuracy", "percent")]
+    >>> table_of("Slices", [About("net", "age")], columns, findings=index).rows
+    [['net', Estimate(value=0.5, low=None, high=None, n=None)]]
+    """
+    cells = [[column.of_row(row, findings) for column in columns] for row in rows]
+    return DataTable(title, [column.column for column in columns], cells, note, collapsed)
 
 
 CALIBRATION = Column("Calibration error", "percent", "How far the confidence is from the share right, on average (ECE)")

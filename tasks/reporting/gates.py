@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from assay.tasks.reporting.estimates import column, table_of
 from assay.tasks.reporting.numerals import integer, plain, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import Block, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult, Outcome
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, RELATED, family_size, is_test
@@ -18,12 +19,18 @@ _TONES: dict[Outcome, Literal["good", "bad", "neutral"]] = {
     "inconclusive": "neutral",
     "passed": "good",
 }
+_ORDER = list(_TONES)
+_COLUMNS = [
+    column("Gate", lambda result: result.gate.title()),
+    column("Outcome", lambda result: Mark(result.outcome, _TONES[result.outcome], order=_ORDER.index(result.outcome))),
+    column("Why", "sentence"),
+]
 _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 
 
 def page(findings: FindingIndex, gates: Sequence[GateResult], settings: Statistics) -> Part:
     """The part of the report about gates and tests, from the judged gates and the corrected findings."""
-    blocks: list[Block] = [_gates(gates)] if gates else []
+    blocks: list[Block] = [table_of("Gates", gates, _COLUMNS)] if gates else []
     blocks.append(Paragraph(_correction(findings, settings)))
     if tested := [finding for finding in findings if is_test(finding)]:
         blocks.append(_tests("The tests of this run", tested, _HELP[settings.correction]))
@@ -95,15 +102,10 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
             f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
             f"{aside}"
         )
-    raw = sum(
-        finding.p_value <= settings.significance
-        for finding in findings
-        if finding.p_value is not None and is_test(finding)
-    )
-    held = sum(
-        finding.p_adjusted <= settings.significance
-        for finding in findings
-        if finding.p_adjusted is not None and is_test(finding)
+    tested = [finding for finding in findings if is_test(finding)]
+    raw, held = (
+        sum(p is not None and p <= settings.significance for p in some)
+        for some in ([test.p_value for test in tested], [test.p_adjusted for test in tested])
     )
     return (
         f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
@@ -112,38 +114,15 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
     )
 
 
-def _gates(gates: Sequence[GateResult]) -> DataTable:
-    rows: list[list[Cell]] = [
-        [
-            gate.gate.title(),
-            Mark(gate.outcome, _TONES[gate.outcome], order=list(_TONES).index(gate.outcome)),
-            gate.sentence,
-        ]
-        for gate in gates
-    ]
-    return DataTable("Gates", [Column("Gate"), Column("Outcome"), Column("Why")], rows)
-
-
 def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:
-    rows: list[list[Cell]] = [
-        [
-            finding.metric,
-            ", ".join(piece for piece in (finding.subject, finding.of, finding.group) if piece),
-            finding.value,
-            finding.n,
-            finding.p_value,
-            finding.p_adjusted,
-            finding.verdict,
-        ]
-        for finding in sorted(tested, key=lambda finding: finding.p_value if finding.p_value is not None else 1.0)
-    ]
+    rows = sorted(tested, key=lambda test: test.p_value if test.p_value is not None else 1.0)
     columns = [
-        Column("Test"),
-        Column("About"),
-        Column("Value", "number"),
-        Column("n", "integer"),
-        Column("p", "p"),
-        Column("p, corrected", "p", corrected),
-        Column("Verdict"),
+        column("Test", "metric"),
+        column("About", lambda test: ", ".join(piece for piece in (test.subject, test.of, test.group) if piece)),
+        column("Value", "value", "number"),
+        column("n", "n", "integer"),
+        column("p", "p_value", "p"),
+        column("p, corrected", "p_adjusted", "p", corrected),
+        column("Verdict", "verdict"),
     ]
-    return DataTable(title, columns, rows, collapsed=len(rows) > 16)
+    return table_of(title, rows, columns, collapsed=len(rows) > 16)

@@ -14,15 +14,14 @@ from importlib.resources import files
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.diagrams import chords_figure, scatters_figure
+from assay.tasks.reporting.estimates import ColumnOver, column, table_of
 from assay.tasks.reporting.gallery import gallery_figure, marked_figure
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
     BarPlot,
     Block,
-    Cell,
     Chords,
-    Column,
     DataTable,
     Figure,
     Gallery,
@@ -102,80 +101,59 @@ def _folded(summary: str, *content: Markup) -> Markup:
     return tag("details", tag("summary", summary), *content, class_="fold")
 
 
+_FINDINGS = [
+    column("Metric", "metric"),
+    column("Of", "of"),
+    column("Group", "group"),
+    column("Subject", "subject"),
+    column("Value", "value", "number"),
+    column("Interval", lambda finding: numerals.interval(finding.low, finding.high, "number")),
+    column("n", "n", "integer"),
+    column("p", lambda finding: "" if finding.p_value is None else finding.p_value, "p"),
+    column(
+        "p, corrected",
+        lambda finding: "" if finding.p_adjusted is None else finding.p_adjusted,
+        "p",
+        "After Holm's correction for the tests of this run, where it was one of them",
+    ),
+    column("Verdict", "verdict"),
+    column("Unit", "unit"),
+]
+_ORIGIN = "Computed in this run, or found in the store because no input had changed"
+_LINEAGE = [
+    column("Stage", "stage"),
+    column("Kind", "kind"),
+    column("Key", lambda artifact: artifact.key[:12]),
+    column("Digest", lambda artifact: artifact.digest[:12]),
+    column("Rows", "rows", "integer"),
+    column("Origin", lambda artifact: "cached" if artifact.cached else "computed", help=_ORIGIN),
+    column("Seconds", lambda artifact: None if artifact.seconds is None else round(artifact.seconds, 2), "number"),
+    column("Said", "note"),
+]
+_SETTINGS = [column("Stage", "stage"), column("Option", "option"), column("Value", "value")]
+
+
+def _grid(title: str, rows: Sequence[object], columns: Sequence[ColumnOver], class_: str) -> Markup:
+    table = table_of(title, rows, columns)
+    return scroller(title, grid(table.columns, table.rows, title, class_))
+
+
 def _findings(findings: Sequence[Finding]) -> Markup:
-    columns = [
-        Column("Metric"),
-        Column("Of"),
-        Column("Group"),
-        Column("Subject"),
-        Column("Value", "number"),
-        Column("Interval"),
-        Column("n", "integer"),
-        Column("p", "p"),
-        Column("p, corrected", "p", "After Holm's correction for the tests of this run, where it was one of them"),
-        Column("Verdict"),
-        Column("Unit"),
-    ]
-    rows: list[list[Cell]] = [
-        [
-            finding.metric,
-            finding.of,
-            finding.group,
-            finding.subject,
-            finding.value,
-            numerals.interval(finding.low, finding.high, "number"),
-            finding.n,
-            "" if finding.p_value is None else finding.p_value,
-            "" if finding.p_adjusted is None else finding.p_adjusted,
-            finding.verdict,
-            finding.unit,
-        ]
-        for finding in findings
-    ]
-    summary = f"All {numerals.plural(len(rows), 'finding')}: every measured thing of this run, one row each"
-    table = scroller("All findings", grid(columns, rows, "All findings", "sortable filterable dense"))
-    return _folded(summary, table)
+    summary = f"All {numerals.plural(len(findings), 'finding')}: every measured thing of this run, one row each"
+    return _folded(summary, _grid("All findings", findings, _FINDINGS, "sortable filterable dense"))
 
 
 def _lineage(lineage: Sequence[LineageRow]) -> Markup:
-    columns = [
-        Column("Stage"),
-        Column("Kind"),
-        Column("Key"),
-        Column("Digest"),
-        Column("Rows", "integer"),
-        Column("Origin", "text", "Computed in this run, or found in the store because no input had changed"),
-        Column("Seconds", "number"),
-        Column("Said"),
-    ]
-    rows: list[list[Cell]] = [
-        [
-            artifact.stage,
-            artifact.kind,
-            artifact.key[:12],
-            artifact.digest[:12],
-            artifact.rows,
-            "cached" if artifact.cached else "computed",
-            None if artifact.seconds is None else round(artifact.seconds, 2),
-            artifact.note,
-        ]
-        for artifact in lineage
-    ]
     cached = sum(artifact.cached for artifact in lineage)
-    summary = f"{numerals.plural(len(rows), 'artifact')}, {cached} of them cached: what each stage made, by content"
-    return _folded(
-        summary,
-        tag("p", _LINEAGE_NOTE, class_="note"),
-        scroller("Lineage", grid(columns, rows, "Lineage", "sortable dense mono")),
-    )
+    summary = f"{numerals.plural(len(lineage), 'artifact')}, {cached} of them cached: what each stage made, by content"
+    note = tag("p", _LINEAGE_NOTE, class_="note")
+    return _folded(summary, note, _grid("Lineage", lineage, _LINEAGE, "sortable dense mono"))
 
 
 def _settings(report: Report) -> Iterator[Markup]:
     if report.settings:
-        rows: list[list[Cell]] = [[setting.stage, setting.option, setting.value] for setting in report.settings]
-        columns = [Column("Stage"), Column("Option"), Column("Value")]
-        summary = f"{numerals.plural(len(rows), 'setting')} this run used"
-        yield _folded(summary, scroller("Settings", grid(columns, rows, "Settings", "sortable dense")))
+        summary = f"{numerals.plural(len(report.settings), 'setting')} this run used"
+        yield _folded(summary, _grid("Settings", report.settings, _SETTINGS, "sortable dense"))
     machine = {**report.machine, "seed": str(report.seed)}
     yield _folded("Machine and seed", _pairs(machine))
     if report.versions:

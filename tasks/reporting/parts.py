@@ -94,12 +94,15 @@ class BarPlot:
     scale: Scale = "number"
 
 
+ColumnKind = Literal["text", "integer", "number", "percent", "p", "flag", "bar"]
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its heading, how its cells are written, and a sentence for who hovers over it."""
 
     name: str
-    kind: Literal["text", "integer", "number", "percent", "p", "flag", "bar"] = "text"
+    kind: ColumnKind = "text"
     help: str = ""
 
 

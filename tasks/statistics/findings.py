@@ -144,6 +144,11 @@ class Finding:
         return self.metric.partition(".")[0]
 
     @property
+    def about(self) -> tuple[str, str, str]:
+        """Whose it is, of what and of which slice: what findings are looked up by, besides the metric."""
+        return self.subject, self.of, self.group
+
+    @property
     def slice(self) -> Slice:
         """Its group in fields."""
         return slice_of(self.group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.reporting.estimates import estimate
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark
+from assay.tasks.reporting.estimates import About, ColumnOver, column, table_of
+from assay.tasks.reporting.parts import Block, Cell, DataTable, Mark
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 ORACLES = {"toki": "TOKI", "toki-ki": "TOKI without keywords", "naive": "Naive (confidence)"}
@@ -52,20 +52,25 @@ class TrustFindings:
     """The findings `trust.*`, as the page asks for them."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.findings = findings
         self.subjects = findings.distinct("subject", "trust")
+
+    @property
+    def explained(self) -> list[tuple[str, str]]:
+        """Every subject with each of its explainers."""
+        return [(subject, explainer) for subject in self.subjects for explainer in self.explainers(subject)]
 
     def explainers(self, subject: str) -> list[str]:
         """The explainers of a subject, in the order of the settings."""
-        return self._findings.distinct("of", "trust.trustworthy", subject=subject)
+        return self.findings.distinct("of", "trust.trustworthy", subject=subject)
 
     def get(self, metric: str, subject: str, of: str, group: str = "") -> Finding | None:
         """The finding, if it was made."""
-        return self._findings.entry(f"trust.{metric}", subject, of, group)
+        return self.findings.entry(f"trust.{metric}", subject, of, group)
 
     def constant(self, subject: str) -> bool:
         """Whether a subject (almost) always gives the same answer, so that it is right for no reason at all."""
-        return any(finding.degenerate for finding in self._findings.select("subject.degenerate", subject=subject))
+        return any(finding.degenerate for finding in self.findings.select("subject.degenerate", subject=subject))
 
     def value(self, metric: str, subject: str, of: str, group: str = "") -> float | None:
         """The value of the finding, if it was measured."""
@@ -81,194 +86,165 @@ def shares_table(trust: TrustFindings, classes: Sequence[str]) -> DataTable:
     """Trustworthy, untrustworthy and undecided per subject, explainer and class."""
     columns = [
         *_subject_column(trust),
-        Column("Explainer"),
-        Column("Class"),
-        Column("Trustworthy", "percent", "Of the right predictions that were explained"),
-        Column("Untrustworthy", "percent"),
-        Column("Undecided", "percent", "The oracle has nothing to go by"),
-        Column("Hardly weighed", "percent", "Of what was decided: all words together weigh less than 0.005"),
-        Column("Out of scope", "percent", "Of all predictions: wrong ones, and those whose class is not known"),
+        column("Explainer", "of"),
+        column("Class", "group"),
+        column("Trustworthy", "trust.trustworthy", "percent", "Of the right predictions that were explained"),
+        column("Untrustworthy", "trust.untrustworthy", "percent"),
+        column("Undecided", "trust.undecided", "percent", "The oracle has nothing to go by"),
+        column("Hardly weighed", "trust.faint", "percent", _FAINT_HELP),
+        column("Out of scope", "trust.out_of_scope", "percent", _OUT_HELP),
     ]
-    rows: list[list[Cell]] = [
-        [
-            *_subject(trust, subject),
-            explainer,
-            group,
-            *(
-                estimate(trust.get(name, subject, explainer, group))
-                for name in ("trustworthy", "untrustworthy", "undecided", "faint", "out_of_scope")
-            ),
-        ]
-        for subject in trust.subjects
-        for explainer in trust.explainers(subject)
-        for group in ("all", *classes)
-    ]
+    rows = [About(*pair, group) for pair in trust.explained for group in ("all", *classes)]
     note = (
         "A prediction is trustworthy if the words that speak for it and are related to its class weigh at least as "
         "much as the others (Eq. 6). Only right predictions are judged. Where words hardly weigh anything, because the "
         "subject stays sure whatever is left out, Eq. 6 still names a side; do not believe it."
     )
-    return DataTable("What the oracle says", columns, rows, note, collapsed=len(rows) > 30)
+    return table_of("What the oracle says", rows, columns, note, findings=trust.findings, collapsed=len(rows) > 30)
+
+
+_FAINT_HELP = "Of what was decided: all words together weigh less than 0.005"
+_OUT_HELP = "Of all predictions: wrong ones, and those whose class is not known"
 
 
 def measures_table(trust: TrustFindings) -> list[Block]:
     """Table 3 of the paper: the six measures of every oracle."""
     columns = [
         *_subject_column(trust),
-        Column("Oracle"),
-        Column("Explainer"),
-        *(Column("G-mean" if name == "g_mean" else name.capitalize(), "number") for name in MEASURES),
+        column("Oracle", lambda row: ORACLES[row.of]),
+        column("Explainer", "group"),
+        *(column("G-mean" if name == "g_mean" else name.capitalize(), f"trust.{name}", "number") for name in MEASURES),
     ]
-    rows: list[list[Cell]] = [
-        [
-            *_subject(trust, subject),
-            name,
-            explainer,
-            *(estimate(trust.get(measure, subject, oracle, explainer)) for measure in MEASURES),
-        ]
-        for subject in trust.subjects
-        for explainer in trust.explainers(subject)
-        for oracle, name in ORACLES.items()
-        if trust.get("g_mean", subject, oracle, explainer) is not None
-    ]
+    rows = [About(subject, oracle, explainer) for subject, explainer in trust.explained for oracle in ORACLES]
+    rows = [row for row in rows if trust.get("g_mean", *row) is not None]
     note = (
         "The measures of Table 3 of Nguyen Tung et al.; “positive” is trustworthy. Rows of different explainers have "
         "different true labels where these come from rationales, and are not comparable then."
     )
-    return [DataTable("The oracles against the truth", columns, rows, note)] if rows else []
+    return [table_of("The oracles against the truth", rows, columns, note, findings=trust.findings)] if rows else []
 
 
 def work_table(trust: TrustFindings) -> DataTable:
     """Per explainer the true labels behind the measures, and the time columns of Table 3."""
+
+    def in_truth(truth: str) -> Callable[[About], Cell]:
+        def count(row: About) -> Cell:
+            share = trust.get("truth", row.subject, row.of, truth)
+            return None if share is None or share.value is None else round(share.value * (share.n or 0))
+
+        return count
+
+    def spent(metric: str, field: str) -> Callable[[About], Cell]:
+        return lambda row: getattr(trust.get(metric, *row), field, None)
+
     columns = [
         *_subject_column(trust),
-        Column("Explainer"),
-        Column("Trustworthy in truth", "integer"),
-        Column("Untrustworthy in truth", "integer"),
-        Column("Not known", "integer"),
-        Column("Explanation precision", "percent", "Of an explanation's words, those in the human rationale; the mean"),
-        Column("Training texts", "integer"),
-        Column("Keywords, s", "number", "Seconds spent on explaining training texts and finding keywords"),
-        Column("Audited texts", "integer"),
-        Column("Labels, s", "number", "Seconds spent on explaining the audited texts and labelling them"),
+        column("Explainer", "of"),
+        column("Trustworthy in truth", in_truth("trustworthy"), "integer"),
+        column("Untrustworthy in truth", in_truth("untrustworthy"), "integer"),
+        column("Not known", in_truth("unknown"), "integer"),
+        column("Explanation precision", "trust.explanation_precision", "percent", _PRECISION_HELP),
+        column("Training texts", spent("keyword_seconds", "n"), "integer"),
+        column("Keywords, s", spent("keyword_seconds", "value"), "number", _KEYWORDS_HELP),
+        column("Audited texts", spent("label_seconds", "n"), "integer"),
+        column("Labels, s", spent("label_seconds", "value"), "number", _LABELS_HELP),
     ]
-    rows: list[list[Cell]] = []
-    for subject in trust.subjects:
-        for explainer in trust.explainers(subject):
-            row: list[Cell] = [*_subject(trust, subject), explainer]
-            for truth in ("trustworthy", "untrustworthy", "unknown"):
-                share = trust.get("truth", subject, explainer, truth)
-                row.append(None if share is None or share.value is None else round(share.value * (share.n or 0)))
-            row.append(estimate(trust.get("explanation_precision", subject, explainer)))
-            for name in ("keyword", "label"):
-                spent = trust.get(f"{name}_seconds", subject, explainer)
-                row += [spent.n, spent.value] if spent is not None else [None, None]
-            rows.append(row)
+    rows = [About(*pair) for pair in trust.explained]
     note = (
         "Seconds are those of the stages when they ran, in this run or an earlier one. Word vectors are made once for "
         "all explainers and counted for each."
     )
-    return DataTable("What it rests on, and what it took", columns, rows, note)
+    return table_of("What it rests on, and what it took", rows, columns, note, findings=trust.findings)
+
+
+_PRECISION_HELP = "Of an explanation's words, those in the human rationale; the mean"
+_KEYWORDS_HELP = "Seconds spent on explaining training texts and finding keywords"
+_LABELS_HELP = "Seconds spent on explaining the audited texts and labelling them"
 
 
 def differences_table(trust: TrustFindings) -> list[Block]:
     """What TOKI has over its baselines, paired."""
     columns = [
         *_subject_column(trust),
-        Column("Explainer"),
-        Column("Difference"),
-        Column("Accuracy", "number"),
-        Column("p", "p", "McNemar's exact test"),
-        Column("G-mean", "number"),
+        column("Explainer", "group"),
+        column("Difference", lambda row: f"TOKI − {ORACLES[row.of.removeprefix('toki - ')]}"),
+        column("Accuracy", "trust.accuracy_difference", "number"),
+        column("p", lambda row: getattr(trust.get("accuracy_difference", *row), "p_value", None), "p", _MCNEMAR_HELP),
+        column("G-mean", "trust.g_mean_difference", "number"),
     ]
-    rows: list[list[Cell]] = []
-    for subject in trust.subjects:
-        for explainer in trust.explainers(subject):
-            for oracle in ("naive", "toki-ki"):
-                of = f"toki - {oracle}"
-                accuracy = trust.get("accuracy_difference", subject, of, explainer)
-                if accuracy is not None:
-                    g_mean = trust.get("g_mean_difference", subject, of, explainer)
-                    rows.append(
-                        [
-                            *_subject(trust, subject),
-                            explainer,
-                            f"TOKI − {ORACLES[oracle]}",
-                            estimate(accuracy),
-                            accuracy.p_value,
-                            estimate(g_mean),
-                        ]
-                    )
+    baselines = ("naive", "toki-ki")
+    rows = [About(subject, f"toki - {name}", explainer) for subject, explainer in trust.explained for name in baselines]
+    rows = [row for row in rows if trust.get("accuracy_difference", *row) is not None]
     note = (
         "On the predictions that both decide; 95 % intervals, Newcombe's paired one of accuracy, of G-mean those "
         "of resampled predictions. Above zero TOKI is better."
     )
-    return [DataTable("TOKI beside its baselines", columns, rows, note)] if rows else []
+    return [table_of("TOKI beside its baselines", rows, columns, note, findings=trust.findings)] if rows else []
+
+
+_MCNEMAR_HELP = "McNemar's exact test"
 
 
 def providers_table(explained: Explained) -> DataTable:
     """θ_relate of every provider, what it rests on, and how many keywords the provider would have."""
+
+    def count(name: str) -> Callable[[dict[str, Any]], Cell]:
+        def keywords_of(row: dict[str, Any]) -> Cell:
+            own = pc.equal(explained.keywords["provider"], row["provider"])
+            return int(sum(explained.keywords.filter(own)[name].to_pylist()))
+
+        return keywords_of
+
     columns = [
-        Column("Word embedding"),
-        Column("θ relate", "number", "The least cosine of related words"),
-        Column("Balance", "percent", "Of synonyms at or above θ, and of random pairs below it; 50 % is guessing"),
-        Column("Pairs", "integer"),
-        Column("Pairs not known", "integer"),
-        Column("Words", "integer"),
-        Column("Words not known", "integer"),
-        Column("Keywords by it", "integer"),
-        Column("By the vote", "integer"),
+        column("Word embedding", "provider"),
+        column("θ relate", "theta", "number", "The least cosine of related words"),
+        column("Balance", _balance, "percent", _BALANCE_HELP),
+        column("Pairs", "pairs", "integer"),
+        column("Pairs not known", "unknown", "integer"),
+        column("Words", "words", "integer"),
+        column("Words not known", "words_unknown", "integer"),
+        column("Keywords by it", count("elected"), "integer"),
+        column("By the vote", count("keyword"), "integer"),
     ]
-    rows: list[list[Cell]] = []
-    for row in explained.thresholds.to_pylist():
-        mine = explained.keywords.filter(pc.equal(explained.keywords["provider"], row["provider"]))
-        elected, keywords = (sum(mine[name].to_pylist()) for name in ("elected", "keyword"))
-        balance: Cell = row["balance"]
-        if row["balance"] is not None and row["balance"] < 0.6:
-            balance = Mark(f"{100 * row['balance']:.1f} %", "bad", "little better than guessing", row["balance"])
-        rows.append(
-            [
-                row["provider"],
-                row["theta"],
-                balance,
-                row["pairs"],
-                row["unknown"],
-                row["words"],
-                row["words_unknown"],
-                elected,
-                keywords,
-            ]
-        )
     note = (
         "Each embedding has one vote. θ relate is the median of the similarities of synonym and random pairs, where "
         "precision and recall of both are equal."
     )
-    return DataTable(f"Word embeddings, {explained.subject}", columns, rows, note)
+    return table_of(f"Word embeddings, {explained.subject}", explained.thresholds.to_pylist(), columns, note)
+
+
+_BALANCE_HELP = "Of synonyms at or above θ, and of random pairs below it; 50 % is guessing"
+
+
+def _balance(row: dict[str, Any]) -> Cell:
+    balance: float | None = row["balance"]
+    if balance is None or balance >= 0.6:
+        return balance
+    return Mark(f"{100 * balance:.1f} %", "bad", "little better than guessing", balance)
 
 
 def clusters_table(explained: Explained) -> DataTable:
     """Per class the clusters of words that weigh most, keywords and others, by the best provider; masked: counts."""
     provider = best_provider(explained)
+    keywords, others = Mark("keywords", "good"), Mark("no keywords")
     columns = [
-        Column("Class"),
-        Column("Keywords?", help="By the vote of all embeddings"),
-        Column("Words", "integer"),
-        Column("Cluster"),
-        Column("Importance", "number", "The sum of the mean importance of its words"),
-        Column("Relatedness", "number", "The cosine of its mean vector with the class name's"),
+        column("Class", "class"),
+        column("Keywords?", lambda row: keywords if row["keyword"] else others, help="By the vote of all embeddings"),
+        column("Words", "n", "integer"),
+        column("Cluster", lambda row: "masked" if explained.masked else _listed(row["words"])),
+        column("Importance", "importance", "number", "The sum of the mean importance of its words"),
+        column("Relatedness", "relatedness", "number", "The cosine of its mean vector with the class name's"),
     ]
-    rows: list[list[Cell]] = []
+    rows: list[dict[str, Any]] = []
     for code, name in enumerate(explained.classes):
-        ranked = _clusters(explained, provider, code)
+        ranked = [{"class": name, **cluster} for cluster in _clusters(explained, provider, code)]
         for keyword in (True, False):
-            alike = [cluster for cluster in ranked if cluster["keyword"] == keyword]
-            rows += [_cluster_row(name, cluster, explained.masked) for cluster in alike[:_CLUSTERS]]
+            rows += [cluster for cluster in ranked if cluster["keyword"] == keyword][:_CLUSTERS]
     note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
     if explained.masked:
         note += " The texts of this audit are masked, and so are their words."
-    return DataTable(
-        f"Clusters of words, {explained.subject}, {explained.explainer}", columns, rows, note, collapsed=len(rows) > 36
-    )
+    title = f"Clusters of words, {explained.subject}, {explained.explainer}"
+    return table_of(title, rows, columns, note, collapsed=len(rows) > 36)
 
 
 def best_provider(explained: Explained) -> str:
@@ -295,17 +271,9 @@ def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, 
     return sorted(clusters, key=lambda cluster: (-cluster["importance"], cluster["words"]))
 
 
-def _cluster_row(name: str, cluster: dict[str, Any], masked: bool) -> list[Cell]:
-    words = cluster["words"]
-    more = f" and {len(words) - _WORDS} more" if len(words) > _WORDS else ""
-    listed = "masked" if masked else ", ".join(words[:_WORDS]) + more
-    keyword = Mark("keywords", "good") if cluster["keyword"] else Mark("no keywords")
-    return [name, keyword, cluster["n"], listed, cluster["importance"], cluster["relatedness"]]
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:_WORDS]) + (f" and {len(words) - _WORDS} more" if len(words) > _WORDS else "")
 
 
-def _subject_column(trust: TrustFindings) -> list[Column]:
-    return [Column("Subject")] if trust.subjects[1:] else []
-
-
-def _subject(trust: TrustFindings, subject: str) -> list[Cell]:
-    return [subject] if trust.subjects[1:] else []
+def _subject_column(trust: TrustFindings) -> list[ColumnOver]:
+    return [column("Subject", "subject")] if trust.subjects[1:] else []

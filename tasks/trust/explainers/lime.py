@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.subjects.texts.model import TextModel
-from assay.tasks.trust.explainers.choice import Effort
+from assay.tasks.trust.explainers.choice import Effort, ExplainerChoice
 from assay.tasks.trust.explainers.documents import (
     Document,
     Explanation,
@@ -146,6 +146,8 @@ def neighbourhood(texts: Perturbed, masks: Masks) -> Moments:
     return moments(distinct, counts, texts.probabilities(distinct))
 
 
+LIME = ExplainerChoice("lime", explain_by_lime)
+
 _TEXTS = 256  # of the package's texts, how many the subject is asked about at a time
 
 
@@ -172,6 +174,8 @@ def explain_by_lime_package(
     pairs = lime_explanation.local_exp[target]
     place = {word.text: feature for feature, word in enumerate(document.words)}
     named = [lime_explanation.domain_mapper.indexed_string.word(feature) for feature, _ in pairs]
-    return explanation(
-        document, np.array([place[str(word)] for word in named]), np.array([float(weight) for _, weight in pairs])
-    )
+    features, weights = [place[str(word)] for word in named], [float(weight) for _, weight in pairs]
+    return explanation(document, np.array(features), np.array(weights))
+
+
+LIME_PACKAGE = ExplainerChoice("lime-package", explain_by_lime_package)

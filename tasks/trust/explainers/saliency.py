@@ -5,34 +5,36 @@ Li et al. 2016 and its reference 38).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from assay.tasks.subjects.texts.model import TextModel, TokenModel
+from assay.tasks.trust.explainers.choice import Effort, ExplainerChoice
 from assay.tasks.trust.explainers.documents import Document, Explanation, most_important, perturbed
 
 
-def explain_by_omission(model: TextModel, document: Document, target: int, top_words: int) -> Explanation:
+def explain_by_omission(
+    model: TextModel, document: Document, target: int, effort: Effort, _: np.random.Generator
+) -> Explanation:
     """Per word p(target | text) - p(target | text without the word): above zero, the word speaks for the class."""
     d = len(document.words)
     masks = np.concatenate([np.ones((1, d), dtype=bool), ~np.eye(d, dtype=bool)])
     confidence = perturbed(document, model).probabilities(masks)[:, target]
-    return most_important(document, confidence[0] - confidence[1:], top_words)
+    return most_important(document, confidence[0] - confidence[1:], effort.top_words)
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-
-def explain_by_gradient(model: TokenModel, document: Document, target: int, top_words: int) -> Explanation:
+def explain_by_gradient(
+    model: TokenModel, document: Document, target: int, effort: Effort, _: np.random.Generator
+) -> Explanation:
     """Per word Σ gradient · input embedding over its pieces: to first order, what log p(target) owes to the word."""
     gradient = model.gradients(document.whole, target).astype(np.float64)
     per_token = (gradient * model.embeddings(document.tokens.ids).astype(np.float64)).sum(axis=1)
     of = document.token_feature
-    importance = _sums(of[of >= 0], per_token[of >= 0], len(document.words))
-    return most_important(document, importance, top_words)
+    importance = np.bincount(of[of >= 0], per_token[of >= 0], len(document.words)).astype(np.float64)
+    return most_important(document, importance, effort.top_words)
 
 
-def explain_by_gradient_norm(model: TokenModel, document: Document, target: int, top_words: int) -> Explanation:
+def explain_by_gradient_norm(
+    model: TokenModel, document: Document, target: int, effort: Effort, _: np.random.Generator
+) -> Explanation:
     """Per word the L1 norm of its pieces' mean gradient, as A2T ranks words: never negative, so every word enters."""
     gradient = model.gradients(document.whole, target).astype(np.float64)
     at = document.token_occurrence
@@ -41,10 +43,10 @@ def explain_by_gradient_norm(model: TokenModel, document: Document, target: int,
     np.add.at(summed, at[at >= 0], gradient[at >= 0])
     pieces = np.maximum(np.bincount(at[at >= 0], minlength=occurrences), 1)
     norms = np.abs(summed / pieces[:, None]).sum(axis=1)
-    importance = _sums(document.feature, norms, len(document.words))
-    return most_important(document, importance, top_words)
+    importance = np.bincount(document.feature, norms, len(document.words)).astype(np.float64)
+    return most_important(document, importance, effort.top_words)
 
 
-def _sums(places: Ints, values: Floats, size: int) -> Floats:
-    """Per place the sum of the values that belong there, [size]."""
-    return np.bincount(places, weights=values, minlength=size).astype(np.float64)
+OMISSION = ExplainerChoice("omission", explain_by_omission)
+GRADIENT = ExplainerChoice("gradient", explain_by_gradient, looks_inside=True)
+GRADIENT_NORM = ExplainerChoice("gradient-l1", explain_by_gradient_norm, looks_inside=True)

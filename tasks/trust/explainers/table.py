@@ -10,64 +10,12 @@ from pydantic import Field
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.trust.explainers.choice import GROUP, Effort, ExplainerChoice
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from assay.tasks.subjects.texts.model import TextModel, TokenModel
-    from assay.tasks.trust.explainers.documents import Document, Explanation
-
-
-def _lime(
-    model: TextModel, document: Document, target: int, effort: Effort, generator: np.random.Generator
-) -> Explanation:
-    from assay.tasks.trust.explainers.lime import explain_by_lime
-
-    return explain_by_lime(model, document, target, effort, generator)
-
-
-def _lime_package(
-    model: TextModel, document: Document, target: int, effort: Effort, generator: np.random.Generator
-) -> Explanation:
-    from assay.tasks.trust.explainers.lime import explain_by_lime_package
-
-    return explain_by_lime_package(model, document, target, effort, generator)
-
-
-def _omission(model: TextModel, document: Document, target: int, effort: Effort, _: np.random.Generator) -> Explanation:
-    from assay.tasks.trust.explainers.saliency import explain_by_omission
-
-    return explain_by_omission(model, document, target, effort.top_words)
-
-
-def _gradient(
-    model: TokenModel, document: Document, target: int, effort: Effort, _: np.random.Generator
-) -> Explanation:
-    from assay.tasks.trust.explainers.saliency import explain_by_gradient
-
-    return explain_by_gradient(model, document, target, effort.top_words)
-
-
-def _gradient_norm(
-    model: TokenModel, document: Document, target: int, effort: Effort, _: np.random.Generator
-) -> Explanation:
-    from assay.tasks.trust.explainers.saliency import explain_by_gradient_norm
-
-    return explain_by_gradient_norm(model, document, target, effort.top_words)
-
+from assay.tasks.trust.explainers.choice import GROUP, ExplainerChoice
+from assay.tasks.trust.explainers.lime import LIME, LIME_PACKAGE
+from assay.tasks.trust.explainers.saliency import GRADIENT, GRADIENT_NORM, OMISSION
 
 EXPLAINERS: NamedChoices[ExplainerChoice] = NamedChoices(
-    "explainer",
-    GROUP,
-    ExplainerChoice,
-    (
-        ExplainerChoice("lime", _lime),
-        ExplainerChoice("lime-package", _lime_package),
-        ExplainerChoice("omission", _omission),
-        ExplainerChoice("gradient", _gradient, looks_inside=True),
-        ExplainerChoice("gradient-l1", _gradient_norm, looks_inside=True),
-    ),
+    "explainer", GROUP, ExplainerChoice, (LIME, LIME_PACKAGE, OMISSION, GRADIENT, GRADIENT_NORM)
 )
 
 
