@@ -26,6 +26,7 @@ T = TypeVar("T")
 class Audit:
     """What an audit made: the results of every kind that came through, by name, and all findings together."""
 
+    pipeline: Pipeline
     ground: Ground
     failures: tuple[AssayError, ...]
     """The errors of the branches that failed."""
@@ -52,7 +53,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]
     concluded = start_branch("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
-    return Audit(ground, tuple(run.failures), concluded)
+    return Audit(pipeline, ground, tuple(run.failures), concluded)
 
 
 def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:
@@ -76,4 +77,4 @@ def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str]
 def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
     with plugin_scope(kind.identity):
-        return kind.run(Ground(pipeline, folder, {**below, **after}))
+        return kind.perform(Ground(pipeline, folder, {**below, **after}))

@@ -22,7 +22,8 @@ from assay.infra.terminal import echo
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
-    from assay.flows.pipeline import Pipeline, Project
+    from assay.flows.configuration.loading import Project
+    from assay.flows.pipeline import Pipeline
 
 
 _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.catalog import catalog
-from assay.flows.yaml_document import Value, Where, dotted, nearest, shown
-from assay.infra.errors import AssayError, InputError, SettingError, blamed_on, setting_path
+from assay.flows.yaml_document import Lines, Value, Where, dotted, nearest, shown
+from assay.infra.errors import AssayError, SettingError, setting_path
 from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import Choices
-from assay.tasks.ingest.settings import ORIGINS, Source
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.statistics.metrics import Metric
@@ -30,13 +29,16 @@ from assay.tasks.subjects.settings import KNOWN
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings, SampleHardness
-    from assay.flows.pipeline import Pipeline, Project
     from assay.infra.stages.runs import Run
     from assay.infra.user_code.choices import Origin
-    from assay.tasks.ingest.sources import FirstLook
+    from assay.tasks.attacks.table import AnyAttack
+    from assay.tasks.defenses.table import AnyDefence
+    from assay.tasks.ingest.settings import Source
     from assay.tasks.reporting.parts import Part, Verdict
     from assay.tasks.reporting.report import Headline
     from assay.tasks.statistics.findings import Finding, FindingIndex
+    from assay.tasks.statistics.settings import Statistics
+    from assay.tasks.subjects.settings import Evaluation, Subject
 
 
 @dataclass(frozen=True)
@@ -88,30 +90,65 @@ NamedColumn = tuple[Where, str, str]
 """Where a column is named, its name, and who reads it."""
 
 
-def named_columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
-    """Every column of the samples that audits read by name."""
-    for kind in pipeline.kinds:
-        yield from kind.columns(pipeline)
+S = TypeVar("S", bound=Settings)
+T = TypeVar("T")
 
 
-def no_such_column(column: str, reader: str, columns: Sequence[str]) -> str:
-    """What is wrong with a column that the samples do not have.
+class AuditRequest(Protocol):
+    """What an audit may read of the pipeline that asks for it."""
 
-    >>> no_such_column("txt", "the classifier reads", ["text", "age"])
-    "the samples have no column 'txt', which the classifier reads; beside id and label they have text, age."
-    """
-    listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
-    return f"the samples have no column {column!r}, which {reader}; beside id and label they have {listed}."
+    @property
+    def source(self) -> Source:
+        """Where the samples come from."""
+
+    @property
+    def subject(self) -> Subject | None:
+        """The model under audit, where the pipeline was written with a single one."""
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """The models under audit, a single one among them."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Which samples images and texts are audited on, and which may train."""
+
+    @property
+    def attacks(self) -> tuple[AnyAttack, ...]:
+        """What is done to images, texts or terms."""
+
+    @property
+    def defenses(self) -> tuple[AnyDefence, ...]:
+        """How subjects are trained to withstand attacks."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """How the findings are judged together."""
+
+    @property
+    def masked(self) -> bool:
+        """Whether no word of the texts may be shown."""
+
+    def asked(self, settings: type[S]) -> S | None:
+        """The settings of that model, where the pipeline has them."""
+
+    def named_columns(self) -> Iterator[NamedColumn]:
+        """Every column of the samples that audits read by name."""
+
+
+def of_type(settings: Iterable[object], kind: type[T]) -> tuple[T, ...]:
+    """Of several settings, those that are of a type: the attacks on images, the defences of texts."""
+    return tuple(each for each in settings if isinstance(each, kind))
+
+
+def placed_subjects(pipeline: AuditRequest) -> Iterator[tuple[Where, Subject]]:
+    """Every subject, and where it stands in the pipeline."""
+    for position, subject in enumerate(pipeline.subjects):
+        yield ("subject",) if pipeline.subject is not None else ("subjects", position), subject
 
 
 Known = Mapping[str, Sequence[str]]
 """The names that Assay has something for, by the setting that can say them."""
-
-MOST_TOLD = 12
-"""So many columns that are not there are told together."""
-
-LEARNERS = ("network", "classifier", "tagger", "scorer")
-"""The ways to name a subject that is audited on a part of the samples."""
 
 SUBJECT: Known = {str(way): names for way, names in KNOWN.items()}
 
@@ -127,79 +164,12 @@ class MissingThing:
     to_get: bool = False
     meant: str | None = None
 
-    def said(self, project: Project, pipeline: Pipeline) -> str:
+    def said(self, lines: Lines, pipeline: str) -> str:
         """The whole sentence, with the file and the line."""
-        where = project.lines.written(("pipelines", pipeline.name, *self.where))
+        where = lines.written(("pipelines", pipeline, *self.where))
         what = ": ".join([dotted(where[2:]), *([] if self.word is None else [shown(self.word)])])
         hint = f" Did you mean {self.meant}?" if self.meant else ""
-        return f"{project.lines.place(where)}: {what} — {self.error}{hint}"
-
-
-def missing_things(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    """Everything that a pipeline names and that cannot be had."""
-    for kind in pipeline.kinds:
-        yield from kind.missing(pipeline, folder)
-
-
-def missing_in_source(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
-    """What the source names and cannot be had; where its files are there, columns that they do not have."""
-    from assay.tasks.ingest.sources import blame_for, first_look, resolve
-    from assay.tasks.subjects.holding_out import require_splits
-
-    source: Source | None = pipeline.source
-    part = pipeline.evaluation.column or pipeline.source.split
-    seen: list[FirstLook] = []
-    for _ in range(MOST_TOLD):
-        if source is None:
-            return
-        with_its_setting = blamed_on(*blame_for(source))
-        look = with_its_setting(partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source))
-        wrong = list(missing_if_fails(("source",), {}, look))
-        yield from wrong
-        if not wrong:
-            break
-        source = _without(source, wrong[0])
-    if seen and seen[0].columns and source == pipeline.source:
-        yield from missing_columns(pipeline, seen[0].columns)
-    if seen and seen[0].types is not None:
-        yield from _no_predictions(pipeline, seen[0].types)
-    parts, asked = seen[0].parts if seen else None, pipeline.evaluation
-    if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
-        yield from missing_if_fails(("evaluation",), {}, lambda: require_splits(parts, asked))
-
-
-def _no_predictions(pipeline: Pipeline, types: pa.Schema) -> Iterator[MissingThing]:
-    """The columns of predictions that hold something else."""
-    from assay.tasks.subjects.predictions import require_codes
-
-    for position, subject in enumerate(pipeline.subjects):
-        column = subject.predictions
-        if column is not None and column in types.names:
-            where: Where = ("subject",) if pipeline.subject is not None else ("subjects", position)
-            blamed = blamed_on("predictions", column)
-            yield from missing_if_fails(where, {}, blamed(partial(require_codes, types.field(column).type, column)))
-
-
-def _without(source: Source, missing: MissingThing) -> Source | None:
-    """The source without the setting that names a column which is not there, so that the next one is found as well."""
-    setting, word = str(missing.where[1]) if len(missing.where) > 1 else "", missing.word
-    if setting not in Source.model_fields:
-        return None
-    named = getattr(source, setting)
-    fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
-    optional = setting == "required" or Source.model_fields[setting].default is None
-    if named is None or isinstance(named, dict) or setting in ORIGINS or not optional:
-        return None
-    about_it = {"pixels": None} if setting == "image" else {}
-    return source.model_copy(update={setting: fewer or (() if setting == "required" else None), **about_it})
-
-
-def missing_columns(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[MissingThing]:
-    """The columns that are named outside the source and that its files do not have."""
-    for where, column, reader in named_columns(pipeline):
-        if column not in (*columns, pipeline.source.label, pipeline.source.id):
-            error = InputError(no_such_column(column, reader, columns))
-            yield MissingThing(where, column, error, meant=nearest(column, columns))
+        return f"{lines.place(where)}: {what} — {self.error}{hint}"
 
 
 def is_subject(missing: MissingThing) -> bool:
@@ -279,9 +249,8 @@ def in_groups(sampled: Sampled, tables: Tables) -> Sampled:
     return replace(sampled, groups=np.array(named_groups(samples), dtype=np.str_)[at.to_numpy()])
 
 
-if TYPE_CHECKING:
-    Written = dict[str, Value]
-    """A pipeline as it stands in the file, before it is validated."""
+Written = dict[str, Value]
+"""A pipeline as it stands in the file, before it is validated."""
 
 
 class Result(Protocol):
@@ -293,14 +262,13 @@ class Result(Protocol):
 
 
 R = TypeVar("R", bound=Result)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Ground:
     """What an audit stands on: the pipeline, the folder that its paths start from, and the results of other audits."""
 
-    pipeline: Pipeline
+    pipeline: AuditRequest
     folder: Path
     results: Mapping[str, Any] = field(default_factory=dict)
 
@@ -346,6 +314,38 @@ class Measured:
         return sorted(metric.name for metric in self.metrics)
 
 
+@dataclass(frozen=True)
+class LateFunction:
+    """A function of a module that is imported when it is first called."""
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function gives."""
+        return self.load()(*arguments)
+
+    def load(self) -> Callable[..., Any]:
+        """The function itself."""
+        function: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return function
+
+
+@dataclass(frozen=True)
+class Late:
+    """A module whose functions make the parts of a kind of audit: imported when the first of them is called, so that
+    the table of kinds stays light.
+
+    >>> Late("assay.flows.audits.data").take_in.load().__name__
+    'take_in'
+    """
+
+    module: str
+
+    def __getattr__(self, name: str) -> LateFunction:
+        return LateFunction(self.module, name)
+
+
 def nothing(*_: object) -> Iterator[Any]:
     """Nothing: what an audit has to say that has nothing to say."""
     return iter(())
@@ -356,23 +356,24 @@ class AuditKind(Generic[R]):
     """One kind of audit. `asked` says of a pipeline whether it wants it; `run` calls stages and returns handles."""
 
     name: str
-    asked: Callable[[Pipeline], bool]
-    run: Callable[[Ground], R]
+    asked: Callable[[AuditRequest], bool]
+    run: Callable[..., R]
+    """Given the ground, and the settings of its keys in order, None for those that are left out."""
     keys: tuple[Key, ...] = ()
     stands_on: tuple[str, ...] = ()
     """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
-    only_if: Mapping[str, Callable[[Pipeline], bool]] = field(default_factory=dict)
+    only_if: Mapping[str, Callable[[AuditRequest], bool]] = field(default_factory=dict)
     """Of these, those whose results it takes only in pipelines of which this holds."""
     after: tuple[str, ...] = ()
     """The audits that it waits for and whose results it takes where they came through; it goes on without them."""
     measures: tuple[Measured, ...] = ()
     clashes: Callable[[Written], Iterator[Clash]] = nothing
     """What cannot be together, in a pipeline as it was written."""
-    columns: Callable[[Pipeline], Iterator[NamedColumn]] = nothing
+    columns: Callable[[AuditRequest], Iterator[NamedColumn]] = nothing
     """The columns of the samples that it reads by name."""
-    missing: Callable[[Pipeline, Path], Iterator[MissingThing]] = nothing
+    missing: Callable[[AuditRequest, Path], Iterator[MissingThing]] = nothing
     """What the pipeline names and cannot be had, looked for before anything runs."""
-    libraries: Callable[[Pipeline], Iterable[str]] = nothing
+    libraries: Callable[[AuditRequest], Iterable[str]] = nothing
     """The modules that take seconds to import and that its calls on workers need: local workers import them as they
     start, so that no stage is charged for being the first."""
     afterwards: Callable[[Ground, R, Run], tuple[R, Sequence[Finding]]] = lambda _ground, result, _run: (result, ())
@@ -399,6 +400,10 @@ class AuditKind(Generic[R]):
         """What of a plug-in enters the keys of its stages."""
         return None if self.origin is None else self.origin.identity
 
-    def below(self, pipeline: Pipeline) -> tuple[str, ...]:
+    def perform(self, ground: Ground) -> R:
+        """What it makes of the results of other audits."""
+        return self.run(ground, *(ground.pipeline.asked(key.settings) for key in self.keys))
+
+    def below(self, pipeline: AuditRequest) -> tuple[str, ...]:
         """The audits whose results it takes in this pipeline."""
         return tuple(name for name in self.stands_on if name not in self.only_if or self.only_if[name](pipeline))

@@ -4,38 +4,27 @@ budget.
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
 from assay.data.catalog import is_masked
-from assay.flows.kind import AuditKind
+from assay.flows.kind import AuditKind, MissingThing, NamedColumn
 from assay.flows.notifiers.table import Notify
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.validation import GIVEN
-from assay.flows.yaml_document import Lines, file_name, nearest
-from assay.infra.errors import InputError
 from assay.infra.settings import Compute, Settings
 from assay.infra.user_code.choices import with_types
-from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.table import AnyAttack, AnyTextAttack
-from assay.tasks.attacks.terms.settings import TermAttack
-from assay.tasks.defenses.settings import AnyImageDefence, AttackedCopies
+from assay.tasks.attacks.table import AnyAttack
 from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.ingest.settings import Source
 from assay.tasks.statistics.settings import Gate, Statistics
 from assay.tasks.subjects.settings import Evaluation, Subject
-
-if TYPE_CHECKING:
-    from assay.flows.configuration.menu import Menu
-
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:(\d{1,4}(?:\.\d{1,3})?)h)?(?:(\d{1,6}(?:\.\d{1,3})?)m)?(?:(\d{1,8}(?:\.\d{1,3})?)s)?")
@@ -225,30 +214,13 @@ class Pipeline(Settings):
             return self.source.masked
         return is_masked(self.source.dataset) or any(getattr(part, "masked", False) for part in self.parts.values())
 
-    @property
-    def image_attacks(self) -> tuple[ImageAttack, ...]:
-        """The attacks on images."""
-        return tuple(one for one in self.attacks if isinstance(one, ImageAttack))
+    def named_columns(self) -> Iterator[NamedColumn]:
+        """Every column of the samples that audits read by name: where it is named, its name, and who reads it."""
+        return (column for kind in self.kinds for column in kind.columns(self))
 
-    @property
-    def text_attacks(self) -> tuple[AnyTextAttack, ...]:
-        """The attacks on whole texts."""
-        return tuple(one for one in self.attacks if isinstance(one, AnyTextAttack))
-
-    @property
-    def term_attacks(self) -> tuple[TermAttack, ...]:
-        """The attacks on the terms in tagged sentences and in pairs of them."""
-        return tuple(one for one in self.attacks if isinstance(one, TermAttack))
-
-    @property
-    def image_defenses(self) -> tuple[AnyImageDefence, ...]:
-        """The defences of subjects for images."""
-        return tuple(one for one in self.defenses if isinstance(one, AnyImageDefence))
-
-    @property
-    def text_defenses(self) -> tuple[AttackedCopies, ...]:
-        """The defences of subjects for texts, tags and pairs."""
-        return tuple(one for one in self.defenses if isinstance(one, AttackedCopies))
+    def missing_things(self, folder: Path) -> Iterator[MissingThing]:
+        """Everything that it names and that cannot be had; its paths start from the folder."""
+        return (missing for kind in self.kinds for missing in kind.missing(self, folder))
 
     @field_validator("name")
     @classmethod
@@ -349,40 +321,3 @@ def file_model(
     field = Field(description="The audits, by name.")
     base = ProjectFile if notify is Notify else with_types(ProjectFile, {"notify": notify | None})
     return create_model("ProjectFile", __base__=base, __module__=__name__, pipelines=(pipelines, field))
-
-
-@dataclass(frozen=True)
-class Project:
-    """A pipelines.yaml that has been read and found right; relative paths in it start from its `folder`."""
-
-    file: Path
-    store: str
-    compute: Compute
-    pipelines: Mapping[str, Pipeline]
-    lines: Lines = dataclasses.field(default_factory=Lines)
-    notify: Notify | None = None
-    prometheus: Path | None = None
-    menu: Menu | None = None
-    """What its pipelines can name, plug-ins among it."""
-    alarms: Alarms | None = None
-    keep_mib: int = 64
-    mlflow: Mlflow | None = None
-    openlineage: OpenLineage | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The folder that pipelines.yaml lies in."""
-        return self.file.parent
-
-    def pipeline(self, name: str) -> Pipeline:
-        """The pipeline of that name, or an error that says which one was probably meant."""
-        return self.pipelines[known_pipeline(name, self.pipelines, self.file)]
-
-
-def known_pipeline(name: str, names: Mapping[str, object], file: Path) -> str:
-    """The name, if there is a pipeline of that name; else an error with the nearest one."""
-    if name in names:
-        return name
-    match = nearest(name, names)
-    meant = f" Did you mean {match}?" if match else ""
-    raise InputError(f'There is no pipeline "{name}" in {file_name(file)}.{meant}  (assay list shows all)')

@@ -10,9 +10,10 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
+from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_part
 from assay.flows.nights.after_run import leave_traces
-from assay.flows.pipeline import Pipeline, Project
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
 from assay.flows.report.gates import Past, as_recorded, judge_night, level_of, write_budget
@@ -159,7 +160,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     audited, of_this_run = complete(run, audited)
     say_what_is_new(run)
     findings = _named_findings(run, audited, of_this_run)
-    run.record.outcomes = list(outcomes_in(audited.ground))
+    run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
     run.record.gates = as_recorded(gates)
     write_budget(run.store, project)
@@ -251,7 +252,7 @@ def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
     """
     ground, findings = audited.ground, list[Finding]()
     results = dict(ground.results)
-    for kind in ground.pipeline.kinds:
+    for kind in audited.pipeline.kinds:
         if kind.name in results:
             concluded = start_branch(
                 f"conclusions of {kind.name}", kind.afterwards, ground, results[kind.name], run

@@ -22,9 +22,11 @@ from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.texts.noise import ORIGINAL, SEVERITY
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled
-from assay.tasks.statistics.findings import slice_of
+from assay.tasks.statistics.findings import FindingIndex, slice_of
 from assay.tasks.subjects.along.findings import ACCURACY
+from assay.tasks.subjects.along.page import page as along_page
 from assay.tasks.subjects.along.task import Followed, compare_along, follow_subject
 
 
@@ -121,3 +123,9 @@ def sampled(_outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled
     rows = rows.filter(pc.and_(here, reached))
     right, times = (rows[name].to_numpy().astype(np.float64) for name in ("right", "times"))
     return in_groups(Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), right, times), tables)
+
+
+def show_along(_ground: Ground, _made: AlongTheOrder, findings: FindingIndex) -> Iterator[Part]:
+    """How right every model is along the order."""
+    if findings.select("along"):
+        yield along_page(findings)

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict
-from assay.flows.yaml_document import Value
+from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Key, Measured, NamedColumn, Written, as_dict
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.agreement.alpha import METRICS, Annotators
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.kind import NamedColumn
-    from assay.flows.pipeline import Pipeline
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
 
@@ -26,27 +23,22 @@ class Agreed:
     findings: Sequence[Artifact[Findings]]
 
 
-def asked(pipeline: Pipeline) -> bool:
-    """Whether the pipeline names columns of labels."""
-    return pipeline.asked(Annotators) is not None
-
-
-def run(ground: Ground) -> Agreed:
+def run(ground: Ground, settings: Annotators | None) -> Agreed:
     """Read their labels and hold them against each other."""
     from assay.flows.audits.data import Data
     from assay.tasks.agreement.task import measure_agreement
 
-    settings, data = ground.pipeline.asked(Annotators), ground.of(Data)
+    data = ground.of(Data)
     return Agreed([] if settings is None else [measure_agreement(data.samples, data.classes, settings)])
 
 
-def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def clashes(pipeline: Written) -> Iterator[Clash]:
     """Samples have one class each."""
     if pipeline.get("annotators") is not None and as_dict(pipeline.get("source")).get("labels") is not None:
         yield Clash(("annotators",), "need one class a sample, and source.labels has several: leave annotators out")
 
 
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns of labels."""
     settings = pipeline.asked(Annotators)
     for at, column in enumerate(() if settings is None else settings.columns):
@@ -63,7 +55,7 @@ def page(_ground: Ground, _made: Agreed, findings: FindingIndex) -> Iterator[Par
 
 ANNOTATORS = AuditKind(
     "annotators",
-    asked,
+    lambda pipeline: pipeline.asked(Annotators) is not None,
     run,
     keys=(
         Key(

@@ -11,6 +11,7 @@ from assay.flows.audits.subjects_flow import Examination, Examined, learn
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.settings import MIXED, AttackedCopies
+from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.defenses.text_task import join_samples
 
 
@@ -171,9 +172,9 @@ class CopiesOf:
         return self.defence.control_called if self.control else self.defence.called
 
 
-def asked_of(defences: Sequence[AttackedCopies], attacks: Sequence[Named]) -> list[AttackedCopies]:
+def asked_of(defences: Sequence[AnyDefence], attacks: Sequence[Named]) -> list[AttackedCopies]:
     """The defences that make their copies with one of these attacks, or with all of them."""
-    return [defence for defence in defences if meant_by(defence, attacks)]
+    return [defence for defence in defences if isinstance(defence, AttackedCopies) and meant_by(defence, attacks)]
 
 
 def trainings(defences: Sequence[AttackedCopies]) -> list[CopiesOf]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.kind import Clash, as_dict, as_list, choice_named, each_subject, name_of
+from assay.flows.kind import Clash, Written, as_dict, as_list, choice_named, each_subject, name_of
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice, TermAttackChoice, TextAttackChoice
 from assay.tasks.attacks.table import ATTACKS, IMAGE_ATTACKS
@@ -23,7 +23,7 @@ READERS = {
 """Which subjects, and how they are called, an attack or a defence of each kind can be on."""
 
 
-def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def clashes(pipeline: Written) -> Iterator[Clash]:
     """Attacks and defences of images need a subject that looks at images, those of texts one that reads."""
     for stage, key, kind_of in (("attacks", "attack", attack_kind), ("defenses", "defense", _defense_kind)):
         for position, item in enumerate(as_list(pipeline.get(stage))):
@@ -39,7 +39,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
     yield from _defenses(pipeline)
 
 
-def _without_gradient(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def _without_gradient(pipeline: Written) -> Iterator[Clash]:
     """Subjects that are only asked need an attack that only asks, and cannot be trained to withstand one."""
     asked = [name_of(one) for _, one in each_subject(pipeline) if only_asked(one) and "network" in one]
     if not asked:
@@ -68,18 +68,18 @@ def only_asked(subject: dict[str, Value]) -> bool:
     return any(is_only_asked(str(subject[kind.name])) for kind in kinds_written(subject))
 
 
-def needs_subject(pipeline: dict[str, Value], stage: str, way: str, kind: str) -> Iterator[Clash]:
+def needs_subject(pipeline: Written, stage: str, way: str, kind: str) -> Iterator[Clash]:
     """A stage whose subjects are not there."""
     if pipeline.get(stage) not in (None, [], ()) and way not in ways_of(pipeline):
         yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
 
 
-def ways_of(pipeline: dict[str, Value]) -> set[str]:
+def ways_of(pipeline: Written) -> set[str]:
     """Everything that is set of a subject."""
     return {way for _, subject in each_subject(pipeline) for way in subject}
 
 
-def attack_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+def attack_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on attacks names one that is there, or the worst case of several."""
     of = gate.get("of")
     called = [*filter(None, map(attack_name, as_list(pipeline.get("attacks"))))]
@@ -110,7 +110,7 @@ def _eps_of(attack: Value) -> set[str] | None:
     return names
 
 
-def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def _attacks(pipeline: Written) -> Iterator[Clash]:
     """Attacks are told apart by their names, and those that aim at a class say at which."""
     called = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
     for position, attack in enumerate(as_list(pipeline.get("attacks"))):
@@ -137,7 +137,7 @@ def _attacks(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
 
 
-def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def _defenses(pipeline: Written) -> Iterator[Clash]:
     """Defences are told apart by their names, know what they defend against, and suit what the subjects answer."""
     defenses = [as_dict(defense) for defense in as_list(pipeline.get("defenses"))]
     called = [_defense_name(defense) for defense in defenses]
@@ -160,7 +160,7 @@ def _defenses(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash(where, "is for one class per image, and these bear several labels: use standard or mpadvt")
 
 
-def several_labels(pipeline: dict[str, Value]) -> bool:
+def several_labels(pipeline: Written) -> bool:
     """Whether the samples are known to bear several labels each."""
     from assay.data.samples.registry import EMBEDDED
 
@@ -175,25 +175,25 @@ def _defense_name(defense: dict[str, Value]) -> str:
     return str(defense.get("name") or unnamed or "")
 
 
-def attack_choice(pipeline: dict[str, Value], attack: Value) -> AttackChoice | None:
+def attack_choice(pipeline: Written, attack: Value) -> AttackChoice | None:
     """The attack that is meant, where there is such a one."""
     choice = choice_named(pipeline, ("attacks",), as_dict(attack).get("attack"), ATTACKS)
     return choice if isinstance(choice, AttackChoice) else None
 
 
-def attack_kind(pipeline: dict[str, Value], attack: Value) -> str:
+def attack_kind(pipeline: Written, attack: Value) -> str:
     """What an attack is done to: images, texts or terms."""
     choice = attack_choice(pipeline, attack)
     of_texts, of_terms = isinstance(choice, TextAttackChoice), isinstance(choice, TermAttackChoice)
     return "texts" if of_texts else "terms" if of_terms else "images"
 
 
-def _has_pairs(pipeline: dict[str, Value]) -> bool:
+def _has_pairs(pipeline: Written) -> bool:
     """Whether a subject reads pairs of sentences."""
     return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
 
 
-def _defense_kind(_pipeline: dict[str, Value], defense: Value) -> str:
+def _defense_kind(_pipeline: Written, defense: Value) -> str:
     """What a defence trains: subjects for images, or for texts."""
     return "copies" if as_dict(defense).get("defense") == "attacked-copies" else "images"
 

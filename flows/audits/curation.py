@@ -7,7 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict, as_list
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Key,
+    Late,
+    Measured,
+    MissingThing,
+    NamedColumn,
+    Written,
+    as_dict,
+    as_list,
+    missing_if_fails,
+)
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.labeling import settings as labeling
 from assay.tasks.labeling.settings import Labeling
@@ -19,21 +32,16 @@ from assay.tasks.weak_labels import table as weak_labels
 from assay.tasks.weak_labels.table import WeakLabelling
 
 if TYPE_CHECKING:
-    from assay.data.schemas import SampleHardness
-    from assay.flows.audits.curation_flow import Curation
-    from assay.flows.kind import MissingThing, NamedColumn
-    from assay.flows.pipeline import Pipeline
-    from assay.infra.storage.artifacts import Artifact
-    from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.reporting.report import Headline
-    from assay.tasks.statistics.findings import FindingIndex
+    pass
 
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
 LABELERS = ("majority", "snorkel")
 
+FLOW = Late("assay.flows.audits.curation_flow")
 
-def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+
+def clashes(pipeline: Written) -> Iterator[Clash]:
     """Each step needs the one before it."""
     votes = as_dict(pipeline.get("source")).get("votes") is not None
     has = {name for name, value in pipeline.items() if value is not None}
@@ -51,7 +59,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         yield Clash(("ordering", "compare"), "compares with and without pruning: add pruning, or leave compare out")
 
 
-def comes_with_votes(pipeline: dict[str, Value]) -> bool:
+def comes_with_votes(pipeline: Written) -> bool:
     """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
     source = as_dict(pipeline.get("source"))
     if source.get("votes") is not None:
@@ -64,7 +72,7 @@ def comes_with_votes(pipeline: dict[str, Value]) -> bool:
     return dataset in catalog() and is_votes(dataset)
 
 
-def ordering_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+def ordering_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on the order names an approach and a labeler that are measured."""
     of, group = gate.get("of"), gate.get("group")
     compared = as_dict(pipeline.get("ordering")).get("compare") is True
@@ -78,91 +86,28 @@ def ordering_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Whe
         yield Clash((*where, "group"), f"is not among weak_labels.labelers ({', '.join(known)}); add it there")
 
 
-def run(ground: Ground) -> Curation:
-    """Label, prune, label weakly, order."""
-    from assay.flows.audits.curation_flow import curate
-
-    return curate(ground)
-
-
-def asked(pipeline: Pipeline) -> bool:
+def asked(pipeline: AuditRequest) -> bool:
     """Whether the samples get, or come with, votes."""
-    from assay.flows.audits.curation_flow import carries_votes
-
     return pipeline.asked(Labeling) is not None or carries_votes(pipeline)
 
 
-def hardness(_ground: Ground, curation: Curation) -> Iterator[Artifact[SampleHardness]]:
-    """What the labels of the first labeler doubt."""
-    from assay.tasks.hardness.measures import THETA
-    from assay.tasks.hardness.task import find_hardness
+def carries_votes(pipeline: AuditRequest) -> bool:
+    """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
+    from assay.data.catalog import is_votes
 
-    if curation.headline is not None:
-        yield find_hardness(curation.headline.intervals, THETA, "")
-
-
-def page(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
-    """Whether the labels get worse along D1 … DN."""
-    if curation.headline is None or not curation.curves:
-        return
-    import pyarrow as pa
-
-    from assay.data.schemas import CuratedSets, OrderingCurve, class_names
-    from assay.flows.audits.data import Data
-    from assay.infra.stages.partitions import collect
-    from assay.tasks.ordering.page import page as ordering_page
-
-    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
-    classes = dict(enumerate(class_names(collect(ground.of(Data).classes, None))))
-    sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
-    yield ordering_page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
+    name = pipeline.source.dataset
+    in_catalog = name is not None and not name.startswith("sample/") and is_votes(name)
+    return pipeline.source.votes is not None or in_catalog
 
 
-def background(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
-    """What the labelers learned, which functions were kept, and what each voted."""
-    from assay.infra.stages.partitions import collect
-    from assay.tasks.labeling.page import page as labeling_page
-    from assay.tasks.pruning.page import page as pruning_page
-    from assay.tasks.weak_labels.page import page as weak_labels_page
-
-    if curation.models:
-        yield weak_labels_page(findings, {name: collect(model, None) for name, model in curation.models.items()})
-    asked, panel = ground.pipeline.asked(Pruning), None
-    if curation.panel is not None and asked is not None:
-        panel = collect(curation.panel, None)
-        yield pruning_page(panel, asked.correlation)
-    if curation.table is not None:
-        yield labeling_page(findings, collect(curation.table, None), panel)
-
-
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """Whether the order is adverse."""
-    from assay.tasks.ordering.page import verdict as of_the_order
-
-    yield from of_the_order(findings)
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """The order, the rules' labels, and how many rules are kept."""
-    from assay.tasks.labeling.page import followed as of_labelling
-    from assay.tasks.ordering.page import followed as of_the_order
-    from assay.tasks.pruning.page import followed as of_pruning
-
-    for room in (of_the_order, of_labelling, of_pruning):
-        yield from room(findings)
-
-
-def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """The rulebook."""
     asked = pipeline.asked(Labeling)
     if asked is not None:
-        from assay.flows.audits.curation_flow import rulebook_of
-        from assay.flows.kind import missing_if_fails
-
-        yield from missing_if_fails(("labeling",), {}, partial(rulebook_of, asked, folder))
+        yield from missing_if_fails(("labeling",), {}, partial(FLOW.rulebook_of, asked, folder))
 
 
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that rules look at which the pipeline writes itself."""
     asked = pipeline.asked(Labeling)
     for position, rule in enumerate(asked.rules if asked is not None else ()):
@@ -174,7 +119,7 @@ def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
 CURATION = AuditKind(
     "curation",
     asked,
-    run,
+    FLOW.curate,
     keys=(
         Key("labeling", Labeling, "Which labelling functions vote on the samples.", "{functions: breast-cancer}"),
         Key("pruning", Pruning, "Which labelling functions are kept; left out, all of them are.", "{correlation: 0.5}"),
@@ -201,9 +146,9 @@ CURATION = AuditKind(
     clashes=clashes,
     missing=missing,
     columns=columns,
-    hardness=hardness,
-    page=page,
-    background=background,
-    verdict=verdict,
-    followed=followed,
+    hardness=FLOW.hard_for_rules,
+    page=FLOW.show_order,
+    background=FLOW.show_curation,
+    verdict=Late("assay.tasks.ordering.page").verdict,
+    followed=FLOW.followed,
 )

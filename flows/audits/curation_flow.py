@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import pyarrow as pa
 
 from assay.data.schemas import (
     Clusters,
@@ -17,18 +19,23 @@ from assay.data.schemas import (
     LabelModel,
     OrderingCurve,
     Panel,
+    SampleHardness,
     Votes,
     WeakLabels,
 )
-from assay.flows.audits.data import Data
+from assay.flows.audits.curation import carries_votes
+from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import Ground
-from assay.flows.pipeline import Pipeline
 from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown
 from assay.infra.errors import InputError, blamed_on
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.references import content_of
+from assay.tasks.hardness.measures import THETA
+from assay.tasks.hardness.task import find_hardness
+from assay.tasks.labeling import page as labeling_page
 from assay.tasks.labeling.rulebook_source import WrittenRulebook, refer_to_rulebook
 from assay.tasks.labeling.settings import Labeling, WrittenRules
 from assay.tasks.labeling.task import (
@@ -38,6 +45,7 @@ from assay.tasks.labeling.task import (
     summarize_labeling,
     take_votes,
 )
+from assay.tasks.ordering import page as ordering_page
 from assay.tasks.ordering.settings import APPROACHES, OURS, Approach, Ordering
 from assay.tasks.ordering.task import Measured as MeasuredOrder
 from assay.tasks.ordering.task import (
@@ -49,8 +57,13 @@ from assay.tasks.ordering.task import (
     order_adversarially,
     sketch_order,
 )
+from assay.tasks.pruning import page as pruning_page
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.pruning.task import Pruned, prune_labeling_functions
+from assay.tasks.reporting.parts import Part
+from assay.tasks.reporting.report import Headline
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import WeakLabelling
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
@@ -193,27 +206,31 @@ class Curation:
 
 
 @subflow("curation")
-def curate(ground: Ground) -> Curation:
+def curate(
+    ground: Ground,
+    labeling: Labeling | None,
+    pruning: Pruning | None,
+    labelling: WeakLabelling | None,
+    ordering: Ordering | None,
+) -> Curation:
     """The curated sets of a pipeline, and everything on the way to them."""
-    pipeline, data = ground.pipeline, ground.of(Data)
-    votes = cast_votes(ground, data)
+    data = ground.of(Data)
+    votes = cast_votes(ground, data, labeling)
     if votes is None:
         return Curation()
     summary = summarize_labeling(votes, data.samples, data.classes)
-    pruning, labelling = pipeline.asked(Pruning), pipeline.asked(WeakLabelling)
     pruned = None if pruning is None else prune_labeling_functions(votes, data.classes, pruning)
     if labelling is None:
         return Curation(summary, pruned)
-    ordering, panel = pipeline.asked(Ordering), None if pruned is None else pruned.panel
+    panel = None if pruned is None else pruned.panel
     clusters = None if ordering is None else find_clusters(votes, data.samples, panel)
     voted = Voted(data, votes, panel, labelling, ordering, clusters)
     branches = {name: start_branch(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
     return Curation(summary, pruned, branch_outcomes(branches), clusters)
 
 
-def cast_votes(ground: Ground, data: Data) -> Artifact[Votes] | None:
+def cast_votes(ground: Ground, data: Data, labeling: Labeling | None) -> Artifact[Votes] | None:
     """The rulebook's votes on the samples, or those that came with them."""
-    labeling = ground.pipeline.asked(Labeling)
     if labeling is not None:
         rulebook, asked = rulebook_of(labeling, ground.folder)
         return apply_labeling_functions(data.samples, rulebook, data.classes, asked)
@@ -281,10 +298,35 @@ def wanted_approaches(ordering: Ordering | None) -> list[Approach]:
     return list(APPROACHES) if ordering is not None and ordering.compare else [OURS]
 
 
-def carries_votes(pipeline: Pipeline) -> bool:
-    """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
-    from assay.data.catalog import is_votes
+def hard_for_rules(_ground: Ground, curation: Curation) -> Iterator[Artifact[SampleHardness]]:
+    """What the labels of the first labeler doubt."""
+    if curation.headline is not None:
+        yield find_hardness(curation.headline.intervals, THETA, "")
 
-    name = pipeline.source.dataset
-    in_catalog = name is not None and not name.startswith("sample/") and is_votes(name)
-    return pipeline.source.votes is not None or in_catalog
+
+def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
+    """Whether the labels get worse along D1 … DN."""
+    if curation.headline is None or not curation.curves:
+        return
+    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
+    classes = dict(enumerate(classes_of(ground)))
+    sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
+    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
+
+
+def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
+    """What the labelers learned, which functions were kept, and what each voted."""
+    if curation.models:
+        yield weak_labels_page.page(findings, {name: collect(model, None) for name, model in curation.models.items()})
+    asked, panel = ground.pipeline.asked(Pruning), None
+    if curation.panel is not None and asked is not None:
+        panel = collect(curation.panel, None)
+        yield pruning_page.page(panel, asked.correlation)
+    if curation.table is not None:
+        yield labeling_page.page(findings, collect(curation.table, None), panel)
+
+
+def followed(findings: FindingIndex) -> Iterator[Headline]:
+    """The order, the rules' labels, and how many rules are kept."""
+    for page in (ordering_page, labeling_page, pruning_page):
+        yield from page.followed(findings)

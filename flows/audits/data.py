@@ -6,25 +6,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Ground,
+    Measured,
+    MissingThing,
+    NamedColumn,
+    Written,
+    as_dict,
+    missing_if_fails,
+    placed_subjects,
+)
+from assay.flows.yaml_document import Where, nearest
+from assay.infra.errors import InputError, blamed_on
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ingest.settings import METRICS
+from assay.tasks.ingest.settings import METRICS, ORIGINS, Source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from assay.data.image_schemas import ImagePaths
     from assay.data.schemas import Classes, ContractResults, Findings, PeoplesAnswers, Rejects, Samples
-    from assay.flows.kind import MissingThing, NamedColumn
-    from assay.flows.pipeline import Pipeline
-    from assay.flows.yaml_document import Value, Where
     from assay.infra.stages.runs import Run
     from assay.infra.storage.store import Store
-    from assay.tasks.ingest.settings import Source
-    from assay.tasks.ingest.sources import ResolvedSource
+    from assay.tasks.ingest.sources import FirstLook, ResolvedSource
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
+
+
+MOST_TOLD = 12
+"""So many columns that are not there are told together."""
+
+LEARNERS = ("network", "classifier", "tagger", "scorer")
+"""The ways to name a subject that is audited on a part of the samples."""
 
 
 def note_files(run: Run, source: ResolvedSource) -> None:
@@ -71,6 +91,14 @@ class Data:
     """Where the images of a table lay."""
     answers: Artifact[PeoplesAnswers] | None = None
     """What people said of samples, where the source names their answers; it is gold in `samples` already."""
+
+
+def classes_of(ground: Ground) -> list[str]:
+    """The names of the classes, by their codes."""
+    from assay.data.schemas import class_names
+    from assay.infra.stages.partitions import collect
+
+    return class_names(collect(ground.of(Data).classes, None))
 
 
 def take_in(ground: Ground) -> Data:
@@ -121,19 +149,86 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
         yield of_answers(collect(data.answers, None), class_names(collect(data.classes, None)), findings)
 
 
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The column that says which samples are audited."""
     if pipeline.evaluation.column is not None:
         yield ("evaluation", "column"), pipeline.evaluation.column, "the evaluation goes by"
 
 
-def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """The files of the source, and the columns that its settings or anything else in the pipeline names."""
-    from assay.flows.kind import missing_if_fails, missing_in_source
-
     yield from missing_in_source(pipeline, folder)
     if pipeline.source.gold is not None:
         yield from missing_if_fails(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
+
+
+def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
+    """What the source names and cannot be had; where its files are there, columns that they do not have."""
+    from assay.tasks.ingest.sources import blame_for, first_look, resolve
+    from assay.tasks.subjects.holding_out import require_splits
+
+    source: Source | None = pipeline.source
+    part = pipeline.evaluation.column or pipeline.source.split
+    seen: list[FirstLook] = []
+    for _ in range(MOST_TOLD):
+        if source is None:
+            return
+        with_its_setting = blamed_on(*blame_for(source))
+        look = with_its_setting(partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source))
+        wrong = list(missing_if_fails(("source",), {}, look))
+        yield from wrong
+        if not wrong:
+            break
+        source = _without(source, wrong[0])
+    if seen and seen[0].columns and source == pipeline.source:
+        yield from _missing_columns(pipeline, seen[0].columns)
+    if seen and seen[0].types is not None:
+        yield from _no_predictions(pipeline, seen[0].types)
+    parts, asked = seen[0].parts if seen else None, pipeline.evaluation
+    if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
+        yield from missing_if_fails(("evaluation",), {}, lambda: require_splits(parts, asked))
+
+
+def _no_predictions(pipeline: AuditRequest, types: pa.Schema) -> Iterator[MissingThing]:
+    """The columns of predictions that hold something else."""
+    from assay.tasks.subjects.predictions import require_codes
+
+    for where, subject in placed_subjects(pipeline):
+        column = subject.predictions
+        if column is not None and column in types.names:
+            blamed = blamed_on("predictions", column)
+            yield from missing_if_fails(where, {}, blamed(partial(require_codes, types.field(column).type, column)))
+
+
+def _without(source: Source, missing: MissingThing) -> Source | None:
+    """The source without the setting that names a column which is not there, so that the next one is found as well."""
+    setting, word = str(missing.where[1]) if len(missing.where) > 1 else "", missing.word
+    if setting not in Source.model_fields:
+        return None
+    named = getattr(source, setting)
+    fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
+    optional = setting == "required" or Source.model_fields[setting].default is None
+    if named is None or isinstance(named, dict) or setting in ORIGINS or not optional:
+        return None
+    about_it = {"pixels": None} if setting == "image" else {}
+    return source.model_copy(update={setting: fewer or (() if setting == "required" else None), **about_it})
+
+
+def _missing_columns(pipeline: AuditRequest, columns: Sequence[str]) -> Iterator[MissingThing]:
+    """The columns that are named outside the source and that its files do not have."""
+    for where, column, reader in pipeline.named_columns():
+        if column not in (*columns, pipeline.source.label, pipeline.source.id):
+            yield MissingThing(where, column, _no_such_column(column, reader, columns), meant=nearest(column, columns))
+
+
+def _no_such_column(column: str, reader: str, columns: Sequence[str]) -> InputError:
+    """What is wrong with a column that the samples do not have.
+
+    >>> print(_no_such_column("txt", "the classifier reads", ["text", "age"]))
+    the samples have no column 'txt', which the classifier reads; beside id and label they have text, age.
+    """
+    listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
+    return InputError(f"the samples have no column {column!r}, which {reader}; beside id and label they have {listed}.")
 
 
 def _read_answers(source: Source, folder: Path) -> None:
@@ -147,7 +242,7 @@ def _read_answers(source: Source, folder: Path) -> None:
         require_classes(judged, source.classes, answers.label)
 
 
-def gate(pipeline: dict[str, Value], _gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
     """People's answers are measured where the source names them."""
     if as_dict(pipeline.get("source")).get("gold") is None:
         yield Clash((*where, "finding"), "nothing will measure it: name people's answers under source.gold")

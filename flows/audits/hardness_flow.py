@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.data.schemas import Findings, HardestSamples, HardnessPairs, class_names
+from assay.data.schemas import Findings, HardestSamples, HardnessPairs
 from assay.flows.audits.curation_flow import Curation
-from assay.flows.audits.data import Data
+from assay.flows.audits.data import Data, classes_of
 from assay.flows.audits.subjects_flow import predictions_of
-from assay.flows.kind import Ground
+from assay.flows.kind import AuditKind, Ground
 from assay.infra.stages.branches import subflow
 from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.hardness import page as hardness_page
 from assay.tasks.hardness.association import Hardness
 from assay.tasks.hardness.page import HardSample
 from assay.tasks.hardness.task import relate_hardness
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.groups import GROUP
 
 
@@ -35,14 +38,10 @@ class HardnessAudit:
 
 
 @subflow("hardness")
-def relate(ground: Ground) -> HardnessAudit:
+def relate(ground: Ground, settings: Hardness | None, kinds: Sequence[AuditKind[Any]]) -> HardnessAudit:
     """Gather what every audit has to say, and hold it against each other."""
-    pipeline, settings = ground.pipeline, ground.pipeline.asked(Hardness) or Hardness()
     measured = [
-        one
-        for kind in pipeline.kinds
-        if kind.name in ground.results
-        for one in kind.hardness(ground, ground.results[kind.name])
+        one for kind in kinds if kind.name in ground.results for one in kind.hardness(ground, ground.results[kind.name])
     ]
     if not measured:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
@@ -53,8 +52,8 @@ def relate(ground: Ground) -> HardnessAudit:
         ground.of(Data).samples,
         predictions_of(ground),
         None if curation is None else curation.clusters,
-        settings,
-        pipeline.statistics.significance,
+        settings or Hardness(),
+        ground.pipeline.statistics.significance,
     )
     return HardnessAudit((related.findings,), related.pairs, related.hardest)
 
@@ -62,7 +61,7 @@ def relate(ground: Ground) -> HardnessAudit:
 def hardest_samples(ground: Ground, hardest: pa.Table, limit: int) -> Iterator[HardSample]:
     """The first `limit` samples of every subject."""
     chosen = hardest.filter(pc.less_equal(hardest["place"], limit)) if limit else hardest.slice(0, 0)
-    classes = class_names(collect(ground.of(Data).classes, None))
+    classes = classes_of(ground)
     samples = collect_rows(ground.of(Data).samples, set(chosen["id"].to_pylist()))
     texts = {subject.name: subject.text for subject in ground.pipeline.subjects if subject.classifier is not None}
     yield from hard_samples(chosen, samples, dict(enumerate(classes)), texts, ground.pipeline.masked)
@@ -113,3 +112,13 @@ def _by_sample(hardest: pa.Table) -> dict[tuple[str, str], list[dict[str, Any]]]
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
     return None if code is None else classes.get(code, str(code))
+
+
+def show_hardness(ground: Ground, audit: HardnessAudit, findings: FindingIndex) -> Iterator[Part]:
+    """Which measures agree, which rank errors, and the samples that a person should look at."""
+    if audit.pairs is None or audit.hardest is None:
+        return
+    settings = ground.pipeline.asked(Hardness) or Hardness()
+    hardest = collect(audit.hardest, None)
+    shown = list(hardest_samples(ground, hardest, settings.shown))
+    yield hardness_page.page(findings, collect(audit.pairs, None), shown, ground.pipeline.masked)

@@ -13,15 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, GeneratorFiles
-from assay.data.schemas import Findings, Samples
+from assay.data.schemas import Findings, SampleHardness, Samples
 from assay.flows.audits.challenge import Challenged, Shares, challenge
+from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_outcomes, clean_samples
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
-from assay.flows.pipeline import Pipeline
+from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, codes, in_groups, of_type
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.branches import subflow
+from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.attacks import page as attacks_page
+from assay.tasks.attacks.gallery import CHOSEN_BY, AttackedImages, shown_of, to_be_shown
 from assay.tasks.attacks.measures import COLUMNS, WORST, trials
 from assay.tasks.attacks.page import without_gradient
 from assay.tasks.attacks.settings import ImageAttack, eps_name
@@ -35,13 +38,19 @@ from assay.tasks.attacks.task import (
     transfer_attacks,
     worst_case,
 )
+from assay.tasks.corruptions import page as corruptions_page
 from assay.tasks.corruptions.table import Corruptions
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
+from assay.tasks.defenses import page as defences_page
 from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import AnyImageDefence, each_of
 from assay.tasks.defenses.task import defend_subject, measure_defences
+from assay.tasks.hardness.task import find_hardness
+from assay.tasks.reporting.parts import Part, Verdict
+from assay.tasks.reporting.report import Headline
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.images.task import measure_images, predict_images
 
 Generators = Mapping[str, Artifact[GeneratorFiles]]
@@ -108,13 +117,13 @@ def challenge_images(ground: Ground) -> Robustness:
 class Images:
     """How image subjects are attacked and defended."""
 
-    pipeline: Pipeline
+    pipeline: AuditRequest
     examination: Examination
 
     @property
     def attacks(self) -> Sequence[ImageAttack]:
         """The attacks on images."""
-        return self.pipeline.image_attacks
+        return of_type(self.pipeline.attacks, ImageAttack)
 
     def attacks_on(self, subject: Examined) -> Sequence[ImageAttack]:
         """All of them, or, where a subject has no gradient, those that need none; what is left out is told."""
@@ -247,10 +256,11 @@ def _tables(challenged: Challenged[AttackOnImages, ImageMeasures], model: str) -
     return tables if measures is None or measures.worst is None else [*tables, measures.worst]
 
 
-def variants(pipeline: Pipeline) -> list[AnyImageDefence]:
+def variants(pipeline: AuditRequest) -> list[AnyImageDefence]:
     """Every model that the pipeline's defences make of a subject."""
-    given = all(defense.eps is not None for defense in pipeline.image_defenses)
-    return list(each_of(pipeline.image_defenses, 0.0 if given else audited_eps(pipeline.image_attacks)))
+    defences = of_type(pipeline.defenses, AnyImageDefence)
+    given = all(defence.eps is not None for defence in defences)
+    return list(each_of(defences, 0.0 if given else audited_eps(of_type(pipeline.attacks, ImageAttack))))
 
 
 def audited_eps(attacks: Sequence[ImageAttack]) -> float:
@@ -265,14 +275,15 @@ def audited_eps(attacks: Sequence[ImageAttack]) -> float:
     )
 
 
-def compared_eps(pipeline: Pipeline) -> float:
+def compared_eps(pipeline: AuditRequest) -> float:
     """The ε at which defences are compared: the one that most of them were made for, of those that are attacked."""
-    tried = {eps for attack in pipeline.image_attacks for eps in attack.eps if eps > 0}
+    attacks = of_type(pipeline.attacks, ImageAttack)
+    tried = {eps for attack in attacks for eps in attack.eps if eps > 0}
     made_for = Counter(variant.budget for variant in variants(pipeline))
     attacked = [eps for eps, _ in made_for.most_common() if eps in tried]
     if attacked:
         return attacked[0]
-    return audited_eps(pipeline.image_attacks) if tried else made_for.most_common(1)[0][0]
+    return audited_eps(attacks) if tried else made_for.most_common(1)[0][0]
 
 
 @dataclass(frozen=True)
@@ -284,9 +295,9 @@ class Flips:
 
 
 @subflow("corruptions")
-def corrupt(ground: Ground) -> Flips:
+def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
     """Perturb the audited images step by step, each frame once for all subjects, and count the flips."""
-    examination, settings = ground.of(Examination), ground.pipeline.asked(Corruptions) or Corruptions()
+    examination, settings = ground.of(Examination), settings or Corruptions()
     subjects = {one.name: one for one in ground.of(Robustness).models}
     if not subjects:
         return Flips(None, ())
@@ -406,3 +417,52 @@ def _frames_alike(rows: pa.Table) -> dict[str, float]:
     most = rows.group_by("perturbation").aggregate([("judged", "max")])
     judged = dict(zip(most["perturbation"].to_pylist(), most["judged_max"].to_pylist(), strict=True))
     return {name: max(judged.values()) / count for name, count in judged.items() if count}
+
+
+def smallest_eps(ground: Ground, robustness: Robustness) -> Iterator[Artifact[SampleHardness]]:
+    """The smallest ε at which an attack succeeds, of the subjects themselves, not of defended copies."""
+    for subject in ground.pipeline.subjects:
+        for under_attack in robustness.attacked.get(subject.name, {}).values():
+            yield find_hardness(under_attack.attacked, "eps", subject.name)
+
+
+def show_challenge(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
+    """What attacks did, shown, and what defences gained."""
+    challenged = robustness.challenged
+    if robustness.attacked:
+        classes = classes_of(ground)
+        attacked = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
+        pictures = [picture for one in attacked for picture in pictures_of(one, classes)]
+        yield attacks_page.page(findings, pictures, robustness.left_out(of_type(ground.pipeline.attacks, ImageAttack)))
+    if of_type(ground.pipeline.defenses, AnyImageDefence):
+        curves = {name: collect(challenged.models[name].curve, None) for name in challenged.copies}
+        yield defences_page.page(findings, {name: dict(copies) for name, copies in challenged.defended.items()}, curves)
+
+
+def pictures_of(under_attack: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
+    """The images of one attack that its gallery shows: however many were kept, only those are read."""
+    ids = to_be_shown(collect(under_attack.attacked, CHOSEN_BY), collect(under_attack.images, ["id", "eps"]))
+    return shown_of(collect_rows(under_attack.attacked, ids), collect_rows(under_attack.images, ids), classes)
+
+
+def challenge_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """How little it takes, whether that can be believed, and what a defence gains."""
+    return (*attacks_page.verdict(findings), *defences_page.verdict(findings))
+
+
+def challenge_followed(findings: FindingIndex) -> tuple[Headline, ...]:
+    """How right subjects are under attack, and what defences gain."""
+    return (*attacks_page.followed(findings), *defences_page.followed(findings))
+
+
+def flips_per_sample(ground: Ground, flips: Flips) -> Iterator[Artifact[SampleHardness]]:
+    """How often the answer flips, of the subjects themselves."""
+    for subject in ground.pipeline.subjects:
+        if flips.corrupted is not None and subject.network is not None:
+            yield find_hardness(flips.corrupted.flips, "flips", subject.name)
+
+
+def show_corruptions(_ground: Ground, flips: Flips, findings: FindingIndex) -> Iterator[Part]:
+    """How often predictions flip."""
+    if flips.corrupted is not None:
+        yield corruptions_page.page(findings, collect(flips.corrupted.images, None))

@@ -4,21 +4,23 @@ smoothing certifies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from assay.data.image_schemas import Certified, CoOccurrence, DiagnosticImages, LayerPoints
 from assay.data.schemas import Findings, Samples
+from assay.flows.audits.data import classes_of
 from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
-from assay.flows.kind import Ground
-from assay.flows.pipeline import Pipeline
+from assay.flows.kind import AuditRequest, Ground, of_type
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import Attacks, attack_subject
 from assay.tasks.defenses.settings import Smoothing
+from assay.tasks.defenses.smoothing_page import page as smoothing_page
 from assay.tasks.defenses.smoothing_task import (
     AS_IT_IS,
     UNDER_NOISE,
@@ -26,8 +28,12 @@ from assay.tasks.defenses.smoothing_task import (
     measure_certified,
     train_under_noise,
 )
+from assay.tasks.diagnostics.page import InsideSubject
+from assay.tasks.diagnostics.page import page as insides_page
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.findings import FindingIndex
 
 
 @dataclass(frozen=True)
@@ -61,10 +67,10 @@ class Chosen:
 
 
 @subflow("diagnostics")
-def look(ground: Ground) -> Insides:
+def look(ground: Ground, settings: Diagnostics | None) -> Insides:
     """Look inside every image subject, clean and under the attacks that were named."""
     pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
-    settings = pipeline.asked(Diagnostics) or Diagnostics()
+    settings = settings or Diagnostics()
     wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
     subjects = [one for one in robustness.models if one.name in wanted and one.resolved.has_gradient]
     if not subjects:
@@ -95,12 +101,13 @@ def look(ground: Ground) -> Insides:
     )
 
 
-def watched(pipeline: Pipeline, settings: Diagnostics) -> list[ImageAttack]:
+def watched(pipeline: AuditRequest, settings: Diagnostics) -> list[ImageAttack]:
     """The attacks under which subjects are looked into: those named, or the first one and the first generator."""
+    attacks = of_type(pipeline.attacks, ImageAttack)
     if settings.attacks is not None:
-        return [one for one in pipeline.image_attacks if one.called in settings.attacks]
-    generators = [one for one in pipeline.image_attacks if IMAGE_ATTACKS.of(one).generator]
-    return list(dict.fromkeys([*pipeline.image_attacks[:1], *generators[:1]]))
+        return [attack for attack in attacks if attack.called in settings.attacks]
+    generators = [attack for attack in attacks if IMAGE_ATTACKS.of(attack).generator]
+    return list(dict.fromkeys([*attacks[:1], *generators[:1]]))
 
 
 def look_into(
@@ -164,9 +171,9 @@ class Certificates:
 
 
 @subflow("smoothing")
-def certify(ground: Ground) -> Certificates:
+def certify(ground: Ground, settings: Smoothing | None) -> Certificates:
     """Certify the pipeline's own image subjects by randomised smoothing, and the defended ones where that is asked."""
-    examination, settings = ground.of(Examination), ground.pipeline.asked(Smoothing) or Smoothing()
+    examination, settings = ground.of(Examination), settings or Smoothing()
     own = {subject.name for subject in ground.pipeline.subjects}
     as_they_come = settings.model_copy(update={"train": False})
     return Certificates(
@@ -198,3 +205,28 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
         measured = measure_certified(certified, subject.name, how, settings.for_certifying(), examination.evaluation)
         certificates[how] = Certificate(certified, measured)
     return certificates
+
+
+def show_insides(ground: Ground, insides: Insides, findings: FindingIndex) -> Iterator[Part]:
+    """What was seen inside the subjects."""
+    classes = classes_of(ground)
+    seen = [
+        InsideSubject(
+            name,
+            classes,
+            collect(one.pictures, None),
+            collect(one.points, None),
+            [collect(counts, None) for counts in one.counts],
+        )
+        for name, one in insides.subjects.items()
+    ]
+    if seen:
+        yield insides_page(findings, seen)
+
+
+def show_certificates(ground: Ground, certificates: Certificates, findings: FindingIndex) -> Iterator[Part]:
+    """How far subjects are certified."""
+    settings = ground.pipeline.asked(Smoothing)
+    if certificates.certified and settings is not None:
+        tables = {key: collect(one, None) for key, one in certificates.certified.items()}
+        yield smoothing_page(findings, tables, settings.alpha)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict, each_subject, name_of
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Key,
+    Late,
+    Measured,
+    NamedColumn,
+    Written,
+    as_dict,
+    each_subject,
+    name_of,
+)
 from assay.flows.yaml_document import Value, Where
-from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting.settings import METRICS, Overfitting
 from assay.tasks.subjects.settings import Evaluation
 
 if TYPE_CHECKING:
-    from assay.flows.audits.overfitting_flow import OverfittingAudit
-    from assay.flows.kind import NamedColumn
-    from assay.flows.pipeline import Pipeline
-    from assay.infra.stages.runs import Run
-    from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.reporting.report import Headline
-    from assay.tasks.statistics.findings import Finding, FindingIndex
+    pass
 
 
 ANSWERING = ("network", "classifier", "predictions", "model")
 """The subjects that answer with a class."""
 
+FLOW, PAGE = Late("assay.flows.audits.overfitting_flow"), Late("assay.tasks.overfitting.page")
 
-def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+
+def overfitting_clashes(pipeline: Written) -> Iterator[Clash]:
     """Windows are shifted before subjects that see a window; orbits need a subject that answers, and one answer."""
     asked = as_dict(pipeline.get("overfitting"))
     subjects = list(each_subject(pipeline))
@@ -61,7 +68,7 @@ def overfitting_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
 
 
 def _translation_clashes(
-    pipeline: dict[str, Value], asked: dict[str, Value], subjects: list[tuple[Where, dict[str, Value]]]
+    pipeline: Written, asked: dict[str, Value], subjects: list[tuple[Where, dict[str, Value]]]
 ) -> Iterator[Clash]:
     """Fresh samples are neither audited nor learned from; other seeds need a training."""
     fresh, evaluation = asked.get("fresh"), as_dict(pipeline.get("evaluation"))
@@ -82,61 +89,7 @@ def _translation_clashes(
             )
 
 
-def doubt(ground: Ground) -> OverfittingAudit:
-    """Test whether the score is that of fresh samples."""
-    from assay.flows.audits.overfitting_flow import doubt_score
-
-    return doubt_score(ground)
-
-
-def judge(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[OverfittingAudit, Sequence[Finding]]:
-    """The tests, judged as the look at the test set that this run is."""
-    from dataclasses import replace
-
-    from assay.tasks.overfitting.verdicts import judge_tests
-
-    settings = ground.pipeline.asked(Overfitting) or Overfitting()
-    judged, findings = judge_tests(audit.tests, settings, stream_of(ground.pipeline), run)
-    return replace(audit, judged=judged), findings
-
-
-def stream_of(pipeline: Pipeline) -> str:
-    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
-
-    >>> from assay.flows.pipeline import Pipeline
-    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
-    'csv a.csv b.csv, split test'
-    """
-    source = pipeline.source
-    origin, places = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
-    return f"{origin} {places if isinstance(places, str) else ' '.join(places)}, split {pipeline.evaluation.split}"
-
-
-def page(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:
-    """Judged tests and synthetic experiments."""
-    from assay.infra.stages.partitions import collect
-    from assay.tasks.overfitting.page import page as overfitting_page
-    from assay.tasks.overfitting.synthetic import WITHOUT_VALUES, Runs
-
-    simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
-    yield overfitting_page(findings, audit.judged, simulated, audit.alpha)
-
-
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """Whether the score can be believed."""
-    from assay.tasks.overfitting.page import verdict as of_the_score
-
-    yield from of_the_score(findings)
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """The gap between the score and what it would be on fresh samples."""
-    from assay.tasks.overfitting.page import followed as of_overfitting
-
-    yield from of_overfitting(findings)
-
-
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that say which samples are of one orbit."""
     asked = pipeline.asked(Overfitting)
     if asked is not None and asked.orbit is not None:
@@ -147,7 +100,7 @@ def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
 OVERFITTING = AuditKind(
     "overfitting",
     lambda pipeline: pipeline.asked(Overfitting) is not None,
-    doubt,
+    FLOW.doubt_score,
     keys=(
         Key(
             "overfitting",
@@ -160,8 +113,8 @@ OVERFITTING = AuditKind(
     measures=(Measured("overfitting", METRICS, ("overfitting",)),),
     clashes=overfitting_clashes,
     columns=columns,
-    afterwards=judge,
-    page=page,
-    verdict=verdict,
-    followed=followed,
+    afterwards=FLOW.judge_audit,
+    page=FLOW.show_overfitting,
+    verdict=PAGE.verdict,
+    followed=PAGE.followed,
 )

@@ -4,8 +4,8 @@ show what to expect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from assay.data.schemas import (
     Findings,
@@ -19,12 +19,16 @@ from assay.data.schemas import (
 )
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects_flow import Examination, Examined, TableSubjects
-from assay.flows.kind import Ground
+from assay.flows.kind import AuditRequest, Ground
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ingest.settings import ORIGINS
+from assay.tasks.overfitting import page as overfitting_page
 from assay.tasks.overfitting.settings import Bound, Overfitting, Synthetic, Translations
-from assay.tasks.overfitting.synthetic import EXPERIMENTS, Experiment
+from assay.tasks.overfitting.synthetic import EXPERIMENTS, WITHOUT_VALUES, Experiment, Runs
 from assay.tasks.overfitting.task import (
     average_models,
     compare_orbits,
@@ -36,7 +40,9 @@ from assay.tasks.overfitting.task import (
     train_again,
     train_dishonestly,
 )
-from assay.tasks.overfitting.verdicts import Judged
+from assay.tasks.overfitting.verdicts import Judged, judge_tests
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 @dataclass(frozen=True)
@@ -140,9 +146,9 @@ class OverfittingAudit:
 
 
 @subflow("overfitting")
-def doubt_score(ground: Ground) -> OverfittingAudit:
+def doubt_score(ground: Ground, settings: Overfitting | None) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
-    asked, examination = ground.pipeline.asked(Overfitting) or Overfitting(), ground.maybe(Examination)
+    asked, examination = settings or Overfitting(), ground.maybe(Examination)
     shifting = shift_all(ground, examination, asked) if examination is not None else {}
     comparing = compare_all(ground, examination, asked)
     simulating = {
@@ -178,3 +184,28 @@ def simulate(experiment: Experiment, settings: Synthetic, alpha: float) -> Simul
     runs = run_synthetic(experiment, settings.eps, settings.runs, settings.steps, settings.fixed_test_set)
     tests = average_models(runs, settings.eps, settings.models)
     return Simulated(runs, tests, measure_synthetic(runs, tests, alpha))
+
+
+def judge_audit(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[OverfittingAudit, Sequence[Finding]]:
+    """The tests, judged as the look at the test set that this run is."""
+    settings = ground.pipeline.asked(Overfitting) or Overfitting()
+    judged, findings = judge_tests(audit.tests, settings, stream_of(ground.pipeline), run)
+    return replace(audit, judged=judged), findings
+
+
+def stream_of(pipeline: AuditRequest) -> str:
+    """What the audited samples come from, by name: whoever mends one of them has the same test set still.
+
+    >>> from assay.flows.pipeline import Pipeline
+    >>> stream_of(Pipeline(name="p", source={"csv": ["a.csv", "b.csv"]}))
+    'csv a.csv b.csv, split test'
+    """
+    source = pipeline.source
+    origin, places = next((name, value) for name in ORIGINS if (value := getattr(source, name)) is not None)
+    return f"{origin} {places if isinstance(places, str) else ' '.join(places)}, split {pipeline.evaluation.split}"
+
+
+def show_overfitting(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:
+    """Judged tests and synthetic experiments."""
+    simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
+    yield overfitting_page.page(findings, audit.judged, simulated, audit.alpha)

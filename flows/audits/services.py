@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict, each_subject
+from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Measured, Written, as_dict, each_subject
 from assay.flows.yaml_document import Value
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings
@@ -14,7 +14,6 @@ from assay.tasks.subjects.settings import WAYS
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.pipeline import Pipeline
     from assay.flows.yaml_document import Where
     from assay.infra.stages.runs import Run
     from assay.tasks.reporting.parts import Part
@@ -28,7 +27,7 @@ class Services:
     findings: Sequence[Artifact[Findings]] = ()
 
 
-def asked(pipeline: Pipeline) -> bool:
+def asked(pipeline: AuditRequest) -> bool:
     """Whether a subject is a service."""
     return bool(asked_services(pipeline.subjects))
 
@@ -51,7 +50,7 @@ def page(_ground: Ground, _services: Services, findings: FindingIndex) -> Iterat
         yield of_services(findings)
 
 
-def gate(pipeline: dict[str, Value], named: dict[str, Value], where: Where) -> Iterator[Clash]:
+def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[Clash]:
     """Requests are counted where a subject is a service, and have a cost where they have a price."""
     services = [one for _, one in each_subject(pipeline) if any(is_service(str(one.get(way))) for way in WAYS)]
     if not services:

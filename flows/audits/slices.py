@@ -6,16 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, as_dict, as_list
-from assay.flows.yaml_document import Value
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Ground,
+    Key,
+    Late,
+    Measured,
+    NamedColumn,
+    Written,
+    as_dict,
+    as_list,
+)
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.slices.search import METRICS, Slices
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
-    from assay.flows.kind import NamedColumn
-    from assay.flows.pipeline import Pipeline
-    from assay.tasks.reporting.parts import Part, Verdict
+    from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
 
 
@@ -26,18 +35,12 @@ class Sliced:
     findings: Sequence[Artifact[Findings]]
 
 
-def asked(pipeline: Pipeline) -> bool:
-    """Whether the pipeline names columns."""
-    return pipeline.asked(Slices) is not None
-
-
-def run(ground: Ground) -> Sliced:
+def run(ground: Ground, settings: Slices | None) -> Sliced:
     """Hold what the subjects say against the columns, and search for slices that are worse."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects_flow import predictions_of
     from assay.tasks.slices.task import measure_slices
 
-    settings = ground.pipeline.asked(Slices)
     predictions = predictions_of(ground)
     if settings is None or not predictions:
         return Sliced(())
@@ -45,7 +48,7 @@ def run(ground: Ground) -> Sliced:
     return Sliced([measure_slices(ground.of(Data).samples, predictions, settings, significance)])
 
 
-def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def clashes(pipeline: Written) -> Iterator[Clash]:
     """There is a subject that says classes, one class a sample, and no slice is what is independent."""
     written = pipeline.get("slices")
     if written is None:
@@ -64,7 +67,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         )
 
 
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns whose values are slices."""
     settings = pipeline.asked(Slices)
     for at, column in enumerate(() if settings is None else settings.columns):
@@ -79,16 +82,9 @@ def page(_ground: Ground, _made: Sliced, findings: FindingIndex) -> Iterator[Par
         yield of_slices(findings)
 
 
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """Which slices are worse than the rest."""
-    from assay.tasks.slices.page import verdict as of_slices
-
-    yield from of_slices(findings)
-
-
 SLICES = AuditKind(
     "slices",
-    asked,
+    lambda pipeline: pipeline.asked(Slices) is not None,
     run,
     keys=(
         Key(
@@ -104,5 +100,5 @@ SLICES = AuditKind(
     clashes=clashes,
     columns=columns,
     page=page,
-    verdict=verdict,
+    verdict=Late("assay.tasks.slices.page").verdict,
 )

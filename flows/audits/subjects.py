@@ -7,27 +7,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import several_labels
-from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict, each_subject, name_of
+from assay.flows.kind import (
+    SUBJECT,
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Late,
+    Measured,
+    MissingThing,
+    NamedColumn,
+    Written,
+    as_dict,
+    each_subject,
+    missing_if_fails,
+    name_of,
+    placed_subjects,
+)
 from assay.flows.yaml_document import Value, Where
 from assay.tasks.ordering.settings import Ordering
-from assay.tasks.subjects.kinds import kinds_written
+from assay.tasks.subjects.kinds import kind_of, kinds_written
 from assay.tasks.subjects.settings import ALONG_METRICS, METRICS, Subject
 
 if TYPE_CHECKING:
-    from assay.data.schemas import Predictions, SampleHardness
-    from assay.flows.audits.along_flow import AlongTheOrder
-    from assay.flows.audits.subjects_flow import Examination, TableSubjects
-    from assay.flows.kind import MissingThing, NamedColumn, Outcomes, Tables, Written
-    from assay.flows.pipeline import Pipeline
-    from assay.infra.storage.artifacts import Artifact
-    from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.reporting.report import Headline
-    from assay.tasks.statistics.between_runs import Sampled
-    from assay.tasks.statistics.findings import FindingIndex
+    pass
 
 
 SOURCES_OF_ROWS = ("csv", "parquet", "jsonl", "iob", "votes", "sql", "label_studio")
@@ -37,8 +44,11 @@ LESSONS = ("subject.taught", "subject.lessons_right")
 LABELLED = ("dataset", "images", "label", "labels")
 """What gives a source gold labels: any one of these."""
 
+FLOW, PAGE = Late("assay.flows.audits.subjects_flow"), Late("assay.tasks.subjects.page")
+ALONG_FLOW = Late("assay.flows.audits.along_flow")
 
-def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+
+def clashes(pipeline: Written) -> Iterator[Clash]:
     """Subjects that cannot be told apart, learn from nothing, or look at what is not there."""
     if pipeline.get("subject") is not None and pipeline.get("subjects") is not None:
         yield Clash(("subjects",), "stands beside subject; put them all into subjects")
@@ -74,7 +84,7 @@ def clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
         yield Clash(place, "is audited and may train; what is audited must not train: choose another split")
 
 
-def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+def subject_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on subjects of images or texts is on clean samples; one on subjects of tables is on a set of the order."""
     of, group, name = gate.get("of"), gate.get("group"), gate.get("subject")
     meant = [one for _, one in each_subject(pipeline) if not isinstance(name, str) or name_of(one) == name]
@@ -94,7 +104,7 @@ def subject_gate(pipeline: dict[str, Value], gate: dict[str, Value], where: Wher
             yield Clash((*where, "group"), f"there are only D1 to D{sets}, as ordering.datasets says")
 
 
-def _taught_weakly(pipeline: dict[str, Value], subject: dict[str, Value], where: Where) -> Iterator[Clash]:
+def _taught_weakly(pipeline: Written, subject: dict[str, Value], where: Where) -> Iterator[Clash]:
     """What cannot learn from weak labels: where there are none, or not of the kind that it learns from."""
     place = (*where, "train_on")
     if pipeline.get("weak_labels") is None:
@@ -122,122 +132,28 @@ def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Wher
         yield Clash((*where, "network"), "answers with classes, and none is known: give source.label or source.classes")
 
 
-def measure_tables(ground: Ground) -> TableSubjects:
-    """Let every subject of tables predict, and hold it against D1 … DN."""
-    from assay.flows.audits.subjects_flow import measure_all
-
-    return measure_all(ground)
+def learners(pipeline: AuditRequest) -> list[Subject]:
+    """The subjects that look at images or texts, rather than at columns of numbers."""
+    return [subject for subject in pipeline.subjects if kind_of(subject).stages is not None]
 
 
-def are_tables(pipeline: Pipeline) -> bool:
-    """Whether a subject looks at columns of numbers."""
-    from assay.flows.audits.subjects_flow import of_tables
-
-    return bool(of_tables(pipeline))
+def of_tables(pipeline: AuditRequest) -> list[Subject]:
+    """The subjects that look at columns of numbers."""
+    return [subject for subject in pipeline.subjects if kind_of(subject).stages is None]
 
 
-def examine_subjects(ground: Ground) -> Examination:
-    """Train every subject of images and texts, let it answer, measure it clean."""
-    from assay.flows.audits.subjects_flow import examine
-
-    return examine(ground)
-
-
-def are_learners(pipeline: Pipeline) -> bool:
-    """Whether a subject looks at images or texts."""
-    from assay.flows.audits.subjects_flow import learners
-
-    return bool(learners(pipeline))
-
-
-def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifact[SampleHardness]]:
-    """What subjects of tables are unsure of, and disagree on."""
-    yield from _unsure(subjects.predictions)
-
-
-def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[SampleHardness]]:
-    """What subjects of images and texts are unsure of, learned late, and disagree on."""
-    from assay.tasks.hardness.task import find_dynamics
-
-    yield from _unsure(examination.predictions)
-    for subject in examination.subjects.values():
-        train = subject.resolved.settings.train
-        if train is not None and train.snapshots:
-            yield find_dynamics(examination.evaluation, *subject.model)
-
-
-def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:
-    from assay.tasks.hardness.measures import CONFIDENCE, MARGIN
-    from assay.tasks.hardness.task import find_disagreement, find_hardness
-
-    for name, predicted in predictions.items():
-        yield find_hardness(predicted, CONFIDENCE, name)
-        yield find_hardness(predicted, MARGIN, name)
-    if len(predictions) > 1:
-        yield find_disagreement(list(predictions.values()))
-
-
-def libraries(pipeline: Pipeline) -> Iterator[str]:
+def libraries(pipeline: AuditRequest) -> Iterator[str]:
     """What computes a network, and what its first step of training loads."""
-    from assay.flows.audits.subjects_flow import learners
-
     subjects = learners(pipeline)
-    if any(one.network is not None or one.train is not None for one in subjects):
+    if any(subject.network is not None or subject.train is not None for subject in subjects):
         yield "torch"
-    if any(one.train is not None for one in subjects):
+    if any(subject.train is not None for subject in subjects):
         yield "torch._dynamo"
 
 
-def are_taught_weakly(pipeline: Pipeline) -> bool:
-    """Whether a subject of images or texts learns from the weak labels."""
-    from assay.flows.audits.subjects_flow import learners
-
-    return any(one.train_on == "weak" for one in learners(pipeline))
-
-
-def tables_page(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
-    """How right subjects of tables are along the order."""
-    from assay.tasks.subjects.page import names, page
-
-    if names(findings) or findings.select("subject.degenerate", of=""):
-        yield page(findings)
-
-
-def clean_page(_ground: Ground, examination: Examination, findings: FindingIndex) -> Iterator[Part]:
-    """How right subjects of images and texts are before anything is done to them, and how they learned."""
-    from assay.infra.stages.partitions import collect
-    from assay.tasks.statistics.groups import count_groups
-    from assay.tasks.subjects.page import clean_page as page
-
-    if findings.select("subject", of="clean"):
-        curves = {name: collect(one.curve, None) for name, one in examination.subjects.items()}
-        yield page(findings, curves, count_groups(examination.evaluation))
-
-
-def tables_verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """Whether a subject finds the hard end hard."""
-    from assay.tasks.subjects.page import verdict
-
-    yield from verdict(findings)
-
-
-def clean_verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """How right a subject is on clean samples."""
-    from assay.tasks.subjects.page import clean_verdict as verdict
-
-    yield from verdict(findings)
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """How right the subjects are."""
-    from assay.tasks.subjects.page import followed as of_subjects
-
-    yield from of_subjects(findings)
-
-
-def columns(pipeline: Pipeline) -> Iterator[NamedColumn]:
+def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that every subject reads, or is held against."""
-    for where, subject in placed(pipeline):
+    for where, subject in placed_subjects(pipeline):
         for step, column, reader in _columns_of(subject):
             yield (*where, *step), column, reader
 
@@ -257,101 +173,49 @@ def _columns_of(subject: Subject) -> Iterator[NamedColumn]:
         yield ("features", at), column, "the model sees"
 
 
-def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """Of the subjects, those whose code, weights or model files cannot be had."""
-    from functools import partial
-
-    from assay.flows.kind import SUBJECT, missing_if_fails
     from assay.tasks.subjects.resolved import resolve_subject
 
-    for where, subject in placed(pipeline):
+    for where, subject in placed_subjects(pipeline):
         yield from missing_if_fails(where, SUBJECT, partial(resolve_subject, subject, folder))
-
-
-def placed(pipeline: Pipeline) -> Iterator[tuple[Where, Subject]]:
-    """Every subject, and where it stands in the pipeline."""
-    for position, subject in enumerate(pipeline.subjects):
-        yield ("subject",) if pipeline.subject is not None else ("subjects", position), subject
-
-
-def tables_outcomes(ground: Ground, result: TableSubjects) -> Iterator[Outcomes]:
-    """Where what single samples add to its findings lies."""
-    from assay.flows.audits.subjects_flow import outcomes_of_tables as declared
-
-    yield from declared(ground, result)
-
-
-def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
-    """What single samples add to one of its findings."""
-    from assay.flows.audits.subjects_flow import sampled as read
-
-    return read(outcomes, tables, of, group)
-
-
-def clean_outcomes(ground: Ground, result: Examination) -> Iterator[Outcomes]:
-    """Where what single samples add to its findings lies."""
-    from assay.flows.audits.subjects_flow import outcomes_of_clean as declared
-
-    yield from declared(ground, result)
 
 
 TABLES = AuditKind(
     "tables",
-    are_tables,
-    measure_tables,
+    lambda pipeline: bool(of_tables(pipeline)),
+    FLOW.measure_all,
     stands_on=("data", "curation"),
     measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),),
     clashes=clashes,
     columns=columns,
     missing=missing,
-    hardness=hard_for_tables,
-    background=tables_page,
-    verdict=tables_verdict,
-    followed=followed,
-    outcomes=tables_outcomes,
-    sampled=sampled,
+    hardness=FLOW.hard_for_tables,
+    background=FLOW.show_tables,
+    verdict=PAGE.verdict,
+    followed=PAGE.followed,
+    outcomes=FLOW.outcomes_of_tables,
+    sampled=FLOW.sampled,
 )
 SUBJECTS = AuditKind(
     "subjects",
-    are_learners,
-    examine_subjects,
+    lambda pipeline: bool(learners(pipeline)),
+    FLOW.examine,
     stands_on=("data", "curation"),
-    only_if={"curation": are_taught_weakly},
+    only_if={"curation": lambda pipeline: any(subject.train_on == "weak" for subject in learners(pipeline))},
     libraries=libraries,
-    hardness=hard_for_learners,
-    background=clean_page,
-    verdict=clean_verdict,
-    outcomes=clean_outcomes,
-    sampled=sampled,
+    hardness=FLOW.hard_for_learners,
+    background=FLOW.show_clean,
+    verdict=PAGE.clean_verdict,
+    outcomes=FLOW.outcomes_of_clean,
+    sampled=FLOW.sampled,
 )
 
 
-def are_followed(pipeline: Pipeline) -> bool:
+def are_followed(pipeline: AuditRequest) -> bool:
     """Whether samples are ordered, and a subject looks at images or texts."""
     readers = any(one.network is not None or one.classifier is not None for one in pipeline.subjects)
     return readers and pipeline.asked(Ordering) is not None
-
-
-def follow_along(ground: Ground) -> AlongTheOrder:
-    """Measure every model on every stratum."""
-    from assay.flows.audits.along_flow import follow
-
-    return follow(ground)
-
-
-def page_along(_ground: Ground, _made: AlongTheOrder, findings: FindingIndex) -> Iterator[Part]:
-    """How right every model is along the order."""
-    from assay.tasks.subjects.along.page import page as along_page
-
-    if findings.select("along"):
-        yield along_page(findings)
-
-
-def verdict_along(findings: FindingIndex) -> Iterator[Verdict]:
-    """Whether a subject finds the hard end hard."""
-    from assay.tasks.subjects.along.page import verdict as of_subjects
-
-    yield from of_subjects(findings)
 
 
 def gate_along(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
@@ -364,29 +228,15 @@ def gate_along(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clas
         )
 
 
-def outcomes_along(ground: Ground, result: AlongTheOrder) -> Iterator[Outcomes]:
-    """The answers of every model along the order."""
-    from assay.flows.audits.along_flow import outcomes_of_order as of_models
-
-    return of_models(ground, result)
-
-
-def sampled_along(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
-    """Which samples of a stratum a model is right on."""
-    from assay.flows.audits.along_flow import sampled as of_answers
-
-    return of_answers(outcomes, tables, of, group)
-
-
 ALONG = AuditKind(
     "along",
     are_followed,
-    follow_along,
+    ALONG_FLOW.follow,
     stands_on=("curation", "subjects"),
     after=("attacks", "corruptions", "texts"),
     measures=(Measured("along", ALONG_METRICS, ("ordering",), gate=gate_along),),
-    page=page_along,
-    verdict=verdict_along,
-    outcomes=outcomes_along,
-    sampled=sampled_along,
+    page=ALONG_FLOW.show_along,
+    verdict=Late("assay.tasks.subjects.along.page").verdict,
+    outcomes=ALONG_FLOW.outcomes_of_order,
+    sampled=ALONG_FLOW.sampled,
 )

@@ -13,19 +13,26 @@ import numpy as np
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.image_schemas import TrainingCurve
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, WeakLabels
+from assay.data.schemas import Classes, Findings, Predictions, SampleHardness, Samples, SubjectFiles, WeakLabels
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
+from assay.flows.audits.subjects import learners, of_tables
 from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
-from assay.flows.pipeline import Pipeline
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.hardness.measures import CONFIDENCE, MARGIN
+from assay.tasks.hardness.task import find_disagreement, find_dynamics, find_hardness
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.overfitting.task import fresh_samples
+from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.groups import count_groups
 from assay.tasks.subjects.kinds import kind_of, stages_of
+from assay.tasks.subjects.page import clean_page, names, page
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.spot_check import as_it_answers_now
@@ -115,11 +122,6 @@ class Examination:
         return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]
 
 
-def learners(pipeline: Pipeline) -> list[Subject]:
-    """The subjects that look at images or texts, rather than at columns of numbers."""
-    return [one for one in pipeline.subjects if kind_of(one).stages is not None]
-
-
 @subflow("subjects")
 def examine(ground: Ground) -> Examination:
     """Set samples apart, and bring every subject of images or texts to where it can be challenged."""
@@ -194,11 +196,6 @@ class TableSubjects:
     def findings(self) -> list[Artifact[Findings]]:
         """How good they are along the order."""
         return [findings for one in self.subjects.values() for findings in one.findings]
-
-
-def of_tables(pipeline: Pipeline) -> list[Subject]:
-    """The subjects that look at columns of numbers."""
-    return [one for one in pipeline.subjects if one not in learners(pipeline)]
 
 
 @subflow("subjects on tables")
@@ -314,3 +311,38 @@ def clean_samples(tables: Tables, group: str = "") -> Sampled | None:
     truth = matrix(samples[LABELS], np.int64)
     labels = said(matrix(tables.read("predictions", ["probabilities"])["probabilities"], np.float64), multilabel=True)
     return right_or_wrong(samples["id"].to_pylist(), labels == truth, truth >= 0)
+
+
+def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifact[SampleHardness]]:
+    """What subjects of tables are unsure of, and disagree on."""
+    yield from _unsure(subjects.predictions)
+
+
+def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[SampleHardness]]:
+    """What subjects of images and texts are unsure of, learned late, and disagree on."""
+    yield from _unsure(examination.predictions)
+    for subject in examination.subjects.values():
+        train = subject.resolved.settings.train
+        if train is not None and train.snapshots:
+            yield find_dynamics(examination.evaluation, *subject.model)
+
+
+def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:
+    for name, predicted in predictions.items():
+        yield find_hardness(predicted, CONFIDENCE, name)
+        yield find_hardness(predicted, MARGIN, name)
+    if len(predictions) > 1:
+        yield find_disagreement(list(predictions.values()))
+
+
+def show_tables(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
+    """How right subjects of tables are along the order."""
+    if names(findings) or findings.select("subject.degenerate", of=""):
+        yield page(findings)
+
+
+def show_clean(_ground: Ground, examination: Examination, findings: FindingIndex) -> Iterator[Part]:
+    """How right subjects of images and texts are before anything is done to them, and how they learned."""
+    if findings.select("subject", of="clean"):
+        curves = {name: collect(one.curve, None) for name, one in examination.subjects.items()}
+        yield clean_page(findings, curves, count_groups(examination.evaluation))

@@ -21,7 +21,7 @@ from assay.flows.audits.subjects import ALONG, SUBJECTS, TABLES
 from assay.flows.audits.terms import TERMS
 from assay.flows.audits.texts import TEXTS
 from assay.flows.audits.trust import TRUST
-from assay.flows.kind import AuditKind, Key, Measured
+from assay.flows.kind import AuditKind, Key, LateFunction, Measured
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings
 from assay.tasks.statistics.metrics import Metric
@@ -76,7 +76,6 @@ NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TAKES = {
     "asked": ("pipeline",),
-    "run": ("ground",),
     "clashes": ("pipeline",),
     "columns": ("pipeline",),
     "missing": ("pipeline", "folder"),
@@ -89,7 +88,7 @@ TAKES = {
     "verdict": ("findings",),
     "followed": ("findings",),
 }
-"""The functions of a kind of audit, each with what it is given."""
+"""The functions of a kind of audit beside `run`, each with what it is given."""
 
 
 def troubles_of(kind: object) -> Iterator[str]:
@@ -99,6 +98,9 @@ def troubles_of(kind: object) -> Iterator[str]:
         return
     if not isinstance(kind.name, str) or not NAME.fullmatch(kind.name):
         yield f"its name is {kind.name!r}, and a name is small letters, digits and dashes, as in word-count"
+    settings = tuple(key.name for key in kind.keys if isinstance(key, Key)) if isinstance(kind.keys, tuple) else ()
+    if not knows_only_ground(kind):
+        yield from _function("run", kind.run, ("ground", *settings))
     for name, given in TAKES.items():
         yield from _function(name, getattr(kind, name), given)
     for field, what in (("keys", Key), ("measures", Measured), ("stands_on", str)):
@@ -152,8 +154,21 @@ def troubles_in_order(kinds: Sequence[AuditKind[Any]]) -> Iterator[tuple[AuditKi
             yield kinds[-1], str(circle)
 
 
+def knows_only_ground(kind: AuditKind[Any]) -> bool:
+    """Whether `run` takes no settings: that of an older plug-in, which asks the pipeline for them."""
+    if not callable(kind.run) or not isinstance(kind.keys, tuple) or not kind.keys:
+        return False
+    return _can_take(kind.run, 1) and not _can_take(kind.run, 1 + len(kind.keys))
+
+
 def _function(name: str, function: object, given: tuple[str, ...]) -> Iterator[str]:
     takes = f"{name}({', '.join(given)})"
+    if isinstance(function, LateFunction):
+        try:
+            function = function.load()
+        except (ImportError, AttributeError) as error:
+            yield f"its {name} cannot be had: {error}"
+            return
     if not callable(function):
         yield f"its {name} is no function, as in {takes}"
     elif not _can_take(function, len(given)):

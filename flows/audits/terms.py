@@ -8,20 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import attack_kind, attack_name
-from assay.flows.kind import AuditKind, Clash, Ground, Measured, as_dict, as_list, each_subject, name_of
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Late,
+    Measured,
+    MissingThing,
+    Written,
+    as_dict,
+    as_list,
+    each_subject,
+    missing_if_fails,
+    name_of,
+)
 from assay.flows.yaml_document import Value
 from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.subjects.settings import SCORING, TAGGING
 
 if TYPE_CHECKING:
-    from assay.flows.audits.terms_flow import TermAudit
-    from assay.flows.kind import MissingThing, Outcomes, Tables
-    from assay.flows.pipeline import Pipeline
-    from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.reporting.report import Headline
-    from assay.tasks.statistics.between_runs import Sampled
-    from assay.tasks.statistics.findings import FindingIndex
+    pass
 
 
 TAKEN = ("clean", MIXED)
@@ -29,8 +36,10 @@ TAKEN = ("clean", MIXED)
 IMAGES_ONLY = ("loss", "augment")
 """Options of a training that taggers and scorers have no use for."""
 
+FLOW, PAGE = Late("assay.flows.audits.terms_flow"), Late("assay.tasks.attacks.terms.page")
 
-def term_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+
+def term_clashes(pipeline: Written) -> Iterator[Clash]:
     """Names that findings need for themselves, copies that nobody can learn from, options without effect."""
     yield from _names(pipeline)
     yield from _copies(pipeline)
@@ -44,7 +53,7 @@ def term_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
                 )
 
 
-def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def _names(pipeline: Written) -> Iterator[Clash]:
     """Findings tell test sets apart as `attack|severity`, and defended models as `subject+defence`."""
     for position, attack in enumerate(as_list(pipeline.get("attacks"))):
         name = as_dict(attack).get("name")
@@ -63,7 +72,7 @@ def _names(pipeline: dict[str, Value]) -> Iterator[Clash]:
             yield Clash((*where, "name"), f"is how {other} is called with a defence: choose a name without its +")
 
 
-def _copies(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def _copies(pipeline: Written) -> Iterator[Clash]:
     """Copies with attacked terms need a tagger or a scorer that learns from them, and one sentence of a pair."""
     attacks = [as_dict(attack) for attack in as_list(pipeline.get("attacks"))]
     terms = {attack_name(attack): attack for attack in attacks if attack_kind(pipeline, attack) == "terms"}
@@ -100,42 +109,13 @@ def _known(subject: dict[str, Value]) -> tuple[str, ...] | None:
 _KEYS = ("attacks", "subject", "subjects")
 
 
-def attack(ground: Ground) -> TermAudit:
-    """Attack terms, teach taggers and scorers attacked copies, attack again."""
-    from assay.flows.audits.terms_flow import audit_terms
-
-    return audit_terms(ground)
-
-
-def asked(pipeline: Pipeline) -> bool:
+def asked(pipeline: AuditRequest) -> bool:
     """Whether a subject tags words or scores pairs."""
     return any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects)
 
 
-def page(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
-    """What attacks on terms did, shown, and what attacked copies taught."""
-    from assay.flows.audits.terms_flow import term_parts
-
-    yield from term_parts(ground, audit, findings)
-
-
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """How much a tagger or a scorer loses."""
-    from assay.tasks.attacks.terms.page import verdict as of_the_terms
-
-    yield from of_the_terms(findings)
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """How good taggers and scorers are, clean and attacked."""
-    from assay.tasks.attacks.terms.page import followed as of_terms
-
-    yield from of_terms(findings)
-
-
-def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """Lexicons of terms and of synonyms."""
-    from assay.flows.kind import missing_if_fails
     from assay.tasks.attacks.terms.perturbing import require_attack
     from assay.tasks.attacks.terms.settings import TermAttack
     from assay.tasks.language.lexicons import CATALOGUE
@@ -146,24 +126,10 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
             yield from missing_if_fails(("attacks", position), known, partial(require_attack, settings, folder))
 
 
-def outcomes(ground: Ground, result: TermAudit) -> Iterator[Outcomes]:
-    """Where what single samples add to its findings lies."""
-    from assay.flows.audits.terms_flow import outcomes_of_terms as declared
-
-    yield from declared(ground, result)
-
-
-def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
-    """What single samples add to one of its findings."""
-    from assay.flows.audits.terms_flow import sampled as read
-
-    return read(outcomes, tables, of, group)
-
-
 TERMS = AuditKind(
     "terms",
     asked,
-    attack,
+    FLOW.audit_terms,
     stands_on=("subjects",),
     measures=tuple(
         Measured(stage, tuple(metric for metric in TERM_METRICS if metric.name.startswith(stage)), _KEYS)
@@ -171,9 +137,9 @@ TERMS = AuditKind(
     ),
     clashes=term_clashes,
     missing=missing,
-    page=page,
-    verdict=verdict,
-    followed=followed,
-    outcomes=outcomes,
-    sampled=sampled,
+    page=FLOW.term_parts,
+    verdict=PAGE.verdict,
+    followed=PAGE.followed,
+    outcomes=FLOW.outcomes_of_terms,
+    sampled=FLOW.sampled,
 )

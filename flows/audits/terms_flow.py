@@ -25,7 +25,7 @@ from assay.flows.audits.challenge import (
     trainings,
 )
 from assay.flows.audits.subjects_flow import Answers, Examination, Examined
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, in_groups, of_type
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -120,7 +120,7 @@ class Terms:
     @property
     def attacks(self) -> Sequence[TermAttack]:
         """The attacks on terms."""
-        return self.ground.pipeline.term_attacks
+        return of_type(self.ground.pipeline.attacks, TermAttack)
 
     def attacks_on(self, _subject: Examined) -> Sequence[TermAttack]:
         """All of them: none needs more than answers."""
@@ -128,7 +128,7 @@ class Terms:
 
     def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls."""
-        return trainings(asked_of(self.ground.pipeline.text_defenses, self.attacks))
+        return trainings(asked_of(self.ground.pipeline.defenses, self.attacks))
 
     def attack(self, model: Examined, original: Examined, attack: TermAttack) -> SetsAsked:
         """What a model says of the attacked samples at every severity; a defended one at the first."""
@@ -315,7 +315,9 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
         blocks = [
             block
             for subject in (subjects if not ground.pipeline.masked else ())
-            for block in examples(ground.pipeline.term_attacks, examination, subject, measures[subject.name].sets)
+            for block in examples(
+                of_type(ground.pipeline.attacks, TermAttack), examination, subject, measures[subject.name].sets
+            )
         ]
         if subjects:
             counted = _counted(examination.evaluation, tagged=stage == "ner")

@@ -8,25 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import attack_choice, attack_kind, attack_name
-from assay.flows.kind import AuditKind, Clash, Ground, as_dict, as_list, each_subject, name_of
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Late,
+    MissingThing,
+    Written,
+    as_dict,
+    as_list,
+    each_subject,
+    missing_if_fails,
+    name_of,
+)
 from assay.flows.yaml_document import Value, suggestion
 from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.table import AnyTextAttack
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.subjects.kinds import kind_called
 
 if TYPE_CHECKING:
-    from assay.data.schemas import SampleHardness
-    from assay.flows.audits.texts_flow import WordAudit
-    from assay.flows.kind import MissingThing, Outcomes, Tables
-    from assay.flows.pipeline import Pipeline
-    from assay.infra.storage.artifacts import Artifact
-    from assay.tasks.reporting.parts import Part, Verdict
-    from assay.tasks.reporting.report import Headline
-    from assay.tasks.statistics.between_runs import Sampled
-    from assay.tasks.statistics.findings import FindingIndex
+    pass
+
+FLOW = Late("assay.flows.audits.texts_flow")
 
 
-def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
+def text_clashes(pipeline: Written) -> Iterator[Clash]:
     """A guided attack needs the oracle that guides it; attacked copies need a classifier that learns from them."""
     attacks = [as_dict(attack) for attack in as_list(pipeline.get("attacks"))]
     texts = {attack_name(attack) for attack in attacks if attack_kind(pipeline, attack) == "texts"}
@@ -64,7 +71,7 @@ def text_clashes(pipeline: dict[str, Value]) -> Iterator[Clash]:
             )
 
 
-def _unequal_limits(pipeline: dict[str, Value], attacks: list[dict[str, Value]]) -> Iterator[Clash]:
+def _unequal_limits(pipeline: Written, attacks: list[dict[str, Value]]) -> Iterator[Clash]:
     """Word attacks stand beside each other on the same texts, so all attack as many."""
     choices = [attack_choice(pipeline, attack) for attack in attacks]
     swapping = [at for at, one in enumerate(choices) if isinstance(one, TextAttackChoice) and one.swaps_words]
@@ -80,57 +87,15 @@ def _unequal_limits(pipeline: dict[str, Value], attacks: list[dict[str, Value]])
             )
 
 
-def attack(ground: Ground) -> WordAudit:
-    """Attack texts, teach classifiers attacked copies, attack again."""
-    from assay.flows.audits.texts_flow import attack_texts
-
-    return attack_texts(ground)
-
-
-def asked(pipeline: Pipeline) -> bool:
+def asked(pipeline: AuditRequest) -> bool:
     """Whether there is an attack on texts, and a classifier that reads them."""
-    return bool(pipeline.text_attacks) and any(one.classifier is not None for one in pipeline.subjects)
+    return any(isinstance(attack, AnyTextAttack) for attack in pipeline.attacks) and any(
+        one.classifier is not None for one in pipeline.subjects
+    )
 
 
-def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
-    """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies."""
-    from assay.tasks.hardness.task import find_hardness
-
-    for subject in ground.pipeline.subjects:
-        for attack in audit.challenged.attacked.get(subject.name, {}).values():
-            if attack.attacked is not None:
-                yield find_hardness(attack.attacked, "words", subject.name)
-
-
-def page(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iterator[Part]:
-    """What attacks did to texts, and what attacked copies taught."""
-    from assay.data.schemas import class_names
-    from assay.flows.audits.data import Data
-    from assay.flows.audits.texts_flow import word_parts
-    from assay.infra.stages.partitions import collect
-
-    classes = class_names(collect(ground.of(Data).classes, None))
-    yield from word_parts(audit, classes, ground.pipeline.masked, findings)
-
-
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """How few words make a classifier wrong, and what attacked copies teach it."""
-    from assay.tasks.attacks.texts.page import verdict as of_text_attacks
-    from assay.tasks.defenses.text_page import verdict as of_attacked_copies
-
-    yield from (*of_text_attacks(findings), *of_attacked_copies(findings))
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """How often attacks on texts succeed."""
-    from assay.tasks.attacks.texts.page import followed as of_words
-
-    yield from of_words(findings)
-
-
-def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """Encoders, word vectors, and lists of words that attacks name."""
-    from assay.flows.kind import missing_if_fails
     from assay.tasks.attacks.texts.resolved import COUNTERFITTED, MINILM, WORD_VECTORS, resolve_word_attack
     from assay.tasks.attacks.texts.settings import WordAttack
     from assay.tasks.language.embeddings.ensemble import NAMES
@@ -141,31 +106,17 @@ def missing(pipeline: Pipeline, folder: Path) -> Iterator[MissingThing]:
             yield from missing_if_fails(("attacks", position), known, partial(resolve_word_attack, settings, folder))
 
 
-def outcomes(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
-    """Where what single samples add to its findings lies."""
-    from assay.flows.audits.texts_flow import outcomes_of_texts as declared
-
-    yield from declared(ground, result)
-
-
-def sampled(outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled | None:
-    """What single samples add to one of its findings."""
-    from assay.flows.audits.texts_flow import sampled as read
-
-    return read(outcomes, tables, of, group)
-
-
 TEXTS = AuditKind(
     "texts",
     asked,
-    attack,
+    FLOW.attack_texts,
     stands_on=("data", "subjects", "trust"),
     clashes=text_clashes,
     missing=missing,
-    hardness=fewest_words,
-    page=page,
-    verdict=verdict,
-    followed=followed,
-    outcomes=outcomes,
-    sampled=sampled,
+    hardness=FLOW.fewest_words,
+    page=FLOW.show_texts,
+    verdict=FLOW.verdicts,
+    followed=Late("assay.tasks.attacks.texts.page").followed,
+    outcomes=FLOW.outcomes_of_texts,
+    sampled=FLOW.sampled,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.data.schemas import Findings, Predictions, Samples
+from assay.data.schemas import Findings, Predictions, SampleHardness, Samples
 from assay.data.text_schemas import AttackedTexts, ChangedTexts
 from assay.flows.audits.challenge import (
     Challenged,
@@ -21,6 +21,7 @@ from assay.flows.audits.challenge import (
     meant_by,
     trainings,
 )
+from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_outcomes, clean_samples
 from assay.flows.audits.trust_flow import TrustAudit
 from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables, codes, in_groups
@@ -33,6 +34,7 @@ from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
 from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
+from assay.tasks.attacks.texts.page import verdict as of_text_attacks
 from assay.tasks.attacks.texts.page_tables import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
 from assay.tasks.attacks.texts.settings import Noise, WordAttack
@@ -54,8 +56,10 @@ from assay.tasks.attacks.texts.task import (
 from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import AttackedCopies
 from assay.tasks.defenses.text_page import page as copies_page
+from assay.tasks.defenses.text_page import verdict as of_attacked_copies
 from assay.tasks.defenses.text_task import draw_samples, measure_text_defences, put_texts
-from assay.tasks.reporting.parts import Part
+from assay.tasks.hardness.task import find_hardness
+from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.kinds import kind_of
@@ -107,7 +111,7 @@ class Texts:
     @property
     def attacks(self) -> Sequence[AnyTextAttack]:
         """The attacks on whole texts."""
-        return self.ground.pipeline.text_attacks
+        return [attack for attack in self.ground.pipeline.attacks if isinstance(attack, AnyTextAttack)]
 
     def attacks_on(self, _subject: Examined) -> Sequence[AnyTextAttack]:
         """All of them: none needs more than answers."""
@@ -125,7 +129,7 @@ class Texts:
 
     def copies(self) -> list[AttackedCopies]:
         """The defences by attacks on whole texts."""
-        return asked_of(self.ground.pipeline.text_defenses, self.attacks)
+        return asked_of(self.ground.pipeline.defenses, self.attacks)
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
@@ -367,6 +371,11 @@ def _noisy(tables: Tables, group: str) -> Sampled | None:
 _CARRIERS = ["status", "originals", "replacements"]
 
 
+def show_texts(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iterator[Part]:
+    """What attacks did to texts, and what attacked copies taught."""
+    return word_parts(audit, classes_of(ground), ground.pipeline.masked, findings)
+
+
 def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
     """The part about attacks on texts, where one came through, and the one about attacked copies."""
     if any(audit.challenged.attacked.values()):
@@ -390,3 +399,16 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
     for subject, name, attack in attacks:
         if attack.noisy is not None and attack.shown is not None:
             yield AttackedTextsPage(subject, name, classes, collect(attack.shown, None), None, masked)
+
+
+def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
+    """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies."""
+    for subject in ground.pipeline.subjects:
+        for attack in audit.challenged.attacked.get(subject.name, {}).values():
+            if attack.attacked is not None:
+                yield find_hardness(attack.attacked, "words", subject.name)
+
+
+def verdicts(findings: FindingIndex) -> tuple[Verdict, ...]:
+    """How few words make a classifier wrong, and what attacked copies teach it."""
+    return (*of_text_attacks(findings), *of_attacked_copies(findings))

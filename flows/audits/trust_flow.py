@@ -7,20 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from assay.data.samples.registry import EMBEDDED
-from assay.data.schemas import Findings, Predictions
+from assay.data.schemas import Findings, Predictions, SampleHardness
 from assay.data.text_schemas import Explanations, Keywords, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.runs import current_run
+from assay.infra.stages.runs import Run, current_run
 from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.tasks.hardness.task import find_hardness
 from assay.tasks.reporting.parts import Part
-from assay.tasks.statistics.findings import FindingIndex, findings_of
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.table import ExplainerName
-from assay.tasks.trust.findings import Asked, Step
+from assay.tasks.trust.findings import Asked, Step, seconds_spent
 from assay.tasks.trust.page import page
 from assay.tasks.trust.page_tables import Explained as ExplanationsPage
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
@@ -128,9 +130,9 @@ class Case:
 
 
 @subflow("trust")
-def ask_oracle(ground: Ground) -> TrustAudit:
+def ask_oracle(ground: Ground, settings: Trust | None) -> TrustAudit:
     """Ask of every text subject why it is right, by every explainer."""
-    examination, settings = ground.of(Examination), ground.pipeline.asked(Trust) or Trust()
+    examination, settings = ground.of(Examination), settings or Trust()
     return TrustAudit(
         branch_outcomes(
             {
@@ -249,6 +251,11 @@ def combine_repeats(case: Case, repeats: list[Oracle]) -> Opinion:
     return Opinion(tuple(repeats), thresholds, examples, findings)
 
 
+def show_trust_page(ground: Ground, audit: TrustAudit, findings: FindingIndex) -> Iterator[Part]:
+    """What the oracle says, with examples."""
+    return trust_parts(audit, classes_of(ground), ground.pipeline.masked, findings)
+
+
 def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
     """The part about trust, where a subject came through."""
     if audit.opinions:
@@ -300,3 +307,15 @@ def _explained(
         truth=None if first.truth is None else collect(first.truth, ["id", "truth"]),
         masked=masked,
     )
+
+
+def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit, Sequence[Finding]]:
+    """What keyword identification and labelling took."""
+    return audit, seconds_spent(audit.asked, run.store)
+
+
+def untrusted(_ground: Ground, audit: TrustAudit) -> Iterator[Artifact[SampleHardness]]:
+    """How much of the first explanation the oracle holds for unrelated."""
+    for subject, opinions in audit.opinions.items():
+        for opinion in list(opinions.values())[:1]:
+            yield find_hardness(opinion.first.labels, "trust", subject)

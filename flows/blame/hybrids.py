@@ -18,8 +18,9 @@ from assay.data.schemas import Findings
 from assay.flows.audit import stand_on
 from assay.flows.audits.data import DATA
 from assay.flows.blame.changes import SAMPLES, SEED, Changes, Side, mixed_settings
+from assay.flows.configuration.loading import Project
 from assay.flows.kind import Ground
-from assay.flows.pipeline import Pipeline, Project
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.comparison import FindingKey, KeptOutcomes, outcomes_in
 from assay.flows.running import engine_of
 from assay.infra.engines.opening import engine_for_plan
@@ -155,12 +156,12 @@ class Hybrids:
 
     def _value(self, run: Run, coalition: Coalition, place: Path) -> Valued:
         before = len(run.record.stages)
-        ground = self._perform(run, coalition, place)
-        record: RunRecord = replace(run.record, outcomes=list(outcomes_in(ground)))
+        ground, kinds = self._perform(run, coalition, place), self.project.pipeline(run.record.pipeline).kinds
+        record: RunRecord = replace(run.record, outcomes=list(outcomes_in(kinds, ground)))
         measured = [table for result in ground.results.values() for table in result.findings]
         rows = [row for table in measured for row in findings_from(collect(table, Findings.schema.names))]
         finding = next((row for row in rows if (row.metric, row.of, row.group, row.subject) == self.finding), None)
         if finding is None or finding.value is None:
             raise InputError(f"A hybrid of the two runs has no {self.finding[0]}: name another one with --finding.")
-        sampled = KeptOutcomes(self.store, record, ground.pipeline.kinds).of(finding)
+        sampled = KeptOutcomes(self.store, record, kinds).of(finding)
         return Valued(finding.value, sampled, tuple(run.record.stages[before:]))

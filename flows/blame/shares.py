@@ -12,9 +12,8 @@ import numpy as np
 
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
-from assay.flows.configuration.loading import load_usable
+from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.nights.message import worst_changes
-from assay.flows.pipeline import Project
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
 from assay.flows.report.records import find_run, open_store

@@ -26,7 +26,7 @@ from assay.infra.errors import InputError
 from assay.infra.terminal import columns, echo, json_text
 
 if TYPE_CHECKING:
-    from assay.flows.pipeline import Project
+    from assay.flows.configuration.loading import Project
 
 
 @command(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
 from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_list, each_subject, name_of
-from assay.flows.pipeline import Pipeline, Project, ProjectFile, file_model, known_pipeline
+from assay.flows.notifiers.table import Notify
+from assay.flows.pipeline import Alarms, Pipeline, ProjectFile, file_model
+from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.validation import validate, value_or_nothing
 from assay.flows.yaml_document import (
     FLAG,
@@ -23,11 +25,13 @@ from assay.flows.yaml_document import (
     apply_overrides,
     dotted,
     file_name,
+    nearest,
     read_yaml,
     shown,
     suggestion,
 )
 from assay.infra.errors import InputError
+from assay.infra.settings import Compute
 from assay.infra.storage.network import has_password
 from assay.infra.user_code.references import content_of
 from assay.tasks.ingest.settings import Source
@@ -95,6 +99,43 @@ MOST_BYTES = 1 << 20
 """A larger file is no configuration that anybody wrote."""
 OUTSIDE = frozenset({"store", "compute"})
 Reading = tuple[ProjectFile | None, Menu, list[tuple[Where, Mistake]]]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A pipelines.yaml that has been read and found right; relative paths in it start from its `folder`."""
+
+    file: Path
+    store: str
+    compute: Compute
+    pipelines: Mapping[str, Pipeline]
+    lines: Lines = field(default_factory=Lines)
+    notify: Notify | None = None
+    prometheus: Path | None = None
+    menu: Menu | None = None
+    """What its pipelines can name, plug-ins among it."""
+    alarms: Alarms | None = None
+    keep_mib: int = 64
+    mlflow: Mlflow | None = None
+    openlineage: OpenLineage | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that pipelines.yaml lies in."""
+        return self.file.parent
+
+    def pipeline(self, name: str) -> Pipeline:
+        """The pipeline of that name, or an error that says which one was probably meant."""
+        return self.pipelines[known_pipeline(name, self.pipelines, self.file)]
+
+
+def known_pipeline(name: str, names: Mapping[str, object], file: Path) -> str:
+    """The name, if there is a pipeline of that name; else an error with the nearest one."""
+    if name in names:
+        return name
+    match = nearest(name, names)
+    meant = f" Did you mean {match}?" if match else ""
+    raise InputError(f'There is no pipeline "{name}" in {file_name(file)}.{meant}  (assay list shows all)')
 
 
 def load_project(
@@ -267,10 +308,10 @@ def _reported(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
     """The mistake as a person reads it: within its pipeline, and blamed on `--set` where that brought it in."""
     path = dotted(where[2:]) if len(where) > 2 and where[0] == "pipelines" else mistake.path
     if where and where[0] in ("notify", "mlflow", "openlineage"):
-        mistake = dataclasses.replace(mistake, value="")  # whoever wrote a secret there must not read it in a log
+        mistake = replace(mistake, value="")  # whoever wrote a secret there must not read it in a log
     if any(where[: len(set_here)] == set_here for set_here in changed):
-        return dataclasses.replace(mistake, file=FLAG, line=None, path=path)
-    return dataclasses.replace(mistake, path=path)
+        return replace(mistake, file=FLAG, line=None, path=path)
+    return replace(mistake, path=path)
 
 
 def _with_all_subjects(pipeline: Pipeline) -> Pipeline:

@@ -4,15 +4,25 @@ ins, installed or written as `module:object`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from assay.flows.audits.table import KINDS, AnyKind, troubles_beside, troubles_in_order, troubles_of, with_kind
-from assay.flows.kind import AuditKind
+from assay.flows.audits.table import (
+    KINDS,
+    AnyKind,
+    knows_only_ground,
+    troubles_beside,
+    troubles_in_order,
+    troubles_of,
+    with_kind,
+)
+from assay.flows.kind import AuditKind, Ground
 from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
 from assay.flows.pipeline import Pipeline
 from assay.flows.validation import value_or_nothing
@@ -125,6 +135,13 @@ class Menu:
         assert isinstance(kind, AuditKind)
         if origin.package and kind.name != origin.name:
             raise InputError(f'{called(origin)} calls itself "{kind.name}": give the entry point that name.')
+        if knows_only_ground(kind):
+            warnings.warn(
+                f"the run of {called(origin)} is given the settings of its keys: write run(ground, settings)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            kind = replace(kind, run=partial(_with_ground_only, kind.run))
         return replace(self, audits=with_kind(self.audits, replace(kind, origin=origin)))
 
     def in_order(self) -> Menu:
@@ -134,6 +151,10 @@ class Menu:
             by = f'The audit "{kind.name}"' if kind.origin is None else called(kind.origin)
             raise InputError(f"{by} is no kind of audit that can be used: {trouble}.")
         return self
+
+
+def _with_ground_only(run: Callable[[Ground], Any], ground: Ground, *_settings: object) -> Any:
+    return run(ground)
 
 
 def with_named(menu: Menu, document: Document, folder: Path) -> Menu:

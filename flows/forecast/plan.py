@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.flows.audit import audit
+from assay.flows.configuration.loading import Project
 from assay.flows.forecast.cost_model import (
     Forecast,
     Range,
@@ -18,8 +19,8 @@ from assay.flows.forecast.cost_model import (
     overhead,
     share_that_fits,
 )
-from assay.flows.kind import is_subject, missing_things
-from assay.flows.pipeline import Pipeline, Project
+from assay.flows.kind import is_subject
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.gates import require_baselines
 from assay.flows.report.records import in_bytes
 from assay.infra.engines.devices import require_gpu_here
@@ -37,14 +38,14 @@ from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
     """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
     require_gpu_here(project.compute)
-    missing = list(missing_things(pipeline, project.folder))
+    missing = list(pipeline.missing_things(project.folder))
     lost = [absent for absent in missing if is_subject(absent)]
     if len({absent.where[:2] for absent in lost}) < len(pipeline.subjects):  # one that is wrong stops no other
         missing = [absent for absent in missing if absent not in lost]
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
     if missing:
-        sentences = "\n".join(absent.said(project, pipeline) for absent in missing)
+        sentences = "\n".join(absent.said(project.lines, pipeline.name) for absent in missing)
         raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
 
 

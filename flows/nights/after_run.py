@@ -22,7 +22,7 @@ from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import RunEntry
 
 if TYPE_CHECKING:
-    from assay.flows.pipeline import Project
+    from assay.flows.configuration.loading import Project
 
 
 STATUSES = ("done", "gate failed", "refused", "broken", "crashed")

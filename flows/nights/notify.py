@@ -30,7 +30,8 @@ from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs, is_alive
 
 if TYPE_CHECKING:
-    from assay.flows.pipeline import Pipeline, Project
+    from assay.flows.configuration.loading import Project
+    from assay.flows.pipeline import Pipeline
 
 
 TOLD, _LOCK = "notify/told.json", "notify/lock.json"

@@ -18,10 +18,10 @@ import pyarrow as pa
 from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
-from assay.flows.configuration.loading import load_project, load_usable, readable_sources
+from assay.flows.configuration.loading import Project, load_project, load_usable, readable_sources
 from assay.flows.configuration.menu import GROUP, Menu, audit_named
 from assay.flows.kind import AuditKind
-from assay.flows.pipeline import Pipeline, Project
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.records import in_bytes
 from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
@@ -308,19 +308,17 @@ def check_one_plugin(named: str, config: str) -> CheckResult:
 
 def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
-    from assay.flows.kind import missing_things
-
     notes: list[str] = []
     wrong: list[str] = []
     for pipeline in project.pipelines.values():
-        for missing in missing_things(pipeline, project.folder):
-            (notes if missing.to_get else wrong).append(missing.said(project, pipeline))
+        for missing in pipeline.missing_things(project.folder):
+            (notes if missing.to_get else wrong).append(missing.said(project.lines, pipeline.name))
     return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
 
 
 def missing_beside_mistakes(config: str) -> list[str]:
     """What cannot be had although the file has mistakes: whoever mends it needs to know both."""
-    from assay.flows.kind import missing_in_source
+    from assay.flows.audits.data import missing_in_source
 
     try:
         project, refused = load_usable(config)
@@ -330,7 +328,7 @@ def missing_beside_mistakes(config: str) -> list[str]:
     for name, source in readable_sources(config).items():
         if name in refused:
             pipeline = Pipeline(name=name, source=source)
-            wrong += [missing.said(project, pipeline) for missing in missing_in_source(pipeline, project.folder)]
+            wrong += [missing.said(project.lines, name) for missing in missing_in_source(pipeline, project.folder)]
     return wrong
 
 

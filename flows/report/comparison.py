@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _KEPT = 6  # tables in memory at a time: findings that stand together read the same ones
 
 
-def outcomes_in(ground: Ground) -> Iterator[dict[str, Any]]:
+def outcomes_in(kinds: Sequence[AuditKind[Any]], ground: Ground) -> Iterator[dict[str, Any]]:
     """Where the outcomes of a run lie, for its record."""
-    for kind in ground.pipeline.kinds:
+    for kind in kinds:
         if kind.name in ground.results:
             for outcomes in kind.outcomes(ground, ground.results[kind.name]):
                 yield replace(outcomes, audit=kind.name).to_json()

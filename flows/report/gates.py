@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from assay.flows.configuration.loading import load_usable
-from assay.flows.pipeline import Project, times_due
+from assay.flows.configuration.loading import Project, load_usable
+from assay.flows.pipeline import times_due
 from assay.flows.report.comparison import KeptOutcomes, difference_between
 from assay.flows.report.records import find_run, open_store
 from assay.flows.yaml_document import Lines

@@ -35,7 +35,7 @@ def write_report(
     beside: Iterable[Part] = (),
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; parts `beside` those of the audits stand at its end."""
-    index, pipeline = FindingIndex(findings), audit.ground.pipeline
+    index, pipeline = FindingIndex(findings), audit.pipeline
     verdicts = verdicts_of(pipeline.kinds, index, gates)
     record = run.record
     report = Report(
@@ -89,7 +89,7 @@ def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) 
     """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
     from assay.tasks.reporting.gates import page as gates_page
 
-    ground, pipeline = audit.ground, audit.ground.pipeline
+    ground, pipeline = audit.ground, audit.pipeline
     came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
     for kind, result in came_through:
         yield from shown_by(kind, kind.page, ground, result, findings)

@@ -9,8 +9,7 @@ import pytest
 from repository import ROOT
 
 from assay.flows.audit import audit
-from assay.flows.configuration.loading import load_project
-from assay.flows.pipeline import Project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store

@@ -76,7 +76,7 @@ def test_plug_ins_stand_in_a_pipeline_wherever_ours_do(tmp_path: Path) -> None:
     pipeline, wrong = read(tmp_path, WRITTEN.replace("PERIODS", "5"))
     assert wrong == []
     assert isinstance(pipeline, Pipeline)
-    assert [(one.called, getattr(one, "periods", None)) for one in pipeline.image_attacks] == [
+    assert [(one.called, getattr(one, "periods", None)) for one in pipeline.attacks] == [
         ("waves", 5.0),
         ("waves", 2.0),
         ("fgsm", None),
@@ -84,7 +84,7 @@ def test_plug_ins_stand_in_a_pipeline_wherever_ours_do(tmp_path: Path) -> None:
     asked = pipeline.asked(Corruptions)
     assert asked is not None
     assert asked.perturbations == ("snow", "fade")
-    assert [one.called for one in pipeline.image_defenses] == ["calm", "standard"]
+    assert [one.called for one in pipeline.defenses] == ["calm", "standard"]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, LogFi
 from prefect.client.schemas.objects import FlowRun, TaskRun
 from team_project import team_project
 
-from assay.flows.configuration.loading import load_project
-from assay.flows.pipeline import Project
+from assay.flows.configuration.loading import Project, load_project
 from assay.infra.errors import InputError
 
 pytestmark = pytest.mark.xdist_group("prefect")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from repository import ROOT
 
-from assay.flows.configuration.loading import load_project
-from assay.flows.pipeline import Project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.running import RunResult, engine_of, perform
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assay.flows.pipeline import Pipeline, Project
+    from assay.flows.configuration.loading import Project
+    from assay.flows.pipeline import Pipeline
     from assay.flows.running import RunResult
 
 CPU_SECONDS = 20

@@ -98,8 +98,8 @@ class Tallied:
 def count_samples(samples: Artifact[Samples], factor: int) -> Artifact[Findings]:
     return write_table(findings_table([Finding("tally.samples", value=float(samples.rows * factor))]), into=Findings)
 
-def run(ground):
-    return Tallied((count_samples(ground.of(Data).samples, ground.pipeline.asked(Tally).factor),))
+def run(ground, tally):
+    return Tallied((count_samples(ground.of(Data).samples, tally.factor),))
 
 def page(ground, result, findings):
     yield Part("Tally", "So many samples were tallied.", [], "tally")

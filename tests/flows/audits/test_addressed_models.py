@@ -199,7 +199,7 @@ def test_beside_a_network_only_the_network_is_attacked_by_its_gradient_and_looke
 
 def test_autoattack_is_left_with_what_needs_no_gradient(images: Path) -> None:
     project = load_project(images / "pipelines.yaml", pipeline="asked")
-    assert [one.called for one in project.pipeline("asked").image_attacks] == ["apgd-ce", "apgd-t", "fab-t", "square"]
+    assert [one.called for one in project.pipeline("asked").attacks] == ["apgd-ce", "apgd-t", "fab-t", "square"]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from assay.flows.audits.table import KINDS, troubles_of
 from assay.flows.cli import answer
-from assay.flows.configuration.loading import load_project, load_usable
-from assay.flows.kind import Ground
-from assay.flows.pipeline import Project
+from assay.flows.configuration.loading import Project, load_project, load_usable
+from assay.flows.kind import AuditKind, Ground
 from assay.flows.report.run_page import shown_by
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
@@ -32,7 +32,7 @@ class Tally(Settings):
 def asked(pipeline):
     return pipeline.asked(Tally) is not None
 
-def run(ground):
+def run(ground, tally):
     raise NotImplementedError
 
 def kind(
@@ -113,6 +113,22 @@ def test_a_kind_of_audit_is_named_in_the_file_and_asked_for_by_its_key(
     assert "tally — unknown key" in refusal(tmp_path, text.partition("\n")[2])
 
 
+def test_the_run_of_an_older_plugin_is_given_the_ground_alone_and_told_to_take_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = module_of(tmp_path, monkeypatch, "TALLY = kind(run=lambda ground: ground.folder)")
+    text = f"audits: ['{name}:TALLY']\npipelines:\n  p: {{source: {{dataset: sample/digits}}, tally: {{}}}}\n"
+    with pytest.warns(DeprecationWarning, match=r"is given the settings of its keys"):
+        pipeline = project(tmp_path, text).pipeline("p")
+    [tally] = [kind for kind in pipeline.kinds if kind.name == "tally"]
+    assert tally.perform(Ground(pipeline, tmp_path)) == tmp_path
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_our_own_kinds_keep_what_is_asked_of_plugins(kind: AuditKind) -> None:
+    assert list(troubles_of(kind)) == []
+
+
 def test_a_page_that_breaks_costs_that_page_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
@@ -139,8 +155,8 @@ def test_a_page_that_breaks_costs_that_page_and_says_so(
         ("TALLY = kind(stage='trust', metric='trust')", "its findings are called trust.…, and so are those of trust"),
         ("TALLY = kind(metric='count')", "it measures count.samples under tally, and a finding is called tally.…"),
         ("TALLY = kind(keys=('tallly',))", "it measures tally where a pipeline has tallly, and there is no such key"),
-        ("TALLY = kind(run=lambda: 3)", "its run does not take 1 argument, as in run(ground)"),
-        ("TALLY = kind(run=3)", "its run is no function, as in run(ground)"),
+        ("TALLY = kind(run=lambda: 3)", "its run does not take 2 arguments, as in run(ground, tally)"),
+        ("TALLY = kind(run=3)", "its run is no function, as in run(ground, tally)"),
         ("TALLY = kind(stands_on='data')", "its stands_on is not a tuple of str"),
         ("TALLY = kind(stands_on=('subject',))", "it stands on subject, and there is no such kind of audit; did you"),
         ("TALLY = kind(stands_on=('tally',))", "audits stand on each other in a circle: tally"),
@@ -195,7 +211,7 @@ def test_what_a_package_breaks_is_said_before_any_pipeline(tmp_path: Path, monke
 def test_short_forms_and_plug_ins_from_the_command_line_are_looked_at_like_written_ones(tmp_path: Path) -> None:
     text = f"pipelines:\n  p:\n    {IMAGES}    gates: [{{finding: attack.accuracy, of: waves, at_least: 0}}]\n"
     made = project(tmp_path, text, "attacks=[pgd, {'mine.py:WAVES': {periods: 3}}]").pipeline("p")
-    assert [(attack.called, getattr(attack, "periods", None)) for attack in made.image_attacks] == [
+    assert [(attack.called, getattr(attack, "periods", None)) for attack in made.attacks] == [
         ("pgd", None),
         ("waves", 3.0),
     ]

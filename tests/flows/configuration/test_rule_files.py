@@ -9,7 +9,6 @@ import pytest
 from assay.flows.audit import audit
 from assay.flows.audits.curation_flow import read_rules
 from assay.flows.configuration.loading import load_project
-from assay.flows.kind import missing_things
 from assay.flows.running import engine_of
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
@@ -104,8 +103,8 @@ def test_a_file_of_rules_that_is_not_there_is_named_at_its_line_of_the_pipeline(
         read_rules(folder / "rules.yaml")
     (folder / "pipelines.yaml").write_text(BESIDE)
     project = load_project(folder / "pipelines.yaml")
-    (missing,) = missing_things(project.pipeline("night"), project.folder)
-    said = missing.said(project, project.pipeline("night"))
+    (missing,) = project.pipeline("night").missing_things(project.folder)
+    said = missing.said(project.lines, "night")
     assert "pipelines.yaml:4: labeling.functions:" in said
     assert "There is no file rules.yaml with rules" in said
 
@@ -113,8 +112,8 @@ def test_a_file_of_rules_that_is_not_there_is_named_at_its_line_of_the_pipeline(
 def test_a_column_that_written_rules_look_at_is_missed_before_anything_runs(folder: Path) -> None:
     (folder / "pipelines.yaml").write_text(INLINE.replace("column: size", "column: siez"))
     project = load_project(folder / "pipelines.yaml")
-    (missing,) = missing_things(project.pipeline("night"), project.folder)
-    said = missing.said(project, project.pipeline("night"))
+    (missing,) = project.pipeline("night").missing_things(project.folder)
+    said = missing.said(project.lines, "night")
     assert "pipelines.yaml:7: labeling.rules.0.when.column" in said
     assert said.endswith("Did you mean size?")
 

@@ -20,7 +20,6 @@ from PIL import Image
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.lake import export_to_lake
 from assay.flows.export.samples_to_review import export_for_labelling
-from assay.flows.kind import missing_things
 from assay.flows.report.records import ingested, labelled_by, parts_of, read_table, samples_of_run
 from assay.flows.starting.first_look import read_samples as samples_of_source
 from assay.infra.errors import InputError
@@ -236,7 +235,7 @@ def test_answers_that_cannot_be_used_are_one_sentence(folder: Path, content: Any
         (folder / "answers.json").write_text(json.dumps(rows))
     (folder / "pipelines.yaml").write_text(PIPELINES % f", gold: {more}")
     pipeline = load_project(folder / "pipelines.yaml").pipeline("night")
-    [missing] = missing_things(pipeline, folder)
+    [missing] = pipeline.missing_things(folder)
     assert re.search(sentence, str(missing.error))
     assert missing.where[:2] == ("source", "gold")
 

@@ -8,7 +8,7 @@ import pytest
 from team_project import team_project
 
 from assay.flows.cli import answer
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import (
     forecast_before_run,
     forecast_for_record,
@@ -18,7 +18,6 @@ from assay.flows.forecast.plan import (
 )
 from assay.flows.nights import history
 from assay.flows.nights.message import nights_of
-from assay.flows.pipeline import Project
 from assay.flows.report.all_nights import entries_of
 from assay.flows.report.gates import Past
 from assay.flows.report.records import find_run

@@ -16,6 +16,7 @@ from loopback_hooks import hook, refused_url
 from nights_on_record import FIRST, night
 
 from assay.flows.cli import answer
+from assay.flows.configuration.loading import Project
 from assay.flows.nights import notify as telling
 from assay.flows.nights.after_run import SERVED, leave_traces
 from assay.flows.nights.message import trial_message
@@ -24,7 +25,6 @@ from assay.flows.notifiers.choice import NotSentError
 from assay.flows.notifiers.services import Services
 from assay.flows.notifiers.table import Notify
 from assay.flows.notifiers.webhook import Webhook, post
-from assay.flows.pipeline import Project
 from assay.infra.settings import Compute
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from nights_on_record import night
 
+from assay.flows.configuration.loading import Project
 from assay.flows.nights.after_run import leave_traces, prometheus_text, write_prometheus
-from assay.flows.pipeline import Project
 from assay.infra.settings import Compute
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import Headline, RunEntry

@@ -12,10 +12,9 @@ from loopback_hooks import Hook, hook
 from nights_on_record import FIRST, night
 
 from assay.flows.cli import answer
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.nights.history import append_to_history
 from assay.flows.nights.notify import Watch, check_nights
-from assay.flows.pipeline import Project
 from assay.flows.report.records import missed_nights
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease

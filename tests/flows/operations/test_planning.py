@@ -9,9 +9,8 @@ from team_project import team_project
 
 from assay.flows.audit import audit
 from assay.flows.cli import answer
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import planned_stages
-from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
-from assay.flows.audits.images import pictures_of
+from assay.flows.audits.images_flow import pictures_of
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact

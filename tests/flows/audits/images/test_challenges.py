@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.flows.audit import Audit, audit
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import planned_stages
-from assay.flows.pipeline import Project
 from assay.flows.running import engine_of
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.runs import Run

@@ -14,9 +14,8 @@ from assay.data.published import XU_TABLE_5
 from assay.flows.audit import Audit, audit
 from assay.flows.audits.images_flow import audited_eps, compared_eps, variants
 from assay.flows.audits.table import KINDS
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.export.models import export_model
-from assay.flows.pipeline import Project
 from assay.flows.report.all_nights import verdicts_of
 from assay.flows.report.run_page import parts_of, settings_of
 from assay.flows.running import engine_of

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.configuration.loading import load_project
-from assay.flows.pipeline import Project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.yaml_document import ConfigurationError
 
 GOOD = """\

@@ -15,7 +15,7 @@ from planted_reviews import put_classes, put_reviews
 from repository import ROOT
 
 from assay.flows.audits.texts_flow import attack_texts
-from assay.flows.audits.trust_flow import ask_oracle
+from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
 from assay.infra.stages.partitions import collect
@@ -51,7 +51,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     """Per text that any could attack, whether each attack succeeds and how many words it changed."""
     held_out = hold_out(put_reviews(seed, 0.75), pipeline.evaluation)
     ground = examined(pipeline, PIPELINES.parent, put_classes(), held_out)
-    audit = attack_texts(with_results(ground, trust=ask_oracle(ground)))
+    audit = attack_texts(with_results(ground, trust=TRUST.perform(ground)))
     assert current_run().failures == []
     attacked = audit.challenged.attacked["small-bert"]
     tables = {name: collect(made.attacked, ["id", "status", "changed"]) for name, made in attacked.items()}

@@ -13,7 +13,7 @@ from assay.data.schemas import class_names
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
 from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
-from assay.flows.audits.trust_flow import ask_oracle
+from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
 from assay.flows.report.all_nights import verdicts_of
@@ -66,7 +66,7 @@ def attacked(tmp_path):
         )
         ground = examined(settings, tmp_path, trust_case.put_classes(), held)
         if oracle:
-            ground = with_results(ground, trust=ask_oracle(ground))
+            ground = with_results(ground, trust=TRUST.perform(ground))
         return attack_texts(ground), ground.of(Examination), current_run()
 
     return attack

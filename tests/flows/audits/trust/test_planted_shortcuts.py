@@ -12,7 +12,7 @@ from grounds import examined
 from planted_reviews import put_classes, put_reviews
 from repository import ROOT
 
-from assay.flows.audits.trust_flow import ask_oracle
+from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.pipeline import Pipeline
 from assay.infra.stages.partitions import collect
@@ -40,7 +40,7 @@ def the_pipeline(limit: int, **trust: Any) -> Pipeline:
 def measured(seed: int, strength: float, pipeline: Pipeline) -> dict[tuple[str, str], Finding]:
     assert pipeline.trust is not None
     held_out = hold_out(put_reviews(seed, strength), pipeline.evaluation)
-    audit = ask_oracle(examined(pipeline, PIPELINES.parent, put_classes(), held_out))
+    audit = TRUST.perform(examined(pipeline, PIPELINES.parent, put_classes(), held_out))
     assert current_run().failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     return {(one.metric, one.of): one for one in found if one.group == pipeline.trust.explainers[0]}

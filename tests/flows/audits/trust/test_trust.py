@@ -9,7 +9,8 @@ from grounds import examined, pipeline_of
 
 from assay.data.schemas import class_names
 from assay.flows.audits.subjects_flow import Examination
-from assay.flows.audits.trust_flow import TrustAudit, ask_oracle, planted_strengths, trust_parts
+from assay.flows.audits.trust import TRUST
+from assay.flows.audits.trust_flow import TrustAudit, planted_strengths, trust_parts
 from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.tables import reproduce
 from assay.infra.stages.partitions import collect
@@ -51,7 +52,7 @@ def asked(tmp_path):
         training = trust_case.put_samples(list(range(32)), [0, 20, 32], "train")
         evaluation = trust_case.put_samples(list(range(24)), [0, 24], "test")
         ground = examined(settings, tmp_path, trust_case.put_classes(), HeldOut(training, evaluation))
-        return ask_oracle(ground), ground.of(Examination), current_run()
+        return TRUST.perform(ground), ground.of(Examination), current_run()
 
     return ask
 

@@ -13,7 +13,8 @@ from repository import ROOT
 from assay.data.schemas import class_names
 from assay.flows.audits.data import take_in
 from assay.flows.audits.subjects_flow import examine
-from assay.flows.audits.trust_flow import ask_oracle, trust_parts
+from assay.flows.audits.trust import TRUST
+from assay.flows.audits.trust_flow import trust_parts
 from assay.flows.configuration.loading import load_project
 from assay.flows.kind import Ground
 from assay.infra.stages.partitions import collect
@@ -39,7 +40,7 @@ def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
     assert pipeline.trust is not None
     ground = with_results(Ground(pipeline, ROOT), data=take_in(Ground(pipeline, ROOT)))
     examination = examine(ground)
-    audit = ask_oracle(with_results(ground, subjects=examination))
+    audit = TRUST.perform(with_results(ground, subjects=examination))
     assert run.failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     classes = class_names(collect(examination.classes, None))
