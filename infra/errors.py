@@ -9,6 +9,7 @@ import functools
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import requires
 from typing import ParamSpec, Self, TypeVar
 
 from assay.infra.masking import mask
@@ -23,6 +24,19 @@ class Stopped(BaseException):
 
 P = ParamSpec("P")
 V = TypeVar("V")
+
+
+def install_command(extra: str) -> str:
+    """The command that installs what an extra of ours brings, by the names of the libraries.
+
+    Not by our own name: until it is registered on the package index, whoever registers it would be installed.
+
+    >>> install_command("delta")
+    "pip install 'deltalake>=1.1'"
+    """
+    requirements = (line.partition(";")[::2] for line in requires("assay-audit") or ())
+    named = [requirement.strip() for requirement, marker in requirements if f'"{extra}"' in marker.replace("'", '"')]
+    return " ".join(["pip install", *(f"'{name}'" for name in named)])
 
 
 class AssayError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -104,3 +105,12 @@ def test_a_room_that_no_contract_names_is_found(tmp_path: Path) -> None:
     (tmp_path / "tasks" / "attic" / "__init__.py").touch()
     (tmp_path / "pyproject.toml").write_text('[[tool.importlinter.contracts]]\nmodules = ["assay.tasks.trust"]\n')
     assert unnamed_rooms(tmp_path) == {"assay.tasks.attic"}
+
+
+def test_nothing_installs_us_by_a_name_that_is_not_ours() -> None:
+    """`assay-audit` is not registered on the package index: whoever registers it would run where it is installed."""
+    places = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "action.yml", *(ROOT / "docs").rglob("*.md")]
+    places += [path for folder in (*STOREYS, "assay") for path in (ROOT / folder).rglob("*.py")]
+    wrong = re.compile(r"(pip|pipx|uv|uvx)\b[^\n]{0,60}\b(install|--from)\b[^\n]{0,60}(?<![\w./-])assay-audit\b")
+    found = [str(path.relative_to(ROOT)) for path in places if wrong.search(path.read_text(encoding="utf-8"))]
+    assert found == []

@@ -23,7 +23,7 @@ from assay.data.image_schemas import ImagePaths
 from assay.data.schemas import class_names
 from assay.flows.export.curated_sets import escaped_markdown
 from assay.flows.report.records import ingested, labelled_by, parts_of, read_table
-from assay.infra.errors import AssayError, InputError, reason_of
+from assay.infra.errors import AssayError, InputError, install_command, reason_of
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import Store
@@ -344,7 +344,7 @@ def _write_delta(lake: Lake, table: TidyTable, parts: Parts) -> int:
     try:
         from deltalake import DeltaTable, write_deltalake
     except ImportError as error:
-        raise InputError("Delta tables need the extra `delta`: pip install 'assay-audit[delta]'.") from error
+        raise InputError(f"Delta tables need the extra `delta`: {install_command('delta')}.") from error
     rows = 0
 
     def counted() -> Iterator[pa.RecordBatch]:

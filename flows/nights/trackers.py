@@ -22,7 +22,7 @@ from assay import __version__
 from assay.flows.notifiers.choice import trouble_within
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
-from assay.infra.errors import InputError, RunError, reason_of
+from assay.infra.errors import InputError, RunError, install_command, reason_of
 from assay.infra.masking import prepare_environment
 from assay.infra.storage.artifacts import Manifest, RunRecord
 from assay.infra.storage.network import require_usable, secret_from
@@ -73,7 +73,7 @@ def _write_to_mlflow(store: Store, record: RunRecord, to: Mlflow) -> str:
     try:
         from mlflow import MlflowClient
     except ImportError:
-        raise InputError('MLflow is not installed: pip install "assay-audit[mlflow]"') from None
+        raise InputError(f"MLflow is not installed: {install_command('mlflow')}") from None
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     client = MlflowClient(tracking_uri=to.tracking_uri)
@@ -130,7 +130,7 @@ def _mlflow_trouble(error: Exception) -> str:
     return reason_of(error).strip()[:300]
 
 
-PRODUCER = f"https://pypi.org/project/assay-audit/{__version__}"
+PRODUCER = f"urn:assay:{__version__}"
 _FROM_OUTSIDE = (("ingest", "source"), ("settle_gold", "answers"))
 """The arguments of stages that come from files, not from other stages."""
 
@@ -314,7 +314,7 @@ def _require_installed() -> None:
     try:
         import openlineage.client  # noqa: F401
     except ImportError:
-        raise InputError('OpenLineage is not installed: pip install "assay-audit[openlineage]"') from None
+        raise InputError(f"OpenLineage is not installed: {install_command('openlineage')}") from None
 
 
 def _openlineage_trouble(error: Exception) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pydantic import Field
 
 from assay.flows.notifiers.choice import VARIABLE, Message, NotifierChoice, NotifierSettings, NotSentError
+from assay.infra.errors import install_command
 from assay.infra.storage.network import secret_addresses
 
 
@@ -25,7 +26,7 @@ def send(message: Message, services: Services) -> None:
     try:
         import apprise
     except ImportError:
-        raise NotSentError('Apprise is not installed: pip install "assay-audit[notify]"') from None
+        raise NotSentError(f"Apprise is not installed: {install_command('notify')}") from None
     kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
     with _unlogged():
         known = apprise.Apprise()

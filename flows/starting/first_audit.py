@@ -207,7 +207,10 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {{python-version: "3.11"}}
-      - run: python -m pip install assay-audit pytest
+      # Where Assay comes from: a wheel by its hash, or a repository by commit. Its bare name is not on the package
+      # index yet, and whoever registers it would run here.
+      - run: python -m pip install "${{ASSAY:?set the variable ASSAY of this repository}}" pytest
+        env: {{ASSAY: "${{{{ vars.ASSAY }}}}"}}  # https://…/assay_audit-0.1.0-py3-none-any.whl#sha256=… or git+https://…@COMMIT
       - run: assay check
       - run: python -m pytest {TEST}
       - run: code=0; assay run {name} || code=$?; [ "$code" -le 1 ] || exit "$code"

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from assay.infra.errors import InputError, reason_of
+from assay.infra.errors import InputError, install_command, reason_of
 from assay.infra.storage.folders import contained, escape_of, require_regular
 from assay.infra.storage.network import require_usable
 from assay.tasks.ingest.image_pixels import ENDINGS
@@ -132,7 +132,7 @@ def delta_files(folder: str, named: str) -> list[str]:
         from deltalake.exceptions import DeltaError
     except ImportError as error:
         raise InputError(
-            f"{named} is a Delta table, and reading it needs the extra `delta`: pip install 'assay-audit[delta]'."
+            f"{named} is a Delta table, and reading it needs the extra `delta`: {install_command('delta')}."
         ) from error
     _require_own_log(folder, named)
     try:

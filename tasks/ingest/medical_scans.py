@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, install_command
 from assay.infra.storage.folders import require_regular_url
 from assay.tasks.ingest.image_pixels import UnfitError
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span
@@ -215,7 +215,7 @@ def require_library(name: str, word: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise InputError(
-            f"`{word}` is read by {name}, which is not installed: pip install 'assay-audit[medical]'."
+            f"`{word}` is read by {name}, which is not installed: {install_command('medical')}."
         ) from error
 
 

