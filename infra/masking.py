@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 ANCHOR = 12
 """So many letters of a longer secret are recognised where the rest of it was cut off."""
@@ -165,8 +166,8 @@ def register_address(name: str, value: str, *, secret: bool = False) -> None:
     """Mask an address that holds a password, and the password; of one that is a `secret` itself its parts as well."""
     password = _OF_ADDRESS.match(value)
     if password:
-        for one in {password[1], _unquoted(password[1])}:
-            register(name, one)
+        for spelling in {password[1], unquote(password[1])}:
+            register(name, spelling)
     if password or secret:
         register(name, value, whole=True)
     if secret:
@@ -177,7 +178,7 @@ def register_address(name: str, value: str, *, secret: bool = False) -> None:
         for part in re.split(r"[/:@?&=#;,]+", path):
             is_host = part == host and "." in part  # some services have a token in its place, which has no dot
             if len(part) >= 8 and any(letter.isdigit() for letter in part) and not is_host:
-                register(name, _unquoted(part))
+                register(name, unquote(part))
 
 
 def register_environment() -> None:
@@ -249,12 +250,6 @@ def _decoded(credential: str) -> list[str]:
     except (ValueError, UnicodeDecodeError):
         return []
     return [pair, pair.partition(":")[2]] if ":" in pair else []
-
-
-def _unquoted(text: str) -> str:
-    from urllib.parse import unquote
-
-    return unquote(text)
 
 
 _writing_masked = False

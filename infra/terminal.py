@@ -167,7 +167,7 @@ class SilentProgress:
         """Nothing."""
 
 
-class PlainProgress:
+class PlainProgress(SilentProgress):
     """A line when a stage is done; before that, a sign of life every half minute."""
 
     def __init__(self, stream: TextIO | None = None, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -201,9 +201,6 @@ class PlainProgress:
     def notice(self, text: str) -> None:
         """The sentence on its own line."""
         self._write(text)
-
-    def close(self) -> None:
-        """Nothing to restore."""
 
     def _write(self, line: str) -> None:
         with self._lock:

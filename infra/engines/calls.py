@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from types import TracebackType
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.errors import RunError, Stopped, called_without_secrets
@@ -103,8 +102,8 @@ class Call:
 class Outcome:
     """What became of the call of this `index`: its value, or the error that its last attempt ended with.
 
-    `worker` is the name of the worker, `slot` what it offered, `seconds` wall time and `cpu_seconds` processor time of
-    the attempt that counted. After an error nothing was measured: `worker` is empty, both times are 0.
+    `worker` is the name of the worker on which the attempt that counted ran, `slot` what it offered; after an error
+    `worker` is empty.
     """
 
     index: int
@@ -112,8 +111,6 @@ class Outcome:
     error: BaseException | None = None
     worker: str = ""
     slot: Slot = "CPU"
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
     attempts: int = 1
 
 
@@ -147,19 +144,6 @@ class Slots:
         return f"{cpu}, {f'{self.gpu} GPU worker' + 's' * (self.gpu != 1) if self.gpu else 'no GPU'}"
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What the last bits of a float depend on: device kind, processor and library versions of the workers."""
-
-    device: Literal["cpu", "cuda"]
-    processor: str
-    versions: Mapping[str, str]
-
-    def to_json(self) -> dict[str, object]:
-        """The profile as plain JSON values, for keys and manifests."""
-        return {"device": self.device, "processor": self.processor, "versions": dict(sorted(self.versions.items()))}
-
-
 class Engine(Protocol):
     """Something that runs calls. `notices` holds what a person should be told (each said once, in a sentence)."""
 
@@ -184,39 +168,26 @@ class Engine(Protocol):
     def share(self, value: object) -> object:
         """A stand-in for a big constant, shipped once: an item of `Call.args` or a value in `Call.kwargs`."""
 
-    def profile(self, *, gpu: bool = False) -> Profile:
-        """What results computed here, on slots of that kind, depend on in their last bits."""
+    def processor(self) -> str:
+        """The processor that results are computed on, which their last bits depend on; those that differ, all named."""
 
     def close(self) -> None:
         """Let go of every worker."""
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 _slot: ContextVar[Slot] = ContextVar("slot", default="CPU")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where and how long one call ran."""
-
-    index: int
-    worker: str
-    slot: Slot
-    seconds: float
-    cpu_seconds: float
-
-
-@dataclass(frozen=True)
 class Piece(Generic[V]):
-    """A value, and the places of the calls that it was made of."""
+    """A value, and the outcomes, without theirs, of the calls that it was made of."""
 
     value: V
-    places: tuple[Place, ...]
+    outcomes: tuple[Outcome, ...]
 
     def __sizeof__(self) -> int:
         """Dask asks: what it spills, and how many pieces are merged at a time, goes by it."""
@@ -238,18 +209,16 @@ def timed(
     worker: str,
     slot: Slot,
 ) -> Piece[V]:
-    """The function's value and the place where it was computed."""
+    """The function's value and where it was computed."""
     token = _slot.set(slot)
     keep_freed_memory()
-    wall, cpu = time.perf_counter(), time.thread_time()
     try:
         with supervised(f"What {worker} was working on"):
             value = called_without_secrets(lambda: function(*args, **kwargs))
     finally:
         give_back_memory()
         _slot.reset(token)
-    place = Place(index, worker, slot, time.perf_counter() - wall, time.thread_time() - cpu)
-    return Piece(value, (place,))
+    return Piece(value, (Outcome(index, worker=worker, slot=slot),))
 
 
 def perform(
@@ -274,7 +243,7 @@ def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
     value = pieces[0].value
     for piece in pieces[1:]:
         value = two(value, piece.value)
-    return Piece(value, tuple(place for piece in pieces for place in piece.places))
+    return Piece(value, tuple(outcome for piece in pieces for outcome in piece.outcomes))
 
 
 def unpack(pickled: bytes) -> object:

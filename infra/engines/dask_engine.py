@@ -12,13 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 import cloudpickle
 from distributed import Future, KilledWorker
 
-from assay.infra.engines.calls import Call, Folded, Outcome, Piece, Place, Profile, Slot, Slots, join, perform
+from assay.infra.engines.calls import Call, Folded, Outcome, Piece, Slot, Slots, join, perform
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_workers import (
     MOST_LOSSES,
@@ -136,7 +135,7 @@ class Window:
                     self._asked = False
                     self._submit(Attempt(upcoming))
                     upcoming = next(source, None)
-            batch = [one for future in futures if (one := self._judge(future))]
+            batch = [finished for future in futures if (finished := self._judge(future))]
             if fetch:
                 batch = self._fetch(batch)
             if batch:
@@ -206,7 +205,7 @@ class Window:
         """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
         done = [finished for finished in batch if finished.error is None]
         pieces = self._gather([finished.future for finished in done], "skip", self.slot) if done else []
-        by_index = {piece.places[0].index: piece for piece in pieces}
+        by_index = {piece.outcomes[0].index: piece for piece in pieces}
         fetched = [finished for finished in batch if finished.error is not None]
         for finished in done:
             index = finished.attempt.call.index
@@ -228,8 +227,10 @@ class Window:
 
     def _submit(self, attempt: Attempt) -> None:
         call = attempt.call
-        given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
-        shared = {at: self.pool.shipments.future(one) for at, one in given.items() if isinstance(one, Shared)}
+        given: dict[int | str, object] = {**dict(enumerate(call.args)), **call.kwargs}
+        shared = {
+            place: self.pool.shipments.future(value) for place, value in given.items() if isinstance(value, Shared)
+        }
         own = {place: value for place, value in given.items() if place not in shared}
         work = cloudpickle.dumps((call.function, own))
         key = key_of(self._client, getattr(call.function, "__name__", "call"))
@@ -372,7 +373,7 @@ class DaskEngine:
         self._joining, self._losses = threading.Lock(), 0
         self._pool = self._join(connection, saw_cpu=False)
         self._seen = Slots(0, 0)
-        self._processors: dict[Slot, set[str]] = {}
+        self._processors: set[str] = set()
 
     def _join(self, connection: Connection, saw_cpu: bool) -> Pool:
         client = connection.client
@@ -411,19 +412,17 @@ class DaskEngine:
         """A stand-in for the value: it travels to a worker once, and again only to a worker that comes later."""
         return value if len(cloudpickle.dumps(value)) <= INLINE_BYTES else Shared(value)
 
-    def profile(self, *, gpu: bool = False) -> Profile:
-        """What the workers on that kind of slot are; processors that differ are all named."""
-        return self._steadily(lambda: self._profile(gpu))
+    def processor(self) -> str:
+        """Those of the workers that calls go to where no GPU is asked for; all that were seen, where they differ."""
+        return self._steadily(self._processor)
 
-    def _profile(self, gpu: bool) -> Profile:
-        window = self._window(gpu)
+    def _processor(self) -> str:
+        window = self._window(gpu=False)
         window.wait_for_worker()
         workers = window.pool.workers
         crew = workers.crew()
-        members = crew.gpu if window.slot == "GPU" else crew.plain or crew.gpu
-        seen = self._processors.setdefault(window.slot, set())
-        seen |= {processor for _, processor in workers.facts(list(members)).values()}
-        return Profile("cuda" if window.slot == "GPU" else "cpu", " + ".join(sorted(seen)), versions_here())
+        self._processors |= {processor for _, processor in workers.facts(list(crew.plain or crew.gpu)).values()}
+        return " + ".join(sorted(self._processors))
 
     def _slots(self) -> Slots:
         workers, check = self._pool.workers, self._turns["CPU"].check
@@ -493,9 +492,7 @@ class DaskEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _window(self, gpu: bool) -> Window:
@@ -512,7 +509,7 @@ class DaskEngine:
                         if done.piece is None:
                             yield _failure(done)
                         else:
-                            yield _success(done.piece.places[0], done.piece.value, done.attempt.number)
+                            yield replace(done.piece.outcomes[0], value=done.piece.value, attempts=done.attempt.number)
                 return
             except (SchedulerLostError, LostSightError) as loss:
                 window = self._window_again(window, calls, loss)
@@ -539,7 +536,7 @@ def _folded(
     if not rest:
         return Folded(None, tuple(outcomes))
     piece = cast("Piece[V]", window.merged(window.join(packed, rest)))
-    outcomes += [_success(place, None, attempts[place.index]) for place in piece.places]
+    outcomes += [replace(outcome, attempts=attempts[outcome.index]) for outcome in piece.outcomes]
     return Folded(piece.value, tuple(outcomes))
 
 
@@ -552,10 +549,6 @@ def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Fu
         future = joined(level)
         level.clear()
     levels.append([future])
-
-
-def _success(place: Place, value: object, attempts: int) -> Outcome:
-    return Outcome(place.index, value, None, place.worker, place.slot, place.seconds, place.cpu_seconds, attempts)
 
 
 def _failure(finished: Finished) -> Outcome:

@@ -49,7 +49,7 @@ def _names(listing: str) -> list[str]:
     ['NVIDIA H200', 'MIG 1g.18gb']
     """
     matches = (re.match(r"GPU \d+: (.+?) \(UUID|\s+(MIG \S+) ", line) for line in listing.splitlines())
-    return [one[1] or one[2] for one in matches if one]
+    return [model[1] or model[2] for model in matches if model]
 
 
 def _listing() -> str:

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Self, TypeVar, cast
 
-from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Profile, Slot, Slots, process_state, timed
-from assay.infra.engines.devices import Notices, cuda_devices, route
+from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, one_thread, process_state, timed
+from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
 from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
-from assay.infra.storage.keys import processor_here, versions_here
+from assay.infra.storage.keys import processor_here
 
 V = TypeVar("V")
 
@@ -61,10 +60,9 @@ class SerialEngine:
         """The value itself: it is here already."""
         return value
 
-    def profile(self, *, gpu: bool = False) -> Profile:
-        """This process."""
-        on_gpu = gpu and self.slots().gpu > 0
-        return Profile("cuda" if on_gpu else "cpu", processor_here(), versions_here())
+    def processor(self) -> str:
+        """This machine's."""
+        return processor_here()
 
     def close(self) -> None:
         """Begin no further call."""
@@ -73,9 +71,7 @@ class SerialEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _outcome(self, call: Call, slot: Slot) -> Outcome:
@@ -90,10 +86,7 @@ class SerialEngine:
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's outcome and not the run's end
                 failure = error
             else:
-                place = piece.places[0]
-                return Outcome(
-                    call.index, piece.value, None, place.worker, slot, place.seconds, place.cpu_seconds, attempt
-                )
+                return replace(piece.outcomes[0], value=piece.value, attempts=attempt)
         return Outcome(call.index, error=failure, slot=slot, attempts=attempt)
 
 
@@ -101,8 +94,6 @@ def expected_slots(settings: Compute) -> Slots | None:
     """The slots that this machine will have once the engine is started; None where only the engine itself can tell."""
     if settings.engine not in ("local", "serial"):
         return None
-    from assay.infra.engines.devices import local_crew
-
     crew = local_crew(settings)
     gpus = sum(worker.gpu for worker in crew)
     return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
@@ -126,8 +117,6 @@ def open_engine(
     `notice` hears each sentence that a person should read (no GPU, no worker yet), once. Workers that are started on
     this machine import the `libraries` first; those of a cluster were there before, and will be after.
     """
-    from assay.infra.engines.calls import one_thread
-
     one_thread()
     if settings.engine == "serial":
         return SerialEngine(settings, notice)

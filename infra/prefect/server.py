@@ -370,13 +370,11 @@ class PrefectServer:
 @contextmanager
 def prefect_api(server: PrefectServer | None) -> Iterator[str]:
     """Within the block Prefect talks to the given server of ours or, without one, to the one the user configured."""
-    if server is None:
-        from prefect.settings import PREFECT_API_URL
-
-        yield str(PREFECT_API_URL.value())
-        return
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
+    if server is None:
+        yield str(PREFECT_API_URL.value())
+        return
     url, ours = server.wait(), server.environment
     asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"]}
     with temporary_settings(asked), _unproxied(ours), _muted():

@@ -272,7 +272,7 @@ class Run:
         """The profile of where partitions are computed: this machine, or the workers of a cluster."""
         profile = dict(numeric_profile())
         if self.compute.engine not in ("local", "serial"):
-            profile["processor"] = self.engine.profile().processor
+            profile["processor"] = self.engine.processor()
         return profile
 
     def accelerator(self) -> dict[str, str]:

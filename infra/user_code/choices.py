@@ -330,17 +330,13 @@ class Choices(Generic[C]):
     def with_plugins(self, folder: Path, written: Iterable[str] = ()) -> Self:
         """The table with what installed packages offer, and with the `module:object`s among the words that are
         `written`; paths in them count from the `folder` of the pipelines file."""
-        table = self
-        for origin in (*installed(self.group), *(referred(word, folder) for word in written if ":" in word)):
-            table = table._with(origin)
-        return table
+        origins = (*installed(self.group), *(referred(word, folder) for word in written if ":" in word))
+        return reduce(lambda table, origin: table._with(origin), origins, self)
 
     def with_those_of(self, settings: Settings) -> Self:
         """The table with the plug-ins that settings name."""
-        table = self
-        for origin in settings.plugins_named.values() if isinstance(settings, FromPlugins) else ():
-            table = table._with(origin)
-        return table
+        origins = settings.plugins_named.values() if isinstance(settings, FromPlugins) else ()
+        return reduce(lambda table, origin: table._with(origin), origins, self)
 
     def _with(self, origin: Origin) -> Self:
         choice = self._checked(origin)
@@ -353,14 +349,11 @@ class Choices(Generic[C]):
             )
         if known is not None and place_of(known) != place_of(origin):
             raise InputError(f'Two plug-ins are called "{choice.word}", {known.name} and {origin.name}: rename one.')
+        table = replace(self, references={**self.references, **written})
         if known is not None:
-            return replace(self, references={**self.references, **written})
-        return replace(
-            self,
-            all=(*self.all, self._with_origin(choice, origin)),
-            origins={**self.origins, choice.word: origin},
-            references={**self.references, **written},
-        )
+            return table
+        choices = (*self.all, self._with_origin(choice, origin))
+        return replace(table, all=choices, origins={**self.origins, choice.word: origin})
 
     def _checked(self, origin: Origin) -> C:
         choice = origin.reference.load()
@@ -413,13 +406,13 @@ class TaggedChoices(Choices[T]):
     def fields(self) -> frozenset[str]:
         """Every setting of every choice, as it is written: what else stands alone in a mapping is a short form."""
         return frozenset(
-            declared.alias or name for one in self.all for name, declared in one.settings.model_fields.items()
+            declared.alias or name for choice in self.all for name, declared in choice.settings.model_fields.items()
         )
 
     @property
     def union(self) -> Any:
         """The type of a setting that takes any of the choices, also written short: `- fgsm`, `- pgd: {steps: 20}`."""
-        kinds = reduce(or_, (one.settings for one in self.all))
+        kinds = reduce(or_, (choice.settings for choice in self.all))
         told_apart = Annotated[kinds, Field(discriminator=self.tag)] if len(self.all) > 1 else kinds
         return Annotated[told_apart, BeforeValidator(self.spelt_out)]
 

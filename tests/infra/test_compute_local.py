@@ -46,7 +46,7 @@ def test_every_call_comes_back_once_with_its_value(engine: Engine) -> None:
     assert [str(outcome.error) for outcome in outcomes.values() if outcome.error] == []
     assert [outcomes[n].value for n in range(30)] == [n * n for n in range(30)]
     assert {outcome.worker for outcome in outcomes.values()} <= {"cpu-0", "cpu-1"}
-    assert all(outcome.seconds > 0 and outcome.attempts == 1 for outcome in outcomes.values())
+    assert all(outcome.attempts == 1 for outcome in outcomes.values())
 
 
 def test_two_workers_share_the_calls(engine: Engine, tmp_path: Path) -> None:
@@ -251,8 +251,6 @@ def test_gpu_work_and_plain_work_keep_to_their_workers() -> None:
         assert {a.value[1] for a, _ in both} == {""}
         os.kill(next(engine.run(calls(does.process_id, 1))).value, signal.SIGKILL)
         assert {o.worker for o in engine.run(calls(does.square, 12))} == {"cpu-0"}  # waits rather than move over
-        assert engine.profile(gpu=True).device == "cuda"
-        assert engine.profile().device == "cpu"
 
 
 def test_never_means_no_gpu_worker() -> None:

@@ -57,12 +57,9 @@ def test_fold_names_what_failed() -> None:
         assert engine.fold([], does.add).value is None
 
 
-def test_profile_names_versions_and_processor() -> None:
+def test_a_processor_is_named_with_its_instructions_and_its_maker() -> None:
     with open_engine(Compute(engine="serial", gpu="never")) as engine:
-        profile = engine.profile(gpu=True).to_json()
-    assert profile["device"] == "cpu"
-    assert {"python", "numpy", "torch", "pyarrow", "assay-audit"} <= set(profile["versions"])
-    architecture, widest, maker = profile["processor"].split(" ", 2)
+        architecture, widest, maker = engine.processor().split(" ", 2)
     assert architecture == platform.machine()
     assert widest.isupper() or widest == "baseline"
     assert maker  # two with the same instructions round differently
