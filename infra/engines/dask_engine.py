@@ -227,7 +227,7 @@ class Window:
 
     def _submit(self, attempt: Attempt) -> None:
         call = attempt.call
-        given: dict[int | str, object] = {**dict(enumerate(call.args)), **call.kwargs}
+        given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
         shared = {
             place: self.pool.shipments.future(value) for place, value in given.items() if isinstance(value, Shared)
         }

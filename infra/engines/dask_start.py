@@ -1,13 +1,7 @@
-"""How a Dask client comes to be: worker processes on this machine, a scheduler's address, or a cluster class.
-
-Workers of this machine have no HTTP server, which has no login and tells whoever asks which calls are at work; they do
-not run the script that started them again; and they import heavy libraries before their first call, which would look
-seconds dearer than it is.
-"""
+"""How a Dask client comes to be: worker processes on this machine, a scheduler's address, or a cluster class."""
 
 from __future__ import annotations
 
-import functools
 import importlib
 import logging
 import os
@@ -17,72 +11,23 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
-from multiprocessing import resource_tracker, spawn
+from multiprocessing import resource_tracker
 from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Nanny, Scheduler, Security, SpecCluster, Worker
+from distributed import Client, Nanny, Security, SpecCluster
 from distributed.core import Status
 from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
 from distributed.worker_memory import parse_memory_limit
 
+from assay.infra.engines import dask_processes
 from assay.infra.engines.calls import OF_C_LIBRARY, ONE_EACH
+from assay.infra.engines.dask_processes import SchedulerWithoutHTTP, WorkerWithoutHTTP, workers_go_without_main
 from assay.infra.engines.devices import local_crew
 from assay.infra.errors import InputError, RunError, SettingError
 from assay.infra.settings import Compute
-
-
-class SchedulerWithoutHTTP(Scheduler):  # type: ignore[misc]  # Dask has no types
-    """A scheduler whose only port is the one that asks for a certificate."""
-
-    def start_http_server(self, *_arguments: object, **_options: object) -> None:
-        """Listen on no further port."""
-
-
-class WorkerWithoutHTTP(Worker):  # type: ignore[misc]  # Dask has no types
-    """A worker whose only port is the one that asks for a certificate."""
-
-    def start_http_server(self, *_arguments: object, **_options: object) -> None:
-        """Listen on no further port."""
-
-
-WORKERS = "Dask Worker process"  # how Dask's nanny names the processes that it starts
-_OF_MAIN = ("init_main_from_name", "init_main_from_path")
-
-
-@functools.cache
-def workers_go_without_main() -> None:
-    """From now on, processes that are started as Dask workers import no main script; other processes do as before."""
-    prepared = spawn.get_preparation_data
-
-    def without_main(name: str) -> dict[str, Any]:
-        data = prepared(name)
-        return {key: value for key, value in data.items() if key not in _OF_MAIN or not name.startswith(WORKERS)}
-
-    spawn.get_preparation_data = without_main
-
-
-WANTED = "ASSAY_FIRST_IMPORTS"
-
-
-def first_imports(libraries: Sequence[str]) -> dict[str, str]:
-    """The environment of a worker that is to import them.
-
-    >>> first_imports(["torch", "torch._dynamo"])
-    {'ASSAY_FIRST_IMPORTS': 'torch torch._dynamo'}
-    """
-    return {WANTED: " ".join(libraries)}
-
-
-def dask_setup(_worker: object) -> None:
-    """Import what is wanted; Dask calls this as the worker starts."""
-    for name in os.environ.get(WANTED, "").split():
-        with suppress(ImportError):  # the call that needs what is missing says so
-            import_module(name)
-
 
 LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
@@ -149,9 +94,9 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
         "death_timeout": 60,
-        "preload": [*dask.config.get("distributed.worker.preload", []), __name__],
+        "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
-    wanted = first_imports(libraries)
+    wanted = dask_processes.first_imports(libraries)
     workers = {
         one.name: {
             "cls": Nanny,

@@ -12,7 +12,8 @@ from distributed import Nanny
 
 from assay.infra.engines.calls import OF_C_LIBRARY, ONE_EACH, one_thread
 from assay.infra.engines.dask_engine import WORKER_WAIT_SECONDS
-from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, WorkerWithoutHTTP, memory_of, quiet
+from assay.infra.engines.dask_processes import WorkerWithoutHTTP
+from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
 from assay.infra.engines.devices import cuda_devices
 from assay.infra.errors import InputError, RunError
 

@@ -1,5 +1,7 @@
 """What workers import before their first call, and that no stage is charged for what it only waits for."""
 
+import subprocess
+import sys
 import time
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +42,12 @@ def test_workers_import_before_their_first_call_what_they_are_told() -> None:
         assert has_imported(engine, RARE)
     with open_engine(Compute(workers=1, gpu_workers=0)) as engine:
         assert not has_imported(engine, RARE)
+
+
+def test_what_a_process_reads_before_its_environment_is_set_imports_no_arrow() -> None:
+    """Its allocator is chosen when Arrow is first imported, and the workers' is that of the C library."""
+    ask = "import assay.infra.engines.dask_processes, sys; print('pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""What the processes of Dask's workers on this machine are made of, and import before anything else.
+
+They have no HTTP server, which Dask starts in every process, dashboard or not: it has no login, and tells whoever asks
+which calls are at work and where (`/info`, `/json`, `/metrics`). They do not run the script that started them again:
+Python's `spawn` imports the main script in every child, so that one which calls `audit(...)` without the line
+`if __name__ == "__main__":` would start a run in every worker of its run. And they import heavy libraries before their
+first call, which would look seconds dearer than it is, and that is another one every night.
+
+This module imports nothing but Dask: a process reads it before its environment is set, which Arrow's allocator and the
+number of numeric threads are read from when their libraries are first imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import spawn
+from typing import Any
+
+from distributed import Scheduler, Worker
+
+
+class SchedulerWithoutHTTP(Scheduler):  # type: ignore[misc]  # Dask has no types
+    """A scheduler whose only port is the one that asks for a certificate."""
+
+    def start_http_server(self, *_arguments: object, **_options: object) -> None:
+        """Listen on no further port."""
+
+
+class WorkerWithoutHTTP(Worker):  # type: ignore[misc]  # Dask has no types
+    """A worker whose only port is the one that asks for a certificate."""
+
+    def start_http_server(self, *_arguments: object, **_options: object) -> None:
+        """Listen on no further port."""
+
+
+WORKERS = "Dask Worker process"  # how Dask's nanny names the processes that it starts
+_OF_MAIN = ("init_main_from_name", "init_main_from_path")
+
+
+@functools.cache
+def workers_go_without_main() -> None:
+    """From now on, processes that are started as Dask workers import no main script; other processes do as before."""
+    prepared = spawn.get_preparation_data
+
+    def without_main(name: str) -> dict[str, Any]:
+        data = prepared(name)
+        return {key: value for key, value in data.items() if key not in _OF_MAIN or not name.startswith(WORKERS)}
+
+    spawn.get_preparation_data = without_main
+
+
+WANTED = "ASSAY_FIRST_IMPORTS"
+
+
+def first_imports(libraries: Sequence[str]) -> dict[str, str]:
+    """The environment of a worker that is to import them.
+
+    >>> first_imports(["torch", "torch._dynamo"])
+    {'ASSAY_FIRST_IMPORTS': 'torch torch._dynamo'}
+    """
+    return {WANTED: " ".join(libraries)}
+
+
+def dask_setup(_worker: object) -> None:
+    """Import what is wanted; Dask calls this as the worker starts."""
+    for name in os.environ.get(WANTED, "").split():
+        with suppress(ImportError):  # the call that needs what is missing says so
+            import_module(name)
