@@ -171,7 +171,7 @@ def _first(value: Any) -> float | None:
 
 def _upright(picture: npt.NDArray[Any], header: Any) -> Shown:
     directions = header.get("ImageOrientationPatient")
-    turned = upright(picture, [float(one) for one in directions]) if directions and len(directions) == 6 else picture
+    turned = upright(picture, list(map(float, directions))) if directions and len(directions) == 6 else picture
     return np.ascontiguousarray(turned)
 
 

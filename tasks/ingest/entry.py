@@ -25,7 +25,6 @@ from assay.tasks.ingest.gold import (
     marked,
     marks_column,
     named_labels,
-    not_a_class,
     settle_classes,
     settle_labels,
 )
@@ -49,9 +48,9 @@ class Door:
         self.ids: pa.Array | None = None
         self.rejects: list[Reject] = list(rows.rejects)
 
-    def reject(self, positions: NDArray[np.int64], reasons: Iterable[str], column: str | None) -> None:
-        """Turn away the rows at these positions (of the table)."""
-        for position, reason in zip(positions.tolist(), reasons, strict=True):
+    def reject(self, faults: Iterable[tuple[int, str]], column: str | None) -> None:
+        """Turn away the rows at these positions (of the table), each for its reason."""
+        for position, reason in faults:
             if not self.closed[position]:
                 self.closed[position] = True
                 known = self.ids[position].as_py() if self.ids is not None else None
@@ -101,22 +100,20 @@ def _typed(door: Door, name: str, layout: Layout) -> pa.Array:
     """A column in its type; cells of text files that do not fit close the door to their rows."""
     column, target = door.rows.table.column(name).combine_chunks(), layout.types.field(name).type
     if column.type == target or pa.types.is_integer(column.type):
-        strange = out_of_calendar(column)
-        door.reject(strange, ("a time outside the years 1 to 9999" for _ in strange), name)
+        door.reject(((at, "a time outside the years 1 to 9999") for at in out_of_calendar(column).tolist()), name)
         return column
     values, bad = cast_text(column, target)
     noun = NOUNS.get(target, str(target))
-    door.reject(bad, (f"{shown(value)} is not {noun}" for value in column.take(pa.array(bad)).to_pylist()), name)
+    door.reject(((at, f"{shown(column[at].as_py())} is not {noun}") for at in bad.tolist()), name)
     return values
 
 
 def _gold(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> pa.Array:
     if layout.label is None:
         return pa.nulls(len(door.closed), pa.int16())
-    coded = gold_codes(columns[layout.label], classes)
-    door.reject(coded.bad, (not_a_class(value, classes) for value in coded.values), layout.label)
-    shown_there = _shown(columns, layout)
-    return coded.codes if shown_there is None else pc.if_else(shown_there, coded.codes, pa.scalar(None, pa.int16()))
+    codes, faults = gold_codes(columns[layout.label], classes)
+    door.reject(faults, layout.label)
+    return _where_shown(codes, columns, layout)
 
 
 def _truths(door: Door, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
@@ -125,16 +122,17 @@ def _truths(door: Door, columns: dict[str, pa.Array], layout: Layout) -> dict[st
     if layout.tagged is not None:
         words, tags = layout.tagged
         truths[tags], faults = checked_tags(columns[words], columns[tags])
-        for position, reason in faults:
-            door.reject(np.array([position]), [reason], tags)
+        door.reject(faults, tags)
     if layout.score is not None:
-        truths[layout.score], bad = checked_scores(columns[layout.score])
-        door.reject(bad, ("an infinite score" for _ in bad), layout.score)
-    shown_there = _shown(columns, layout)
-    if shown_there is not None:
-        for name in truths:
-            truths[name] = pc.if_else(shown_there, truths[name], pa.scalar(None, truths[name].type))
-    return truths
+        truths[layout.score], faults = checked_scores(columns[layout.score])
+        door.reject(faults, layout.score)
+    return {name: _where_shown(truth, columns, layout) for name, truth in truths.items()}
+
+
+def _where_shown(truth: pa.Array, columns: dict[str, pa.Array], layout: Layout) -> pa.Array:
+    """What is true of each row, null in the parts whose truth is hidden."""
+    used = _shown(columns, layout)
+    return truth if used is None else pc.if_else(used, truth, pa.scalar(None, truth.type))
 
 
 def _shown(columns: dict[str, pa.Array], layout: Layout) -> pa.Array | None:
@@ -151,10 +149,10 @@ def _labels(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: t
         return {}
     parsed = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
     for position, reason, column in parsed.faults:
-        door.reject(np.array([position]), [reason], column)
-    shown_there = _shown(columns, layout)
-    if shown_there is not None:
-        parsed.marks[~pc.fill_null(shown_there, False).to_numpy(zero_copy_only=False)] = -1
+        door.reject([(position, reason)], column)
+    used = _shown(columns, layout)
+    if used is not None:
+        parsed.marks[~pc.fill_null(used, False).to_numpy(zero_copy_only=False)] = -1
     return {"labels": marks_column(parsed.marks)}
 
 
@@ -167,7 +165,7 @@ def _images(door: Door, reading: Reading) -> dict[str, pa.Array]:
     blobs = [b""] * len(door.closed)
     for position, picture in pictures(door.rows, image, reading, door.closed):
         if isinstance(picture, UnfitError):
-            door.reject(np.array([position]), [str(picture)], image.name if door.rows.files is None else None)
+            door.reject([(position, str(picture))], image.name if door.rows.files is None else None)
         else:
             blobs[position] = picture.tobytes()
     extents = (image.form.height, image.form.width, image.form.channels)
@@ -179,10 +177,9 @@ def _vote(door: Door, name: str, column: pa.Array, classes: tuple[str, ...]) -> 
     """A column of votes as int8; nothing at all is an abstention."""
     votes = pc.fill_null(column, -1)
     outside = pc.or_(pc.less(votes, -1), pc.greater_equal(votes, len(classes)))
-    bad = np.flatnonzero(outside.to_numpy(zero_copy_only=False)).astype(np.int64)
+    bad = np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist()
     expected = f"-1 to abstain or a class from 0 to {len(classes) - 1}"
-    values = votes.take(pa.array(bad)).to_pylist()
-    door.reject(bad, (f"{name} votes {value}, and a vote is {expected}" for value in values), name)
+    door.reject(((at, f"{name} votes {votes[at].as_py()}, and a vote is {expected}") for at in bad), name)
     return pc.if_else(outside, pa.scalar(-1, votes.type), votes).cast(pa.int8())
 
 
@@ -192,8 +189,8 @@ def _missing(column: pa.Array) -> pa.Array:
 
 
 def _require(door: Door, absent: pa.Array, reason: str, column: str | None) -> None:
-    bad = np.flatnonzero(pc.fill_null(absent, True).to_numpy(zero_copy_only=False)).astype(np.int64)
-    door.reject(bad, (reason for _ in range(len(bad))), column)
+    bad = np.flatnonzero(pc.fill_null(absent, True).to_numpy(zero_copy_only=False)).tolist()
+    door.reject(((at, reason) for at in bad), column)
 
 
 def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:

@@ -4,6 +4,7 @@ their latest version.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -57,8 +58,23 @@ def is_remote(pattern: str) -> bool:
 
 def unreachable(pattern: str, origin: str, error: Exception) -> InputError:
     """The sentence for an address behind which nothing answers."""
-    reason = reason_of(error)
-    return InputError(f"{pattern} ({origin}) cannot be reached: {reason}.")
+    return InputError(f"{pattern} ({origin}) cannot be reached: {reason_of(error)}.")
+
+
+@contextlib.contextmanager
+def reaching(pattern: str, origin: str) -> Iterator[None]:
+    """Within the block, whatever a cloud's library raises is an address that cannot be reached.
+
+    Every library has faults of its own (no credentials, no such bucket) that share no base but `Exception`.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if not is_remote(pattern) and not isinstance(error, ImportError | ValueError | OSError):
+            raise
+        raise unreachable(pattern, origin, error) from error
 
 
 def require_named_file(path: str, pattern: str, origin: str) -> None:
@@ -104,13 +120,11 @@ def _folders_below(folder: str, seen: list[str]) -> Iterator[tuple[str, list[str
         for name in folders:
             link = os.path.join(place, name)
             target = os.path.realpath(link)
-            if os.path.islink(link) and not any(_one_in_the_other(target, other) for other in seen):
+            if os.path.islink(link) and not any(
+                os.path.commonpath([target, other]) in (target, other) for other in seen
+            ):
                 seen.append(target)
                 yield from _folders_below(link, seen)
-
-
-def _one_in_the_other(one: str, other: str) -> bool:
-    return os.path.commonpath([one, other]) in (one, other)
 
 
 LOG = "_delta_log"
@@ -197,18 +211,13 @@ PATH, CLASS, SPLIT = "path", "class", "split"
 """The columns of the table: the file below the folder that all share, its class, and its part if folders say so."""
 
 SPLITS = {
-    "train": "train",
-    "training": "train",
-    "val": "valid",
-    "valid": "valid",
-    "validation": "valid",
-    "dev": "valid",
-    "test": "test",
-    "testing": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "valid"),
+    **dict.fromkeys(("test", "testing"), "test"),
 }
+"""The part of the data that a folder above the classes is, by its name."""
 
-
-_MARKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annotations"}
+_MASKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annotations"}
 
 
 def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
@@ -219,46 +228,29 @@ def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
 
 def _image_files(pattern: str, base_dir: str | Path) -> list[str]:
     filesystem, path = file_system(pattern, base_dir, "images")
-    remote = is_remote(pattern)
-    try:
+    names: list[str] = []
+    with reaching(pattern, "images"):
         if glob.has_magic(path):
             names = [name for name in filesystem.glob(path) if _is_visible(name) and not filesystem.isdir(name)]
         elif filesystem.isdir(path):
             below = files_below(filesystem, path, ENDINGS, f"{pattern} (images)")
-            names = [name for name in below if _is_image(name) and _is_visible(name[len(path) :])]
-            _require_class_folders(names, path.rstrip("/"))
+            names = [name for name in below if name.lower().endswith(ENDINGS) and _is_visible(name[len(path) :])]
+            folder = path.rstrip("/")
+            if stray := next((name for name in names if posixpath.dirname(name) == folder), None):
+                raise InputError(
+                    f"{stray} lies in no folder of a class; put it into a folder named after its class, below {folder}."
+                )
         elif filesystem.exists(path):
             raise InputError(f"{pattern} (images) is a file; name the folder it lies in, for example scans/*/*.png.")
-        else:
-            names = []
         for name in names:
             require_named_file(name, pattern, "images")
-    except InputError:
-        raise
-    except Exception as error:
-        # As for tables: what clouds' libraries raise shares no base but this one.
-        if not remote and not isinstance(error, ImportError | ValueError | OSError):
-            raise
-        raise unreachable(pattern, "images", error) from error
     if not names:
         raise InputError(f"No image is found under {pattern} (images); it was looked for at {path}.")
-    return [filesystem.unstrip_protocol(name) if remote else name for name in names]
-
-
-def _is_image(name: str) -> bool:
-    return name.lower().endswith(ENDINGS)
+    return [filesystem.unstrip_protocol(name) if is_remote(pattern) else name for name in names]
 
 
 def _is_visible(name: str) -> bool:
     return not any(part.startswith(".") for part in name.split("/")[-2:])
-
-
-def _require_class_folders(files: Sequence[str], folder: str) -> None:
-    for name in files:
-        if posixpath.dirname(name) == folder:
-            raise InputError(
-                f"{name} lies in no folder of a class; put it into a folder named after its class, below {folder}."
-            )
 
 
 def names_below(urls: Sequence[str]) -> list[str]:
@@ -288,8 +280,7 @@ def listing(names: Sequence[str]) -> pa.Table:
     classes = [posixpath.basename(posixpath.dirname(name)) for name in names]
     _require_no_masks(names, classes)
     columns = {PATH: pa.array(names, pa.string()), CLASS: pa.array(classes, pa.string())}
-    splits = _splits(names)
-    if splits is not None:
+    if (splits := _splits(names)) is not None:
         columns[SPLIT] = pa.array(splits, pa.string())
     return pa.table(columns)
 
@@ -298,7 +289,7 @@ def _require_no_masks(names: Sequence[str], classes: Sequence[str]) -> None:
     """Nothing, or the sentence for pictures that mark something in other pictures: they are no images of a class."""
     for name, folder in zip(names, classes, strict=True):
         stem = posixpath.splitext(posixpath.basename(name))[0].lower()
-        if folder.lower() in _MARKS or stem.endswith(("_mask", "-mask", "_segmentation")):
+        if folder.lower() in _MASKS or stem.endswith(("_mask", "-mask", "_segmentation")):
             raise InputError(
                 f"{name} is a mask, by its name, and folders are taken for classes: leave masks out, with a pattern "
                 "that finds the images only (scans/*/*.jpg)."

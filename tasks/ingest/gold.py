@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from assay.data.biomedical_schemas import WORDS
 from assay.infra.errors import InputError
@@ -24,16 +23,8 @@ MOST_CLASSES = 1000
 FEW = 20
 """With fewer samples nothing is concluded from how often a class stands there."""
 
-Found = dict[str, frozenset[str]]
-
-
-@dataclass(frozen=True)
-class Coded:
-    """Class codes (null where unlabelled) and, for each row that has no valid label, the label as it was given."""
-
-    codes: pa.Array
-    bad: NDArray[np.int64]
-    values: tuple[object, ...]
+Faults = list[tuple[int, str]]
+"""The positions of the rows whose truth is none, each with the reason."""
 
 
 def gold_names(column: pa.Array) -> frozenset[str]:
@@ -59,7 +50,11 @@ def settle_classes(
             raise InputError(f"The gold labels of {source} are names and its votes are codes; give `classes` in order.")
         if len(values) > MOST_CLASSES:
             raise InputError(f"The label of {source} has {len(values)} different values, too many for classes.")
-        return _at_least_two(sorted(values), source)
+        if len(values) < 2:
+            raise InputError(
+                f"All gold labels of {source} are {min(values)!r}; give `classes` to say what else there could be."
+            )
+        return tuple(sorted(values))
     if values == {"true", "false"}:
         return ("false", "true")
     top = max([*numbers, -1 if top_vote is None else top_vote])
@@ -86,12 +81,14 @@ def require_repeated(names: Collection[str], rows: int, source: str) -> None:
         )
 
 
-def gold_codes(column: pa.Array, classes: tuple[str, ...]) -> Coded:
-    """The code of every label: the position of its name among the classes, or the code itself where names are words.
+def gold_codes(column: pa.Array, classes: tuple[str, ...]) -> tuple[pa.Array, Faults]:
+    """The code of every label (null where unlabelled), and the labels that are no class.
 
-    >>> coded = gold_codes(pa.array(["ham", "", "eggs"]), ("ham", "spam"))
-    >>> coded.codes.to_pylist(), coded.bad.tolist(), coded.values
-    ([0, None, None], [2], ('eggs',))
+    A code is the position of a name among the classes, or the code itself where names are words.
+
+    >>> codes, faults = gold_codes(pa.array(["ham", "", "eggs"]), ("ham", "spam"))
+    >>> codes.to_pylist(), faults
+    ([0, None, None], [(2, "gold label 'eggs' is none of the classes ham, spam")])
     """
     text = _as_text(column, classes)
     codes = pc.index_in(text, value_set=pa.array(classes, pa.string()))
@@ -99,13 +96,18 @@ def gold_codes(column: pa.Array, classes: tuple[str, ...]) -> Coded:
         digits = pa.array([str(code) for code in range(len(classes))], pa.string())
         codes = pc.coalesce(codes, pc.index_in(text, value_set=digits))
     bad = np.flatnonzero(pc.and_(pc.is_valid(text), pc.is_null(codes)).to_numpy(zero_copy_only=False))
-    return Coded(codes.cast(pa.int16()), bad.astype(np.int64), tuple(text.take(pa.array(bad)).to_pylist()))
+    names = listed(classes)
+    labels = text.take(pa.array(bad)).to_pylist()
+    faults = [
+        (at, f"gold label {shown(label)} is none of the classes {names}")
+        for at, label in zip(bad.tolist(), labels, strict=True)
+    ]
+    return codes.cast(pa.int16()), faults
 
 
-def not_a_class(value: object, classes: tuple[str, ...]) -> str:
-    """The reason of a label that is none of the classes."""
-    names = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-    return f"gold label {shown(value)} is none of the classes {names}"
+def listed(classes: Sequence[str]) -> str:
+    """The first ten classes, as a reason names them."""
+    return ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
 
 
 def _as_text(column: pa.Array, classes: tuple[str, ...] = ()) -> pa.Array:
@@ -132,16 +134,7 @@ def _is_number(value: str) -> bool:
     return value.isascii() and value.isdigit()
 
 
-def _at_least_two(names: list[str], source: str) -> tuple[str, ...]:
-    if len(names) < 2:
-        raise InputError(
-            f"All gold labels of {source} are {names[0]!r}; give `classes` to say what else there could be."
-        )
-    return tuple(names)
-
-
 Marks = npt.NDArray[np.int8]  # [n, k]: 1 has the class, 0 has it not, -1 unknown
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -213,13 +206,13 @@ def marked(columns: LabelColumns, arrays: list[pa.Array], classes: tuple[str, ..
     >>> marked(LabelColumns(("f",), "names"), [pa.array(["b|a", "", "c"])], ("a", "b")).marks.tolist()
     [[1, 1], [-1, -1], [-1, -1]]
     """
-    if columns.kind == "columns":
-        return _of_columns(columns.names, arrays)
-    return (
-        _of_names(columns.names[0], arrays[0], classes)
-        if columns.kind == "names"
-        else _of_marks(columns.names[0], arrays[0], len(classes))
-    )
+    match columns.kind:
+        case "columns":
+            return _of_columns(columns.names, arrays)
+        case "names":
+            return _of_names(columns.names[0], arrays[0], classes)
+        case "marks":
+            return _of_marks(columns.names[0], arrays[0], len(classes))
 
 
 def marks_column(marks: Marks) -> pa.Array:
@@ -252,8 +245,8 @@ def _of_names(name: str, array: pa.Array, classes: tuple[str, ...]) -> Labelled:
     marks[rows[known], codes.drop_null().to_numpy()] = 1
     unknown = np.flatnonzero(~known & pc.fill_null(pc.not_equal(given, ""), False).to_numpy(zero_copy_only=False))
     marks[rows[unknown]] = -1
-    listed = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-    faults = ((int(rows[i]), f"label {shown(given[int(i)].as_py())} is none of {listed}", name) for i in unknown)
+    names = listed(classes)
+    faults = ((int(rows[i]), f"label {shown(given[int(i)].as_py())} is none of {names}", name) for i in unknown)
     return Labelled(marks, tuple(faults))
 
 
@@ -296,7 +289,7 @@ LONG = 1000
 """A sentence of more words is rather a document of which the ends of sentences are lost; models cut it."""
 
 
-def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple[int, str]]]:
+def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, Faults]:
     """The tags in IOB2, and the reason of each row that has none that fit its words.
 
     >>> words = pa.array([["a", "drug"], ["a"]])
@@ -304,7 +297,7 @@ def checked_tags(tokens: pa.Array, tags: pa.Array) -> tuple[pa.Array, list[tuple
     [(1, "tag 1: 'I-Drug' goes on from the beginning of the sentence: an entity begins with 'B-Drug'")]
     """
     checked: list[list[str] | None] = []
-    faults = []
+    faults: Faults = []
     for position, (words, given) in enumerate(zip(tokens.to_pylist(), tags.to_pylist(), strict=True)):
         checked.append(None)
         if words is None or None in words:
@@ -329,8 +322,8 @@ def long_sentences(samples: pa.Table, *, tokens: str) -> dict[str, object]:
     return {"long": len(long), **({"longest": Greatest(max(long))} if long else {})}
 
 
-def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The scores as numbers, null where there is none, and the positions of those that are infinite.
+def checked_scores(scores: pa.Array) -> tuple[pa.Array, Faults]:
+    """The scores as numbers, null where there is none, and those that are infinite.
 
     >>> checked_scores(pa.array([1.5, float("nan"), None]))[0].to_pylist()
     [1.5, None, None]
@@ -338,4 +331,4 @@ def checked_scores(scores: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     values = scores.cast(pa.float64(), safe=False)  # above 2⁵³ to the nearest number there is
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
-    return values, np.flatnonzero(infinite).astype(np.int64)
+    return values, [(at, "an infinite score") for at in np.flatnonzero(infinite).tolist()]

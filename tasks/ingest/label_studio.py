@@ -88,7 +88,7 @@ def tasks_in(url: str) -> list[Task]:
         ) from error
     if not isinstance(exported, list) or not exported:
         raise InputError(f"{name} has no list of tasks; export the project from Label Studio, as JSON.")
-    return [_task(one, name, number) for number, one in enumerate(exported, start=1)]
+    return [_task(task, name, number) for number, task in enumerate(exported, start=1)]
 
 
 def _task(entry: Any, name: str, number: int) -> Task:
@@ -308,7 +308,9 @@ def gold_answers(files: Iterable[tuple[str, Sequence[Task]]], asked: PeoplesGold
 
 def require_classes(judged: Mapping[str, GoldAnswer], classes: Sequence[str], source: str) -> None:
     """Nothing, or the sentence for an answer that is no class."""
-    unknown = next(((sample, one.choice) for sample, one in judged.items() if one.choice not in (None, *classes)), None)
+    unknown = next(
+        ((sample, answer.choice) for sample, answer in judged.items() if answer.choice not in (None, *classes)), None
+    )
     if unknown is not None:
         names = ", ".join(classes[:10])
         raise InputError(
@@ -353,8 +355,8 @@ def _sample(task: Task, field: str, name: str, place: int) -> str:
 
 def _require_question(name: str, tasks: Sequence[Task], question: str) -> None:
     asked = {key for task in tasks for answers in task.answers for key in answers.values}
-    if asked and not any(kind in CHOICES and one == question for kind, one in asked):
-        names = ", ".join(sorted({one for _, one in asked})[:10])
+    if asked and not any(kind in CHOICES and name == question for kind, name in asked):
+        names = ", ".join(sorted({name for _, name in asked})[:10])
         raise InputError(
             f"Nobody answers {question!r} in {name}, only {names}; say which choice is the class, as in `gold: "
             "{label_studio: …, question: verdict}`."
@@ -395,7 +397,7 @@ class AnswerFiles:
 
 def find_answers(asked: PeoplesGold, base_dir: str | Path) -> AnswerFiles:
     """The exports that a source names, or the sentence that says which one is missing or empty."""
-    urls_of = [files_at(Address(one, base_dir, ORIGIN, (".json",))) for one in asked.label_studio]
+    urls_of = [files_at(Address(path, base_dir, ORIGIN, (".json",))) for path in asked.label_studio]
     return AnswerFiles(asked, tuple(dict.fromkeys(url for urls in urls_of for url in urls)))
 
 
@@ -420,7 +422,7 @@ def settled_samples(
     names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
     codes = {name: code for code, name in enumerate(classes)}
     each = [judged[name] for name in names]
-    answers = [None if one.choice is None else codes[one.choice] for one in each]
+    answers = [None if answer.choice is None else codes[answer.choice] for answer in each]
     given = np.full(len(ids), -1, np.int16)
     given[asked] = [-1 if code is None else code for code in answers]
     gold = pc.coalesce(pa.array(given, _CODE, mask=given < 0), samples["gold"].combine_chunks())
@@ -430,11 +432,11 @@ def settled_samples(
         "before": before,
         "answer": answers,
         "gold": gold.take(pa.array(asked)),
-        "people": [one.people for one in each],
-        "agreeing": [one.agreeing for one in each],
-        "skipped": [one.skipped for one in each],
+        "people": [answer.people for answer in each],
+        "agreeing": [answer.agreeing for answer in each],
+        "skipped": [answer.skipped for answer in each],
         "outcome": [
-            one.outcome(None if code is None else classes[code]) for one, code in zip(each, before, strict=True)
+            answer.outcome(None if code is None else classes[code]) for answer, code in zip(each, before, strict=True)
         ],
         "cluster": pa.nulls(len(names), pa.int64()) if clusters is None else clusters,
     }
@@ -448,7 +450,8 @@ def answer_findings(answers: pa.Table) -> list[Finding]:
 
     >>> told = {"a": GoldAnswer("spam", 2, 2), "b": GoldAnswer("ham", 1, 1)}
     >>> rows = pa.table({"id": ["a", "b"], "gold": pa.array([0, None], _CODE)})
-    >>> [(one.metric, one.value, one.n) for one in answer_findings(settled_samples(rows, told, ["ham", "spam"])[1])]
+    >>> findings = answer_findings(settled_samples(rows, told, ["ham", "spam"])[1])
+    >>> [(finding.metric, finding.value, finding.n) for finding in findings]
     [('answers.given', 1.0, 2), ('answers.overruled', 1.0, 1), ('answers.unanimous', 1.0, 1)]
     """
     outcome = np.array(answers["outcome"].to_pylist(), dtype=np.str_)

@@ -63,7 +63,8 @@ class _Named:
     @property
     def read(self) -> list[str]:
         """The columns that are read for their meaning; they are no features."""
-        return [one for one in (self.id, self.label, self.image, *self.labels, *self.extents) if one is not None]
+        columns = (self.id, self.label, self.image, *self.labels, *self.extents)
+        return [column for column in columns if column is not None]
 
 
 def _named(settings: Source, names: Sequence[str], metadata: Mapping[bytes, bytes]) -> _Named:
@@ -100,7 +101,7 @@ def _assign(
     group = settings.group  # no feature, unless it is named among them: a patient's number says nothing of another
     rest = [column for column in types.names if column not in (*named.read, *named.unread, group)]
     truths = (settings.tags and settings.tokens, settings.tags, settings.score)
-    kept = list(dict.fromkeys([*(settings.features or ()), *(one for one in (split, *truths) if one)]))
+    kept = list(dict.fromkeys([*(settings.features or ()), *filter(None, (split, *truths))]))
     tagged, score = _tagged(settings, types, name), _score(settings, types, name)
     votes: list[str] = []
     if settings.dataset is not None and schema_metadata.get(b"holds") == b"votes":
@@ -139,8 +140,8 @@ def _assign(
         iob_columns=settings.iob_columns,
         tagged=tagged,
         score=score,
-        nearly_numbers=tuple(one.name for one in types if NEARLY_NUMBERS in (one.metadata or {})),
-        other_truth=any(one is not None for one in (settings.iob, settings.tags, settings.score)),
+        nearly_numbers=tuple(field.name for field in types if NEARLY_NUMBERS in (field.metadata or {})),
+        other_truth=any(truth is not None for truth in (settings.iob, settings.tags, settings.score)),
         source=settings,
     )
 
@@ -150,8 +151,6 @@ def _tagged(settings: Source, types: pa.Schema, name: str) -> tuple[str, str] | 
     if settings.tags is None:
         return None
     for column, setting in ((settings.tokens, "tokens"), (settings.tags, "tags")):
-        if column not in types.names:
-            raise unknown_column(column, setting, types.names, name)
         dtype = types.field(column).type
         if dtype != WORDS:
             raise InputError(
@@ -165,8 +164,6 @@ def _score(settings: Source, types: pa.Schema, name: str) -> str | None:
     """The column of numbers, seen to hold numbers."""
     if settings.score is None:
         return None
-    if settings.score not in types.names:
-        raise unknown_column(settings.score, "score", types.names, name)
     dtype = types.field(settings.score).type
     if not (pa.types.is_floating(dtype) or pa.types.is_integer(dtype)):
         raise InputError(f"{name} has {dtype} in column {settings.score!r}, and a `score` is a number.")
@@ -177,53 +174,40 @@ def _image_column(
     settings: Source, named: _Named, types: pa.Schema, metadata: Mapping[bytes, bytes], name: str
 ) -> ImageColumn | None:
     """The column of images and what stands in it, by its type."""
-    image = _typed_image_column(settings, named, types, metadata, name)
-    if image is not None and image.kind in ("path", "bytes") and image.pixels is not None and image.pixels.shape:
+    column, pixels = PATH if settings.images is not None else named.image, settings.pixels
+    if column is None:
+        if pixels is not None:
+            raise InputError(f"{name} holds no images, and `pixels` is about images; remove it, or say `image`.")
+        return None
+    dtype = types.field(column).type
+    struct = pa.types.is_struct(dtype) and dtype.get_field_index("bytes") >= 0  # as Hugging Face writes images
+    if settings.dataset is not None and metadata.get(b"images") == b"raw":
+        return ImageColumn(column, "raw", pixels)
+    if is_array(dtype):
+        return ImageColumn(column, "array", pixels)
+    packed = pa.types.is_large_binary(dtype) or (struct and pa.types.is_large_binary(dtype.field("bytes").type))
+    if not packed and not pa.types.is_string(dtype):
+        raise InputError(
+            f"{name} has {dtype} in image column {column!r}; an image is a path, the bytes of a file, or a list of "
+            "numbers."
+        )
+    if pixels is not None and pixels.shape:
         raise SettingError(
             f"{name} holds image files, and `pixels.shape` is about lists of numbers; remove it, or say `size`.",
             "pixels.shape",
             "",
         )
-    return image
-
-
-def _typed_image_column(
-    settings: Source, named: _Named, types: pa.Schema, metadata: Mapping[bytes, bytes], name: str
-) -> ImageColumn | None:
-    if settings.images is not None:
-        return ImageColumn(PATH, "path", settings.pixels)
-    if named.image is None:
-        if settings.pixels is not None:
-            raise InputError(f"{name} holds no images, and `pixels` is about images; remove it, or say `image`.")
-        return None
-    dtype = types.field(named.image).type
-    if settings.dataset is not None and metadata.get(b"images") == b"raw":
-        return ImageColumn(named.image, "raw", settings.pixels)
-    struct = pa.types.is_struct(dtype) and dtype.get_field_index("bytes") >= 0  # as Hugging Face writes images
-    if pa.types.is_large_binary(dtype) or (struct and pa.types.is_large_binary(dtype.field("bytes").type)):
-        return ImageColumn(named.image, "bytes", settings.pixels)
-    if pa.types.is_string(dtype):
-        return ImageColumn(named.image, "path", settings.pixels)
-    if is_array(dtype):
-        return ImageColumn(named.image, "array", settings.pixels)
-    raise InputError(
-        f"{name} has {dtype} in image column {named.image!r}; an image is a path, the bytes of a file, or a list of "
-        "numbers."
-    )
+    return ImageColumn(column, "bytes" if packed else "path", pixels)
 
 
 def _require_named(settings: Source, named: _Named, names: Sequence[str], file: str) -> None:
     """Nothing, or the sentence for the first setting that names a column which is not there."""
-    references = [
-        (named.id, "id"),
-        (named.label, "label"),
-        (named.split, "split"),
-        (named.image, "image"),
-        (settings.group, "group"),
-    ]
-    references += [(column, "labels") for column in named.labels]
+    references = [(getattr(named, setting), setting) for setting in ("id", "label", "split", "image")]
+    references += [(settings.group, "group"), *((column, "labels") for column in named.labels)]
     references += [(column, "features") for column in settings.features or ()]
     references += [(column, "required") for column in settings.required]
+    references += [(settings.tokens, "tokens"), (settings.tags, "tags")] if settings.tags is not None else []
+    references += [(settings.score, "score")]
     for column, setting in references:
         if column is not None and column not in names:
             raise unknown_column(column, setting, names, file)
@@ -331,7 +315,11 @@ def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows
     """
     if partitions is None:
         runs = runs_of_files(files, most_rows)
-        return [piece for run in runs for piece in _even_pieces(run, _pieces_of(run, most_rows))]
+        pieces = []
+        for run in runs:
+            rows, size = sum(file.rows for file in run), sum(file.bytes for file in run)
+            pieces += _even_pieces(run, max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows)))
+        return pieces
     size = sum(file.bytes for file in files)
     return _even_pieces(files, max(partitions, math.ceil(size / MOST_BYTES)))
 
@@ -346,7 +334,7 @@ def runs_of_files(files: Sequence[FileIndex], most_rows: int) -> list[list[FileI
     runs: list[list[FileIndex]] = []
     room = 0.0
     for file in files:
-        size = _share_of_a_piece(file, most_rows)
+        size = max(file.bytes / PIECE_BYTES, file.rows / most_rows)
         if not runs or size >= ALONE or size > room or _begins_a_run(file.name, size):
             runs.append([])
             room = 0.0 if size >= ALONE else 1.0
@@ -355,18 +343,9 @@ def runs_of_files(files: Sequence[FileIndex], most_rows: int) -> list[list[FileI
     return runs
 
 
-def _share_of_a_piece(file: FileIndex, most_rows: int) -> float:
-    return max(file.bytes / PIECE_BYTES, file.rows / most_rows)
-
-
 def _begins_a_run(name: str, size: float) -> bool:
     drawn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) / 2**64
     return drawn < 2 * size
-
-
-def _pieces_of(files: Sequence[FileIndex], most_rows: int) -> int:
-    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
-    return max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows))
 
 
 def _even_pieces(files: Sequence[FileIndex], wanted: int) -> list[Piece]:

@@ -167,7 +167,7 @@ def names_somebody(folder: str, identifiers: Iterable[str]) -> bool:
     >>> names_somebody("doe_1", ["DOE^JOHN", "4711"]), names_somebody("sick", ["DOE^JOHN", "4711"])
     (True, False)
     """
-    parts = [part.casefold() for one in identifiers for part in re.split(r"[\^\s=,]+", one)]
+    parts = [part.casefold() for identifier in identifiers for part in re.split(r"[\^\s=,]+", identifier)]
     name = folder.casefold()
     return any(part == name or (len(part) >= _SHORTEST and part in name) for part in parts)
 

@@ -142,13 +142,15 @@ _NOTE = (
 
 def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingIndex) -> Part:
     """The part of the report about people's answers, from `PeoplesAnswers` and the findings `answers.*`."""
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(answers["outcome"]).to_pylist()}
-    given = sum(counts.get(one, 0) for one in (NEW, CONFIRMED, OVERRULED))
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(answers["outcome"]).to_pylist()}
+    given = sum(counts.get(outcome, 0) for outcome in (NEW, CONFIRMED, OVERRULED))
     sentence = (
         f"{plural(given, 'sample')} of {answers.num_rows} that people were asked about have their answer as gold: "
         f"{counts.get(NEW, 0)} had none, of {counts.get(OVERRULED, 0)} it says another class than the gold column."
     )
-    rows: list[list[Cell]] = [[one, counts[one], words] for one, words in OUTCOMES.items() if one in counts]
+    rows: list[list[Cell]] = [
+        [outcome, counts[outcome], words] for outcome, words in OUTCOMES.items() if outcome in counts
+    ]
     measured: list[list[Cell]] = [
         [words, estimate(findings.get(f"answers.{metric}"))]
         for metric, words in (
@@ -170,8 +172,8 @@ def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingInd
 def _overruled(answers: pa.Table, classes: Sequence[str]) -> DataTable:
     """The samples whose gold column people contradict."""
     rows: list[list[Cell]] = [
-        [one["id"], classes[one["before"]], classes[one["answer"]], f"{one['agreeing']} of {one['people']}"]
-        for one in answers.slice(0, _SHOWN).to_pylist()
+        [row["id"], classes[row["before"]], classes[row["answer"]], f"{row['agreeing']} of {row['people']}"]
+        for row in answers.slice(0, _SHOWN).to_pylist()
     ]
     more = answers.num_rows - len(rows)
     columns = [Column("Sample"), Column("Gold column"), Column("People"), Column("How many")]

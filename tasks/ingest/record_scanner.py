@@ -5,7 +5,7 @@ on at any byte; files with endless lines, too many columns or NUL bytes are refu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import BinaryIO
@@ -211,12 +211,6 @@ class TextIndex:
         return number, offset, line
 
 
-def chunks_of(file: BinaryIO, size: int = 16 << 20) -> Iterator[bytes]:
-    """A file's bytes, a chunk at a time."""
-    while chunk := file.read(size):
-        yield chunk
-
-
 def index_records(
     file: BinaryIO,
     delimiter: str | None,
@@ -235,7 +229,7 @@ def index_records(
     marks = [np.array([[0, start, line]], dtype=np.int64)]
     count, last = 1, (start, line)
     pending: tuple[int, int] | None = None  # a start at the very end of what was read: a record only if more follows
-    for chunk in chunks_of(file, chunk_size):
+    while chunk := file.read(chunk_size):
         if pending is not None:
             marks.append(np.array([[count, *pending]], dtype=np.int64))
             count, pending = count + 1, None

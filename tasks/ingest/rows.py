@@ -4,6 +4,7 @@ that may enter.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -125,8 +126,10 @@ def infer_type(column: pa.Array) -> pa.DataType:
     filled = text.filter(pc.invert(pc.is_in(text, value_set=_MISSING_SET)))
     if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
         return pa.string()
+    unsigned = pc.replace_substring_regex(filled, pattern=r"^\+", replacement="")
     for target in (pa.int64(), pa.float64()):
-        if not _fails(filled, target):
+        with contextlib.suppress(pa.ArrowInvalid):
+            unsigned.cast(target)
             return target
     words = pc.is_in(pc.utf8_lower(filled), value_set=pa.array(["true", "false"]))
     return pa.bool_() if pc.all(words).as_py() else pa.string()
@@ -149,14 +152,6 @@ def nearly_numbers(column: pa.Array) -> bool:
 def is_blank(column: pa.Array) -> bool:
     """Whether every cell looks like nothing."""
     return bool(pc.all(pc.is_in(pc.utf8_trim_whitespace(column), value_set=_MISSING_SET)).as_py())
-
-
-def _fails(text: pa.Array, target: pa.DataType) -> bool:
-    try:
-        pc.replace_substring_regex(text, pattern=r"^\+", replacement="").cast(target)
-    except pa.ArrowInvalid:
-        return True
-    return False
 
 
 def plain_type(given: pa.DataType) -> pa.DataType:
@@ -193,6 +188,11 @@ def shown(value: object) -> str:
 MOST_DEPTH = 8
 """Lists and structs of a column stand at most so deep in each other."""
 
+_PLAIN = (
+    *("boolean", "integer", "floating", "decimal", "string", "large_string", "binary", "large_binary"),
+    *("fixed_size_binary", "date", "timestamp", "time", "duration", "null"),
+)
+"""The types of single values that every stage can count, hash, compare and show, as Arrow calls them."""
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 """The seconds from 1970 to the beginning of the year 1 and to the end of the year 9999."""
@@ -256,23 +256,7 @@ def _is_known(dtype: pa.DataType, depth: int) -> bool:
         return _is_known(dtype.value_type, depth + 1)
     if pa.types.is_struct(dtype):
         return dtype.num_fields > 0 and all(_is_known(field.type, depth + 1) for field in dtype)
-    kinds = (
-        pa.types.is_boolean,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-        pa.types.is_fixed_size_binary,
-        pa.types.is_decimal,
-        pa.types.is_date,
-        pa.types.is_timestamp,
-        pa.types.is_time,
-        pa.types.is_duration,
-        pa.types.is_null,
-    )
-    return any(kind(dtype) for kind in kinds)
+    return any(getattr(pa.types, f"is_{kind}")(dtype) for kind in _PLAIN)
 
 
 def out_of_calendar(column: pa.Array) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ answers are gold.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -62,19 +63,10 @@ class PeoplesGold(Settings):
 ColumnType = Literal["int", "float", "bool", "text", "time"]
 
 ORIGINS = (
-    "dataset",
-    "parquet",
-    "csv",
-    "jsonl",
-    "iob",
-    "votes",
-    "images",
-    "files",
-    "sql",
-    "dicom",
-    "nifti",
-    "label_studio",
+    *("dataset", "parquet", "csv", "jsonl", "iob", "votes", "images", "files", "sql"),
+    *("dicom", "nifti", "label_studio"),
 )
+"""Where samples can come from; a source says exactly one of them."""
 
 
 MOST_DRAWN = 4096 * 4096
@@ -162,6 +154,9 @@ def _between_cells(value: str) -> str:
         )
     return value
 
+
+_COLUMNS_OF_TABLES = ("image", "id", "label", "labels", "columns", "features", "split", "group")
+"""Settings that name the columns of a table."""
 
 Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
@@ -291,7 +286,7 @@ class Source(Settings):
         if self.scan is not None and self.dicom is None and self.nifti is None:
             raise ValueError("scan is about medical images: give dicom or nifti, or leave it out")
         parts = (self.split, self.dataset, self.images, self.iob)
-        has_split = any(one is not None for one in parts)
+        has_split = any(part is not None for part in parts)
         if self.gold_in is not None and not has_split:
             raise ValueError("gold_in needs split: the column that says which part a sample belongs to")
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
@@ -303,7 +298,15 @@ class Source(Settings):
             )
         self._require_images_that_fit()
         self._require_one_truth()
+        words = (*_COLUMNS_OF_TABLES, "tags", "score", "classes")
+        self._require_none_of(words, "iob", "is about the columns of tables, and an iob file has words")
         return self
+
+    def _require_none_of(self, names: Sequence[str], origin: str, reason: str) -> None:
+        """Nothing, or the sentence for a setting that says nothing of a source from this origin."""
+        said = next((name for name in names if getattr(self, name)), None)
+        if getattr(self, origin) is not None and said is not None:
+            raise ValueError(f"{said} {reason}; leave it out")
 
     def _require_columns_of_one_meaning(self) -> None:
         meanings: dict[str, str] = {}
@@ -322,33 +325,14 @@ class Source(Settings):
         truths = [name for name in ("label", "labels", "tags", "score") if getattr(self, name) is not None]
         if len(truths) > 1:
             raise ValueError(f"{truths[0]} and {truths[1]} are two kinds of truth: give one of them")
-        other = "iob" if self.iob is not None else next((one for one in truths if one != "label"), None)
+        other = "iob" if self.iob is not None else next((truth for truth in truths if truth != "label"), None)
         if self.gold is not None and other is not None:
             raise ValueError(f"gold is one class a sample, and with {other} samples have another truth; leave gold out")
-        if self.iob is not None:
-            for name in (
-                "image",
-                "id",
-                "label",
-                "labels",
-                "tags",
-                "score",
-                "columns",
-                "features",
-                "split",
-                "group",
-                "classes",
-            ):
-                if getattr(self, name):
-                    raise ValueError(f"{name} is about the columns of tables, and an iob file has words; leave it out")
 
     def _require_images_that_fit(self) -> None:
         if self.label is not None and self.labels is not None:
             raise ValueError("label is for one class per sample, labels for several: give one of them")
-        if self.images is not None:
-            for name in ("image", "id", "label", "labels", "columns", "features", "split", "group"):
-                if getattr(self, name):
-                    raise ValueError(f"{name} names a column, and a folder of images has none; leave it out")
+        self._require_none_of(_COLUMNS_OF_TABLES, "images", "names a column, and a folder of images has none")
         has_images = self.image is not None or self.images is not None or self.dataset is not None
         if self.pixels is not None and not has_images:
             raise ValueError("pixels is about images: say which column holds them with image, or give images")

@@ -30,6 +30,7 @@ from assay.tasks.ingest.file_search import (
     files_below,
     folder_of,
     is_remote,
+    reaching,
     require_named_file,
     unreachable,
 )
@@ -98,8 +99,7 @@ def opened(url: str, name: str) -> Iterator[BinaryIO]:
         with fsspec.open(url, "rb", compression="infer") as file:
             yield file
     except _FAULTS as error:
-        reason = reason_of(error)
-        raise InputError(f"{name} cannot be read ({reason}); write or copy it again.") from error
+        raise InputError(f"{name} cannot be read ({reason_of(error)}); write or copy it again.") from error
 
 
 def _require_one_inside(url: str, name: str) -> None:
@@ -210,7 +210,7 @@ def files_at(address: Address) -> list[str]:
     """The files that a path, a pattern or a URL leads to; a folder stands for the files of its kind below it."""
     pattern, origin = address.written, address.origin
     filesystem, path = file_system(pattern, address.base_dir, origin)
-    try:
+    with reaching(pattern, origin):
         paths = filesystem.glob(path) if glob.has_magic(path) else [path]
         if address.endings and paths == [path] and filesystem.isdir(path):
             paths = _below(filesystem, path, address) or [path]
@@ -220,13 +220,6 @@ def files_at(address: Address) -> list[str]:
             raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
         for file in paths:
             _require_file(filesystem, file, pattern, origin)
-    except InputError:
-        raise
-    except Exception as error:
-        # Every cloud's library has faults of its own (no credentials, no such bucket) that share no base but this one.
-        if not is_remote(pattern) and not isinstance(error, ImportError | ValueError | OSError):
-            raise
-        raise unreachable(pattern, origin, error) from error
     return [filesystem.unstrip_protocol(file) if is_remote(pattern) else file for file in sorted(paths)]
 
 
@@ -294,7 +287,7 @@ def packed(*endings: str) -> tuple[str, ...]:
     >>> packed(".csv")
     ('.csv', '.csv.gz', '.csv.bz2', '.csv.xz', '.csv.zst', '.csv.zip')
     """
-    return tuple(one + more for one in endings for more in ("", ".gz", ".bz2", ".xz", ".zst", ".zip"))
+    return tuple(ending + more for ending in endings for more in ("", ".gz", ".bz2", ".xz", ".zst", ".zip"))
 
 
 def files_found(files: Sequence[SourceFile], _: Source) -> str:
@@ -304,13 +297,11 @@ def files_found(files: Sequence[SourceFile], _: Source) -> str:
     '2 files, of year 2025 to 2026'
     """
     partitions = [partition_values(file.url) for file in files]
-    spans = [_from_to(name, {str(values[name]) for values in partitions if name in values}) for name in partitions[0]]
-    parts = [f"{len(files)} files"] if len(files) > 1 else []
-    return ", of ".join([*parts, *([" and ".join(spans)] if spans else [])])
-
-
-def _from_to(name: str, values: set[str]) -> str:
-    return f"{name} {min(values)}" + (f" to {max(values)}" if len(values) > 1 else "")
+    ranges = []
+    for name in partitions[0]:
+        values = sorted({str(partition[name]) for partition in partitions if name in partition})
+        ranges.append(" to ".join([f"{name} {values[0]}", *values[1:][-1:]]))
+    return ", of ".join(filter(None, (f"{len(files)} files" if len(files) > 1 else "", " and ".join(ranges))))
 
 
 FILES = Places(

@@ -49,7 +49,7 @@ class FilledAddress:
 
     def without_values(self, text: str) -> str:
         """The text, whatever it repeats of the variables, be it a password or only a host."""
-        for name, value in sorted(self.values.items(), key=lambda one: -len(one[1])):
+        for name, value in sorted(self.values.items(), key=lambda variable: -len(variable[1])):
             text = text.replace(value, f"${{{name}}}").replace(quote_plus(value), f"${{{name}}}")
         return text
 
@@ -73,9 +73,11 @@ def filled_address(written: str) -> FilledAddress:
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     secrets = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
-    for name, one in values.items():
-        register_address(name, one)
-        for secret in (str(secret) for secret in secrets if secret and (one in str(secret) or str(secret) in one)):
+    for name, filled in values.items():
+        register_address(name, filled)
+        for secret in (
+            str(secret) for secret in secrets if secret and (filled in str(secret) or str(secret) in filled)
+        ):
             register(name, secret)
     return FilledAddress(url, values)
 
@@ -192,7 +194,7 @@ def read_sql(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
         target = reading.layout.types.field(name).type
         column, bad = _typed([_plain(row[at], target) for row in rows], target)
         columns.append(column)
-        for row in (one for one in bad if kept[one]):
+        for row in (position for position in bad if kept[position]):
             kept[row] = False
             reason = f"{shown(rows[row][at])} is not {NOUNS.get(target, str(target))}"
             rejects.append(Reject(span.name, span.start + row + 1, reason, name))

@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -108,16 +107,20 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
-    older = ""
+    said = [f"{samples.rows} samples, {rejects.rows} rejected"]
+    if source.settings.images is None and (origin := found_by(source.files, source.settings)):
+        said.append(origin)
     if reading.convention == IOB1:
-        older = " · tags read as IOB1"
+        said.append("tags read as IOB1")
         current_run().notice(
             f"No entity of {source.label} begins with B- where an I- would do, so its tags are taken as IOB1 and "
             "rewritten as IOB2: every entity begins with B-."
         )
     _warn_of_long_sentences(source.label, samples, reading.layout)
     _warn_of_slips(source.label, samples, reading.layout, classes)
-    say(f"{samples.rows} samples, {rejects.rows} rejected{_origin(source)}{older}{_image_form(reading.layout)}")
+    if reading.layout.image is not None and (form := reading.layout.image.form) is not None:
+        said.append(f"{form.width} x {form.height} pixels, {plural(form.channels, 'channel')}")
+    say(" · ".join(said))
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -140,17 +143,6 @@ def _classes(
             f"{', '.join(classes[:8])}; -1 is how a function abstains."
         )
     return classes
-
-
-def _origin(source: ResolvedSource) -> str:
-    """Where they came from, where that is more than one file."""
-    origin = "" if source.settings.images is not None else found_by(source.files, source.settings)
-    return f" · {origin}" if origin else ""
-
-
-def _image_form(layout: Layout) -> str:
-    form = layout.image.form if layout.image is not None else None
-    return "" if form is None else f" · {form.width} x {form.height} pixels, {plural(form.channels, 'channel')}"
 
 
 def _warn_of_slips(source: str, samples: Artifact[Samples], layout: Layout, classes: tuple[str, ...]) -> None:
@@ -206,17 +198,13 @@ def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int,
             f"{allowed}; replace or remove them, or correct the source's settings."
         )
     column = f", column {first['column']}" if first["column"] else ""
-    paths = "; paths in a table start from the folder that the table lies in" if _is_path(first, settings) else ""
+    lost = settings.image is not None and first["column"] == settings.image and "no such file" in str(first["reason"])
+    paths = "; paths in a table start from the folder that the table lies in" if lost else ""
     where = f"{first['file']} row {first['row']}{column} ({first['reason']}{paths})"
     raise InputError(
         f"{rejects.rows} of {total} rows of {source.label} do not fit, the first in {where}, {allowed}; correct the "
         "rows, or the source's settings."
     )
-
-
-def _is_path(reject: dict[str, object], settings: Source) -> bool:
-    """Whether a row was turned away because the image that it names is not there."""
-    return settings.image is not None and reject["column"] == settings.image and "no such file" in str(reject["reason"])
 
 
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
@@ -280,8 +268,12 @@ def drawn_rows(samples: pa.Table, share: float, seed: int) -> pa.Table:
     >>> drawn_rows(rows, 0.5, seed=3)["id"].to_pylist()
     ['a', 'c']
     """
-    units = pc.unique(_units(samples))
-    drawn = units.filter(pa.array(_hashed(units.to_pylist(), seed) < int(share * 2.0**64)))
+    units, key = pc.unique(_units(samples)), seed.to_bytes(8, "little")
+    digests = (
+        blake2b(unit.encode(), digest_size=8, key=key, person=b"assay.share").digest() for unit in units.to_pylist()
+    )
+    hashes = np.frombuffer(b"".join(digests), dtype="<u8")
+    drawn = units.filter(pa.array(hashes < int(share * 2.0**64)))
     return samples.filter(pc.is_in(_units(samples), value_set=drawn))
 
 
@@ -292,12 +284,6 @@ def _units(samples: pa.Table) -> pa.ChunkedArray:
     if column is None or pa.types.is_nested(samples.schema.field(column).type):
         return ids
     return pc.coalesce(pc.binary_join_element_wise("g", samples[column].cast(pa.string()), "\0"), ids)
-
-
-def _hashed(names: list[str], seed: int) -> npt.NDArray[np.uint64]:
-    key = seed.to_bytes(8, "little")
-    digests = b"".join(blake2b(name.encode(), digest_size=8, key=key, person=b"assay.share").digest() for name in names)
-    return np.frombuffer(digests, dtype="<u8")
 
 
 @stage(version=1, title="sample", draws=True)
@@ -391,7 +377,7 @@ def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers:
             f"{elsewhere} of the {len(said)} samples that {answers.label} (gold) speaks of are not among tonight's; "
             "an answer finds its sample by its id."
         )
-    given = sum(counts[one] for one in (NEW, CONFIRMED, OVERRULED))
-    counted = ", ".join(f"{counts[one]} {words}" for one, words in _IN_WORDS.items() if counts[one])
+    given = sum(counts[outcome] for outcome in (NEW, CONFIRMED, OVERRULED))
+    counted = ", ".join(f"{counts[outcome]} {words}" for outcome, words in _IN_WORDS.items() if counts[outcome])
     say(f"{given} samples have people's gold{f' ({counted})' if counted else ''}")
     return Settled(settled, kept, write_table(findings_table(answer_findings(table)), into=Findings))

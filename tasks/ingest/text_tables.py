@@ -118,12 +118,20 @@ def json_rows(data: bytes, schema: pa.Schema, file: str, line: int, ignore_other
     starts, lines = records_in(data, None, line)
     if not len(lines):
         return Rows(file, schema.empty_table(), lines)
-    if not all(map(is_readable_object, lines_between(data, starts))):
-        return _json_line_by_line(data, schema, file, line, ignore_others)
-    table = _read_json(data, schema, ignore_others)
+    readable = all(map(is_readable_object, lines_between(data, starts)))
+    table = _read_json(data, schema, ignore_others) if readable else None
     if table is not None and table.num_rows == len(lines):
         return Rows(file, table, lines)
-    return _json_line_by_line(data, schema, file, line, ignore_others)
+    tables, kept, rejects = [], [], []
+    for text, number in zip(lines_between(data, starts), lines.tolist(), strict=True):
+        row = _json_row(text, schema, ignore_others)
+        if isinstance(row, pa.Table):
+            tables.append(row)
+            kept.append(number)
+        else:
+            rejects.append(Reject(file, number, *row))
+    rows = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
+    return Rows(file, rows, np.asarray(kept, dtype=np.int64), tuple(rejects))
 
 
 def _read_json(data: bytes, schema: pa.Schema, ignore_others: bool) -> pa.Table | None:
@@ -143,23 +151,8 @@ def lines_between(data: bytes, starts: NDArray[np.int64]) -> Iterator[bytes]:
         yield data[start:end]
 
 
-def _json_line_by_line(data: bytes, schema: pa.Schema, file: str, line: int, ignore_others: bool) -> Rows:
-    starts, lines = records_in(data, None, line)
-    tables, kept, rejects = [], [], []
-    for text, number in zip(lines_between(data, starts), lines.tolist(), strict=True):
-        reason, column = _json_fault(text, schema, ignore_others)
-        table = _read_json(text, schema, ignore_others) if reason is None else None
-        if table is not None and table.num_rows == 1:
-            tables.append(table)
-            kept.append(number)
-        else:
-            column = column or (_misfit(text, schema) if reason is None else None)
-            rejects.append(Reject(file, number, reason or _misfit_reason(text, schema, column), column))
-    rows = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
-    return Rows(file, rows, np.asarray(kept, dtype=np.int64), tuple(rejects))
-
-
-def _json_fault(text: bytes, schema: pa.Schema, ignore_others: bool) -> tuple[str | None, str | None]:
+def _json_row(text: bytes, schema: pa.Schema, ignore_others: bool) -> pa.Table | tuple[str, str | None]:
+    """The row that a line is, or why it is none and the field that keeps it from being one."""
     if is_too_deep(text):
         return f"objects and lists stand {depth_of(text):,} deep in each other, and at most {MOST_DEPTH} are read", None
     try:
@@ -171,27 +164,14 @@ def _json_fault(text: bytes, schema: pa.Schema, ignore_others: bool) -> tuple[st
     others = [name for name in value if name not in schema.names]
     if others and not ignore_others:
         return f"field {others[0]!r} is not known from the first rows; declare it in `columns`", others[0]
-    return None, None
-
-
-def _misfit(text: bytes, schema: pa.Schema) -> str | None:
-    """The field whose value keeps a line from being read in the schema's types."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    for name in schema.names:
-        if isinstance(value, dict) and name in value:
-            alone = json.dumps({name: value[name]}).encode()
-            if _read_json(alone, pa.schema([schema.field(name)]), ignore_others=True) is None:
-                return str(name)
-    return None
-
-
-def _misfit_reason(text: bytes, schema: pa.Schema, column: str | None) -> str:
-    if column is None:
-        return "the line cannot be read as one object"
-    return f"{shown(json.loads(text)[column])} where {schema.field(column).type} was expected"
+    table = _read_json(text, schema, ignore_others)
+    if table is not None and table.num_rows == 1:
+        return table
+    for field in (field for field in schema if field.name in value):
+        alone = json.dumps({field.name: value[field.name]}).encode()
+        if _read_json(alone, pa.schema([field]), ignore_others=True) is None:
+            return f"{shown(value[field.name])} where {field.type} was expected", str(field.name)
+    return "the line cannot be read as one object", None
 
 
 LOOKED_AT = 10_000
@@ -221,12 +201,13 @@ def csv_head(file: SourceFile, delimiter: str) -> Head:
     require_header(header, file.name, begin.line)
     require_text(header, file.name, begin.line)
     try:
-        names = _header_cells(header, delimiter)
+        cells = next(csv.reader(io.StringIO(header.decode().strip("\r\n"), newline=""), delimiter=delimiter))
     except csv.Error as fault:  # one name of more than 128 KiB
         raise InputError(
             f"{file.name} has a header in line {begin.line} that names no columns ({fault}): is {delimiter!r} its "
             "`delimiter`?"
         ) from fault
+    names = [cell.strip() or f"column_{number}" for number, cell in enumerate(cells, start=1)]
     if len(starts) == 1 and any("\n" in name for name in names):
         raise InputError(
             f"{file.name} has a quoted cell that opens in its header, line {int(lines[0])}, and never closes; add the "
@@ -234,11 +215,6 @@ def csv_head(file: SourceFile, delimiter: str) -> Head:
         )
     require_columns(names, file.name)
     return Head(begin.start + end, line, tuple(names))
-
-
-def _header_cells(header: bytes, delimiter: str) -> list[str]:
-    cells = next(csv.reader(io.StringIO(header.decode().strip("\r\n"), newline=""), delimiter=delimiter))
-    return [cell.strip() or f"column_{number}" for number, cell in enumerate(cells, start=1)]
 
 
 def _first_records(file: SourceFile, begin: Head, count: int, delimiter: str | None) -> bytes:
@@ -305,9 +281,11 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         raise InputError(f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first).")
     require_columns(schema.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
-    types = {field.name: declared.get(field.name, _json_type(field.type)) for field in schema}
-    types.update({name: kind for name, kind in declared.items() if name not in types})
-    return pa.schema(list(types.items()))
+    types = {}
+    for field in schema:
+        suggested = pa.string() if pa.types.is_timestamp(field.type) else plain_type(field.type)
+        types[field.name] = declared.get(field.name, suggested)
+    return pa.schema(list({**types, **declared}.items()))
 
 
 def _require_few_fields(data: bytes, starts: NDArray[np.int64], file: str) -> None:
@@ -334,10 +312,6 @@ def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:
         if old is None or pa.types.is_null(old.type) or widens:
             fields[field.name] = field
     return pa.schema(list(fields.values()))
-
-
-def _json_type(dtype: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_timestamp(dtype) else plain_type(dtype)
 
 
 def csv_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
