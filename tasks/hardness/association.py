@@ -25,18 +25,11 @@ from pydantic import Field
 
 from assay.infra.settings import Settings
 from assay.tasks.hardness.measures import CONFIDENCE, THETA, Columns, Floats
-from assay.tasks.statistics.clusters import Integers, codes_of, effective_size, whole_sums
+from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, effective_size, whole_sums
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metrics
 from assay.tasks.statistics.multiplicity import RELATED
-from assay.tasks.statistics.order_test import (
-    FEWEST_CLUSTERS,
-    area_difference,
-    doubled_midranks,
-    gain_finding,
-    order_test,
-    ranked_area,
-)
+from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, area_difference, gain_finding, order_test, ranked_area
 
 
 class Hardness(Settings):

@@ -60,16 +60,6 @@ def normalised(word: str) -> str:
     return unicodedata.normalize("NFKC", folded.casefold()).translate(_PLAIN)
 
 
-def without(text: str, words: Iterable[Word]) -> str:
-    """The text with these words deleted and everything else as it was, bit for bit.
-
-    >>> text = "not  bad, not good"
-    >>> without(text, [word for word in words_of(text) if word.text == "not"])
-    '  bad,  good'
-    """
-    return replaced(text, [(word, "") for word in words])
-
-
 def replaced(text: str, replacements: Iterable[tuple[Word, str]]) -> str:
     """The text with each of these words replaced by its string, and everything else as it was, bit for bit.
 
@@ -86,7 +76,7 @@ def replaced(text: str, replacements: Iterable[tuple[Word, str]]) -> str:
 
 
 def kept_texts(text: str, words: Sequence[Word], masks: Iterable[Sequence[bool]]) -> list[str]:
-    """Per mask the text without the words that the mask drops: `without`, many times over, for explainers.
+    """Per mask the text without the words that the mask drops: `replaced` by nothing, many times over, for explainers.
 
     >>> kept_texts("a b, c", words_of("a b, c"), [[True, False, True], [False, True, False]])
     ['a , c', ' b, ']

@@ -111,7 +111,7 @@ def betting_log_e(values: npt.NDArray[np.float64], lowest: float = -1.0) -> floa
     >>> abs(betting_log_e(np.zeros(10))) < 1e-12, betting_log_e(np.repeat([0.5, 0.0], [30, 70])) > 3
     (True, True)
     """
-    fortunes = np.array([_log_fortune(values, stake / -lowest) for stake in STAKES])
+    fortunes = np.array([float(np.log1p(stake / -lowest * values).sum()) for stake in STAKES])
     return float(np.logaddexp.reduce(fortunes) - np.log(len(STAKES)))
 
 
@@ -123,10 +123,6 @@ def betting_gap(values: npt.NDArray[np.float64], alpha: float, lowest: float = -
         shifted = np.maximum(spread + middle, lowest)
         low, high = (low, middle) if betting_log_e(shifted, lowest) >= -np.log(alpha) else (middle, high)
     return float(high)
-
-
-def _log_fortune(values: npt.NDArray[np.float64], stake: float) -> float:
-    return float(np.log1p(stake * values).sum())
 
 
 Values = npt.NDArray[np.float64]
@@ -279,8 +275,8 @@ def record(
         role=role,
         bound=bound,
         adversarial_error=float(answers.adversarial.mean()),
-        h_original=_mean(answers.densities[answers.errors]),
-        h_adversarial=_mean(answers.densities[fooled]),
+        h_original=mean_or_none(answers.densities[answers.errors]),
+        h_adversarial=mean_or_none(answers.densities[fooled]),
         moved=int(fooled.sum()),
         basic_p=basic_p(answers.errors.astype(float), weighted),
     )
@@ -322,5 +318,6 @@ def records_from(table: pa.Table) -> list[Record]:
     ]
 
 
-def _mean(values: Values) -> float | None:
+def mean_or_none(values: Values) -> float | None:
+    """The mean; None of nothing."""
     return float(values.mean()) if len(values) else None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.overfitting.independence import Record, Tested, fingerprint, pairwise_test
+from assay.tasks.overfitting.independence import Record, Tested, fingerprint, mean_or_none, pairwise_test
 from assay.tasks.overfitting.settings import Bound
 
 GENERATOR = "orbit"
@@ -115,8 +115,8 @@ def _record(orbits: Orbits, tested: Tested, subject: str, bound: str, test_set: 
         model=model,
         bound=bound,
         adversarial_error=float((orbits.errors > 0).mean()),
-        h_original=_mean(orbits.shares[orbits.original]),
-        h_adversarial=_mean(orbits.shares[fooled]),
+        h_original=mean_or_none(orbits.shares[orbits.original]),
+        h_adversarial=mean_or_none(orbits.shares[fooled]),
         moved=int(fooled.sum()),
     )
 
@@ -129,7 +129,3 @@ def _at_most(chances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         mass[1 : done + 1] = mass[1 : done + 1] * (1 - chance) + mass[:done] * chance
         mass[0] *= 1 - chance
     return np.cumsum(mass)
-
-
-def _mean(values: npt.NDArray[np.float64]) -> float | None:
-    return float(values.mean()) if len(values) else None

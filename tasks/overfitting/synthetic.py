@@ -13,7 +13,7 @@ numbers per point: its margin y (wᵀx + b), y x₁ and y uᵀx. So all ε toget
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp
 from typing import Literal
@@ -24,7 +24,14 @@ import pyarrow as pa
 
 from assay.data.schemas import SyntheticRuns, SyntheticTests
 from assay.infra.stages.exact import Seeds
-from assay.tasks.overfitting.independence import Answers, basic_p, bernstein_bound, n_model_test, pairwise_test
+from assay.tasks.overfitting.independence import (
+    Answers,
+    basic_p,
+    bernstein_bound,
+    mean_or_none,
+    n_model_test,
+    pairwise_test,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 
@@ -305,11 +312,6 @@ def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
     return pa.Table.from_pylist(tests, schema=SyntheticTests.schema)
 
 
-def mean_or_none(values: npt.NDArray[np.float64]) -> float | None:
-    """The mean, where there is one."""
-    return float(values.mean()) if len(values) else None
-
-
 WITHOUT_VALUES = [name for name in SyntheticRuns.schema.names if name != "values"]
 ERRORS = ("error", "adversarial_error", "estimate", "risk")
 DENSITIES = ("h_original", "h_adversarial")
@@ -411,7 +413,6 @@ def _findings(runs: Runs, alpha: float) -> Iterator[Finding]:
 
 def _finding(metric: str, of: str, group: str, spread: Spread | None) -> Finding:
     if spread is None:
-        return Finding(f"overfitting.{metric}", of=of, group=group, n=0, verdict="not measured")
-    return Finding(
-        f"overfitting.{metric}", of=of, group=group, value=spread.mean, low=spread.low, high=spread.high, n=spread.n
-    )
+        return Finding(f"overfitting.{metric}", of, group, n=0, verdict="not measured")
+    blank = Finding(f"overfitting.{metric}", of, group, n=spread.n)
+    return replace(blank, value=spread.mean, low=spread.low, high=spread.high)

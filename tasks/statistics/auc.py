@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.clusters import doubled_midranks
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 
@@ -130,20 +131,9 @@ def auc_finding(
     metric: str, area: AUC, classes: Sequence[str], *, of: str = "", group: str = "", subject: str = ""
 ) -> Finding:
     """The area as a finding; its verdict names the classes that have none."""
-    if area.value is None:
-        return Finding(metric, of=of, group=group, subject=subject, n=area.n, verdict="not measured")
-    missing = ", ".join(classes[code] for code in area.left_out)
-    return Finding(
-        metric,
-        of=of,
-        group=group,
-        subject=subject,
-        value=area.value,
-        low=area.low,
-        high=area.high,
-        n=area.n,
-        verdict=f"without {missing}: only one kind of sample" if missing else "",
-    )
+    missing = "" if area.value is None else ", ".join(classes[code] for code in area.left_out)
+    verdict = f"without {missing}: only one kind of sample" if missing else ""
+    return Finding(metric, of, group, subject, n=area.n).estimated(area, verdict=verdict)
 
 
 def _components(scores: Floats, positive: npt.NDArray[np.bool_]) -> Components:
@@ -152,19 +142,12 @@ def _components(scores: Floats, positive: npt.NDArray[np.bool_]) -> Components:
     m, n = len(pos), len(neg)
     if m == 0 or n == 0:
         raise ValueError("an area under the ROC curve needs positive and negative samples")
-    together = _doubled_midranks(scores)
+    together = doubled_midranks(scores)
     of_sample = np.empty(len(scores))
-    above = together[positive] - _doubled_midranks(pos)  # twice the negatives below each positive, ties counted half
+    above = together[positive] - doubled_midranks(pos)  # twice the negatives below each positive, ties counted half
     of_sample[positive] = above / (2 * n)
-    of_sample[~positive] = 1 - (together[~positive] - _doubled_midranks(neg)) / (2 * m)
+    of_sample[~positive] = 1 - (together[~positive] - doubled_midranks(neg)) / (2 * m)
     return Components(int(above.sum()) / (2 * m * n), of_sample, positive)
-
-
-def _doubled_midranks(values: Floats) -> npt.NDArray[np.int64]:
-    """Twice the average rank of each value: integers, so that what is added up of them is exact."""
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    doubled: npt.NDArray[np.int64] = (2 * np.cumsum(counts) - counts + 1)[where]
-    return doubled
 
 
 def _macro(

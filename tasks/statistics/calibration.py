@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -145,49 +144,18 @@ def _pairs(confidence: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Array, Arra
     return scores, hits
 
 
-Floats = npt.NDArray[np.float64]
 PARTS = 100
 """Of the clusters, each left out once for an interval."""
 
 
-class RiskCoverage(NamedTuple):
-    """The share of samples answered, easiest first, and how many of these are wrong; a point per distinct score."""
-
-    coverage: Floats
-    risk: Floats
-
-
-def risk_coverage(scores: npt.ArrayLike, right: npt.ArrayLike) -> RiskCoverage:
-    """Risk at every coverage that the scores can tell apart (higher is surer).
-
-    >>> curve = risk_coverage([0.9, 0.9, 0.5, 0.1], [1, 1, 0, 1])
-    >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
-    ([0.5, 0.75, 1.0], [0.0, 0.333, 0.25])
-    """
-    values, wrong = np.asarray(scores, dtype=np.float64), 1 - np.asarray(right, dtype=np.int64)
-    order = np.argsort(-values, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(values[order]) != 0, True)) if len(values) else np.empty(0, dtype=np.int64)
-    lost, asked = np.cumsum(wrong[order])[ends], ends + 1
-    return RiskCoverage(asked / max(len(values), 1), lost / np.maximum(asked, 1))
-
-
-def risk_area(scores: npt.ArrayLike, right: npt.ArrayLike) -> float:
-    """AURC: the mean risk over the coverages 1/n, 2/n, …, 1, in expectation over all ways to break ties.
-
-    Within a group of m equal scores, of which w are wrong, the k-th sample adds w/m to what was lost before.
-
-    >>> risk_area([0.9, 0.8, 0.1], [1, 1, 0]).__round__(4)
-    0.1111
-    >>> risk_area([0.5, 0.5], [1, 0])
-    0.5
-    """
-    group, wrong = _groups(scores, right)
-    return _area(np.bincount(group), np.bincount(group[wrong], minlength=int(group.max(initial=-1)) + 1))
-
-
 def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.NDArray[np.int64]) -> Interval:
-    """AURC with its interval over clusters, within [0, 1].
+    """AURC, the mean risk over the coverages 1/n, 2/n, …, 1, with its interval over clusters, within [0, 1].
 
+    In expectation over all ways to break ties: within m equal scores, of which w are wrong, the k-th sample adds w/m to
+    what was lost before.
+
+    >>> risk_area_interval([0.9, 0.8, 0.1], [1, 1, 0], np.arange(3)).value.__round__(4)
+    0.1111
     >>> interval = risk_area_interval(range(40), [0, 1] * 20, np.arange(40))
     >>> interval.low < interval.value < interval.high
     True

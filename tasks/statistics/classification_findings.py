@@ -26,7 +26,6 @@ from assay.tasks.statistics.classification import (
     recalls,
 )
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.order_test import area_finding
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,8 @@ class About:
         self, metric: str, measured: Proportion, *, part: str = "", verdict: str = "", unit: str = "share"
     ) -> Finding:
         """The finding `stage.metric`; `part` (a class, say) is added to the group."""
-        conclusion = verdict if measured.value is not None else verdict or "not measured"
-        return Finding(
-            f"{self.stage}.{metric}",
-            of=self.of,
-            group=self._group(part),
-            subject=self.subject,
-            value=measured.value,
-            low=measured.low,
-            high=measured.high,
-            n=measured.n,
-            verdict=conclusion,
-            unit=unit,
-        )
+        name, group = f"{self.stage}.{metric}", self._group(part)
+        return Finding(name, self.of, group, self.subject, n=measured.n, unit=unit).estimated(measured, verdict=verdict)
 
     def area(self, metric: str, area: AUC, classes: Sequence[str], *, part: str = "") -> Finding:
         """The same of an area under the ROC curve; its verdict names the classes that have none."""
@@ -112,16 +100,12 @@ def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:
     """The verdict in words: which answer it is that a degenerate predictor gives, and how many labels are constant."""
     if alone.judged and (alone.constant or alone.verdict == "degenerate"):
         labels = f"{alone.judged} label{'' if alone.judged == 1 else 's'}"
-        return f"{alone.verdict}: {alone.constant} of {labels} {_is_or_are(alone.constant)} constant"
+        return f"{alone.verdict}: {alone.constant} of {labels} {'is' if alone.constant == 1 else 'are'} constant"
     if alone.verdict != "degenerate":
         return alone.verdict
     if alone.share.value == 1.0:
         return f"degenerate: every sample is called {answer_name(alone.answer, classes)}"
     return f"degenerate: {alone.share.value:.1%} of samples are called {answer_name(alone.answer, classes)}"
-
-
-def _is_or_are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def class_areas(
@@ -189,5 +173,5 @@ def chance_findings(
         "brier": brier(chances, codes, clusters, generator),
         "aurc": risk_area_interval(confidence, right, clusters),
     }
-    findings = [area_finding(f"{about.stage}.{name}", interval, len(codes)) for name, interval in measured.items()]
-    return [replace(finding, of=about.of, group=about.group, subject=about.subject) for finding in findings]
+    blank = Finding("", about.of, about.group, about.subject, n=len(codes))
+    return [replace(blank, metric=f"{about.stage}.{name}").estimated(score) for name, score in measured.items()]

@@ -65,6 +65,14 @@ def codes_of(keys: npt.ArrayLike) -> Integers:
     return codes
 
 
+def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
+    """Twice the average rank of each value: whole numbers."""
+    codes = codes_of(values)
+    counts = np.bincount(codes)
+    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[codes]
+    return doubled
+
+
 def whole_sums(codes: Integers, values: Integers, clusters: int) -> list[int]:
     """The sum of whole numbers per cluster, exactly.
 
@@ -164,6 +172,4 @@ def share_by(
     if clusters is None or plain.value is None:
         return plain
     low, high = clustered_wilson(right, clusters)
-    return Finding(
-        metric, of=of, group=group, subject=subject, value=plain.value, low=low, high=high, n=plain.n, unit="share"
-    )
+    return replace(plain, low=low, high=high)

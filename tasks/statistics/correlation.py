@@ -11,14 +11,11 @@ samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from assay.tasks.statistics.entities import percentiles
 
 
 class Spearman(NamedTuple):
@@ -151,14 +148,6 @@ CORRELATED = 4
 """Fewer pairs have no correlation: a line through two points fits them whatever they are, and three nearly so."""
 
 
-class Interval(NamedTuple):
-    """A value with the ends of its interval; NaN where it is not defined."""
-
-    value: float
-    low: float
-    high: float
-
-
 def measured(statistic: Statistic, gold: Array, predicted: Array, times: Array | None = None) -> Array:
     """A statistic of pairs; with `times` [b, n], of b resamples in which pair i stands times[·, i] times.
 
@@ -196,34 +185,6 @@ def resamples_of(
     rows = max(1000, min(resamples, 10_000_000 // max(n, 1)))
     drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), size=rows)
     return np.asarray((drawn if groups is None else drawn[:, codes]).astype(np.float64))
-
-
-def percentile_interval(value: float, values: Array, level: float = 0.95) -> Interval:
-    """A value with the percentile interval of its bootstrap; resamples in which it is undefined are left out.
-
-    >>> percentile_interval(0.5, np.array([0.4, np.nan, 0.4])).low
-    0.4
-    """
-    return Interval(value, *(percentiles(values, level) if np.isfinite(value) else (float("nan"), float("nan"))))
-
-
-def estimated(statistic: Statistic, gold: Array, predicted: Array, generator: np.random.Generator) -> Interval:
-    """A statistic with its 95 % interval over resampled pairs."""
-    value = float(measured(statistic, gold, predicted)[0])
-    return percentile_interval(value, measured(statistic, gold, predicted, resamples_of(len(gold), generator)))
-
-
-def compared(
-    statistic: Statistic,
-    gold: Array,
-    predicted: list[Array],
-    combine: Callable[..., Array],
-    generator: np.random.Generator,
-) -> Interval:
-    """A combination of several systems' statistics (a difference, a share) with its paired bootstrap interval."""
-    times = resamples_of(len(gold), generator)
-    value = float(combine(*(measured(statistic, gold, scores) for scores in predicted))[0])
-    return percentile_interval(value, combine(*(measured(statistic, gold, scores, times) for scores in predicted)))
 
 
 def _correlation(x: Array, y: Array, weights: Array) -> Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Literal, TypeVar, overload
@@ -162,6 +162,23 @@ class Finding:
     def degenerate(self) -> bool:
         """Whether its verdict says that what was measured (almost) always answers the same."""
         return self.verdict.startswith("degenerate")
+
+    def estimated(self, estimate: object, *, verdict: str = "") -> Finding:
+        """The finding with an estimate's `value`, `low` and `high`; "not measured", or why not, where it has no value.
+
+        >>> from assay.tasks.statistics.resampling import Interval
+        >>> Finding("a.b", n=4).estimated(Interval(0.5, float("nan"), float("nan"))).low is None
+        True
+        """
+        value, low, high = (_known(getattr(estimate, end, None)) for end in ("value", "low", "high"))
+        if value is None:
+            return replace(self, verdict=verdict or "not measured")
+        return replace(self, value=value, low=low, high=high, verdict=verdict)
+
+
+def _known(number: float | None) -> float | None:
+    """The number, None where it is NaN."""
+    return None if number is None or math.isnan(number) else float(number)
 
 
 class FindingIndex(Sequence[Finding]):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, share_by, sums_by_cluster
+from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, share_by, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
@@ -296,14 +296,6 @@ def why_not_tested(n: int, right: int, clusters: int, one_score: bool) -> str:
     return "all samples have one score" if one_score else ""
 
 
-def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
-    """Twice the average rank of each value: whole numbers."""
-    codes = codes_of(values)
-    counts = np.bincount(codes)
-    doubled: Integers = (2 * np.cumsum(counts) - counts + 1)[codes]
-    return doubled
-
-
 def _columns(
     scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64] | Integers, Integers, Integers]:
@@ -322,28 +314,22 @@ def trend_findings(stage: str, tested: OrderTest, significance: float, unit: str
     verdict, area = tested.verdict(significance), tested.area
     if area is None:
         return [Finding(f"{stage}.{name}", n=tested.n, verdict=verdict) for name in ("auc", "trend_p")]
-    return [
-        Finding(f"{stage}.auc", value=area.value, low=area.low, high=area.high, n=tested.n),
-        Finding(
-            f"{stage}.trend_p", value=tested.p_value, p_value=tested.p_value, n=tested.n, verdict=verdict, unit=unit
-        ),
-    ]
+    p, n = tested.p_value, tested.n
+    trend = Finding(f"{stage}.trend_p", value=p, p_value=p, n=n, verdict=verdict, unit=unit)
+    return [Finding(f"{stage}.auc", n=n).estimated(area), trend]
 
 
 def gain_finding(metric: str, gain: Area | None, n: int) -> Finding:
     """How much better than ours an order is: shown only where the interval leaves 0 out."""
-    if gain is None:
-        return Finding(metric, n=n, verdict="not measured")
-    verdict = "not shown" if gain.low <= 0 <= gain.high else "better" if gain.value > 0 else "worse"
-    return Finding(metric, value=gain.value, low=gain.low, high=gain.high, n=n, verdict=verdict)
+    verdict = ""
+    if gain is not None:
+        verdict = "not shown" if gain.low <= 0 <= gain.high else "better" if gain.value > 0 else "worse"
+    return Finding(metric, n=n).estimated(gain, verdict=verdict)
 
 
 def area_finding(metric: str, area: Interval, n: int) -> Finding:
     """A value with its interval, or "not measured"."""
-    if np.isnan(area.value):
-        return Finding(metric, n=n, verdict="not measured")
-    ends = (None, None) if np.isnan(area.low) else (area.low, area.high)
-    return Finding(metric, value=area.value, low=ends[0], high=ends[1], n=n)
+    return Finding(metric, n=n).estimated(area)
 
 
 def tenth_findings(

@@ -5,6 +5,7 @@ imperfect judge reports (Rogan and Gladen 1978).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -80,20 +81,11 @@ def share(
     >>> share("subject.accuracy", 9, 10, of="gold").value
     0.9
     """
+    about = Finding(metric, of, group, subject, n=n, unit="share")
     if n == 0:
-        return Finding(metric, of=of, group=group, subject=subject, n=0, verdict="not measured", unit="share")
+        return replace(about, verdict="not measured")
     low, high = wilson([hits], [n], level)
-    return Finding(
-        metric,
-        of=of,
-        group=group,
-        subject=subject,
-        value=hits / n,
-        low=float(low[0]),
-        high=float(high[0]),
-        n=n,
-        unit="share",
-    )
+    return replace(about, value=hits / n, low=float(low[0]), high=float(high[0]))
 
 
 def _counts(hits: npt.ArrayLike, n: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

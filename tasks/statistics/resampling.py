@@ -135,24 +135,6 @@ def expanded(groups: int, level: float = 0.95) -> float:
     return min(1 - 2 * float(norm.sf(tail)), 0.9999)
 
 
-def mean_interval(
-    values: npt.ArrayLike, codes: npt.ArrayLike, generator: np.random.Generator, level: float = 0.95
-) -> Interval:
-    """The mean of the values with its BCa interval over resampled groups; `codes` are 0 … G − 1.
-
-    >>> interval = mean_interval([0.0, 1.0] * 20, list(range(40)), np.random.default_rng(0))
-    >>> [round(value, 2) for value in interval]
-    [0.5, 0.35, 0.65]
-    """
-    numbers, groups = np.asarray(values, dtype=np.float64), np.asarray(codes, dtype=np.int64)
-    count = int(groups.max(initial=-1)) + 1
-    totals, sizes = (
-        np.bincount(groups, numbers, count).astype(np.float64),
-        np.bincount(groups, minlength=count).astype(np.float64),
-    )
-    return bca_interval(ratio_of(totals, sizes), count, generator, level)
-
-
 def ratio_of(above: Array, below: Array) -> Statistic:
     """The statistic Σ above / Σ below of sums per group [G]; NaN where nothing stands below."""
 

@@ -125,18 +125,13 @@ def functions_of(votes: pa.Table) -> tuple[str, ...]:
     return tuple(name for name in votes.column_names if name != "id")
 
 
-def count_votes(votes: pa.Table, classes: int) -> VoteCounts:
-    """The counts of one partition of votes.
+def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
+    """What `vote_counts` needs of one partition of votes, ready to be merged with the others'.
 
     >>> table = pa.table({"id": ["a", "b"], "f": pa.array([0, 1], pa.int8()), "g": pa.array([-1, 1], pa.int8())})
-    >>> count_votes(table, classes=2).together.tolist()
+    >>> vote_counts(count_partition(table, 2), 2).together.tolist()
     [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
     """
-    return vote_counts(count_partition(votes, classes), classes)
-
-
-def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
-    """What `vote_counts` needs of one partition of votes, ready to be merged with the others'."""
     names = functions_of(votes)
     columns = [votes.column(name).to_numpy().astype(np.int8, copy=False) for name in names]
     for name, column in zip(names, columns, strict=True):

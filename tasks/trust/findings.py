@@ -40,6 +40,10 @@ class About:
         """The groups of some samples, where they have any."""
         return None if self.of_id is None else np.array([self.of_id[sample] for sample in ids], dtype=np.int64)
 
+    def finding(self, metric: str, group: str = "", **measured: Any) -> Finding:
+        """A finding `trust.METRIC` about this explainer."""
+        return Finding(f"trust.{metric}", self.explainer, group, self.subject, **measured)
+
     def share(self, metric: str, hits: Sequence[bool], ids: Sequence[str], group: str) -> Finding:
         """The share of the samples that are hits, about this explainer."""
         named = {"of": self.explainer, "group": group, "subject": self.subject}
@@ -105,27 +109,12 @@ def truth_findings(
         about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()
     ]
     for name in (TOKI, BY_NAME, NAIVE):
-        findings += measure_findings(
-            judged[name],
-            known,
-            oracle=name,
-            explainer=about.explainer,
-            subject=about.subject,
-            generator=generator,
-            groups=groups,
-        )
+        named = {"oracle": name, "explainer": about.explainer, "subject": about.subject}
+        findings += measure_findings(judged[name], known, **named, generator=generator, groups=groups)
     findings += _corrected(judged[TOKI], known, about, groups)
     for name in (NAIVE, BY_NAME):
-        findings += difference_findings(
-            judged[TOKI],
-            judged[name],
-            known,
-            of=f"{TOKI} - {name}",
-            group=about.explainer,
-            subject=about.subject,
-            generator=generator,
-            groups=groups,
-        )
+        named = {"of": f"{TOKI} - {name}", "group": about.explainer, "subject": about.subject}
+        findings += difference_findings(judged[TOKI], judged[name], known, **named, generator=generator, groups=groups)
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
     findings.append(_confidence_auc(confident, known, about, groups))
     if precisions:
@@ -142,25 +131,14 @@ def _explanation_precision(precisions: Mapping[str, float], about: About, genera
     else:
         mean, units = mean_difference_by_cluster(values, nothing, together, generator), len(np.unique(together))
     low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
-    return Finding(
-        "trust.explanation_precision",
-        of=about.explainer,
-        subject=about.subject,
-        value=mean.value,
-        low=max(0.0, low),
-        high=high,
-        n=mean.n,
-        unit="share",
-    )
+    blank = about.finding("explanation_precision", n=mean.n, unit="share")
+    return replace(blank, value=mean.value, low=max(0.0, low), high=high)
 
 
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:
     """What share is untrustworthy in truth, by how often the oracle is right where the truth is known; not measured
     where it is not known to be better than guessing. Of samples in groups as many count as are as uncertain alone."""
-    labels, truth = (
-        np.array(called, dtype=np.str_),
-        np.array([truth_label or "" for truth_label in known], dtype=np.str_),
-    )
+    labels, truth = np.array(called, dtype=np.str_), np.array([label or "" for label in known], dtype=np.str_)
     decided = labels != "undecided"
     untrustworthy = labels == "untrustworthy"
 
@@ -172,12 +150,11 @@ def _corrected(called: Sequence[str], known: Sequence[str | None], about: About,
     cleared, others = counted(decided & (truth == "trustworthy"), ~untrustworthy)
     judge = Judge(detected, cases, cleared, others)
     share_in_truth = corrected_share(*counted(decided, untrustworthy), judge)
-    n = int(decided.sum())
-    of = Finding("trust.untrustworthy_corrected", of=about.explainer, group=ALL, subject=about.subject, n=n)
+    blank = about.finding("untrustworthy_corrected", ALL, n=int(decided.sum()))
     if share_in_truth is None:
         why = "TOKI is not known to be better than guessing" if judge.cases and judge.others else "too little is known"
-        return [replace(of, verdict=f"not measured: {why}")]
-    return [replace(of, value=share_in_truth.value, low=share_in_truth.low, high=share_in_truth.high, unit="share")]
+        return [replace(blank, verdict=f"not measured: {why}")]
+    return [replace(blank, unit="share").estimated(share_in_truth)]
 
 
 def _counted(hits: Bools, groups: Groups) -> tuple[float, float]:
@@ -193,16 +170,7 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
     findings = []
     for row in thresholds:
         name, pairs = row["provider"], row["pairs"]
-        findings.append(
-            Finding(
-                "trust.theta_relate",
-                of=about.explainer,
-                group=name,
-                subject=about.subject,
-                value=row["theta"],
-                n=pairs or None,
-            )
-        )
+        findings.append(about.finding("theta_relate", name, value=row["theta"], n=pairs or None))
         if row["balance"] is not None:
             named = {"of": about.explainer, "group": name, "subject": about.subject}
             findings.append(share("trust.balance", round(row["balance"] * pairs), pairs, **named))
@@ -210,12 +178,10 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
 
 
 def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups) -> Finding:
-    pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
     metric = "trust.confidence_auc"
+    pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
     if len({positive for _, positive in pairs}) < 2:
-        return Finding(
-            metric, of=NAIVE, group=about.explainer, subject=about.subject, n=len(pairs), verdict="not measured"
-        )
+        return Finding(metric, NAIVE, about.explainer, about.subject, n=len(pairs), verdict="not measured")
     scores, positive = zip(*pairs, strict=True)
     of_known = None if groups is None else groups[[truth is not None for truth in known]]
     area = binary_auc(scores, positive, groups=of_known)
@@ -295,16 +261,14 @@ def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
     made once for all explainers, and counted for each. Of several repeats it is the mean.
     """
     return [
-        Finding(
+        About(work.subject, work.explainer).finding(
             metric,
-            of=work.explainer,
-            subject=work.subject,
             n=repeats[0][0][1].rows,
             unit="seconds",
             value=sum(_wall(store, *step) for repeat in repeats for step in repeat) / len(repeats),
         )
         for work in asked
-        for metric, repeats in (("trust.keyword_seconds", work.keywords), ("trust.label_seconds", work.labels))
+        for metric, repeats in (("keyword_seconds", work.keywords), ("label_seconds", work.labels))
     ]
 
 

@@ -14,7 +14,7 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import codes_of, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import compared_shares
-from assay.tasks.statistics.resampling import bca_interval, expanded, pooled
+from assay.tasks.statistics.resampling import Interval, bca_interval, expanded, pooled
 
 RESAMPLES = 2000
 Counts = npt.NDArray[np.float64]  # [..., 4]: tp, fp, fn, tn
@@ -198,27 +198,14 @@ def difference_findings(
     together = None if groups is None else groups[places]
     names = "trust.accuracy_difference", "trust.g_mean_difference"
     if not known:
-        return [Finding(name, of=of, group=group, subject=subject, n=0, verdict="not measured") for name in names]
+        return [Finding(name, of, group, subject, n=0).estimated(None) for name in names]
     first, second, positive = np.array(known, dtype=np.bool_).T
     accuracy, p = compared_shares(first, second, together)
-    findings = [
-        Finding(
-            names[0],
-            of=of,
-            group=group,
-            subject=subject,
-            value=accuracy.value,
-            low=accuracy.low,
-            high=accuracy.high,
-            n=accuracy.n,
-            p_value=p,
-        )
-    ]
-    value, low, high = g_mean_difference(first, second, positive, generator, together)
-    if np.isnan(value):
-        return [*findings, Finding(names[1], of=of, group=group, subject=subject, n=len(known), verdict="not measured")]
-    g_mean = Finding(names[1], of=of, group=group, subject=subject, value=value, n=len(known))
-    return [*findings, replace(g_mean, low=low, high=high) if low < high else g_mean]
+    of_accuracy, of_g_mean = (Finding(name, of, group, subject, n=len(known)) for name in names)
+    g_mean = Interval(*g_mean_difference(first, second, positive, generator, together))
+    if not g_mean.low < g_mean.high:
+        g_mean = Interval(g_mean.value, np.nan, np.nan)
+    return [replace(of_accuracy.estimated(accuracy), p_value=p), of_g_mean.estimated(g_mean)]
 
 
 def g_mean_difference(

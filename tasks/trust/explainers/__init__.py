@@ -1,5 +1,6 @@
-"""Which words made a subject say what it said: LIME, word omission and gradients (TOKI, section 5).
+"""Which words made a subject answer as it did: LIME, word omission and gradients (TOKI, section 5).
 
-A feature is a distinct word of the text, all its occurrences together, as LIME's bag of words has it. Every explainer
-gives the same: words with their signed importance for the predicted class, the most important first.
+In: a subject, a text and a class. Out: the distinct words of the text with their signed importance for that class, the
+most important first; a word stands for all its occurrences, as LIME's bag of words has it. Begin with `documents.py`;
+`table.py` lists the explainers, each of which is a function and an `ExplainerChoice` at the end of its module.
 """

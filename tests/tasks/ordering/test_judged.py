@@ -26,7 +26,7 @@ from assay.tasks.ordering.ranges import (
     surroundings,
 )
 from assay.tasks.ordering.task import find_clusters, judge_order
-from assay.tasks.statistics.calibration import brier, calibration_error, risk_area, risk_area_interval
+from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area, tenth_findings
 from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
@@ -131,7 +131,8 @@ def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
             assert risks.start == kept[:a].sum()
             assert (ties.n, ties.all_wrong) == (30, wrong.sum())
             units += risks.units()
-        expected = risk_area(-scores[kept].astype(float), ~wrong[kept])
+        kept_scores = -scores[kept].astype(float)
+        expected = risk_area_interval(kept_scores, ~wrong[kept], np.arange(len(kept_scores))).value
         assert mean_risk(units, int(kept.sum())) == pytest.approx(expected, abs=1e-10, nan_ok=True)
 
 

@@ -6,7 +6,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from assay.tasks.statistics.correlation import compared, estimated, measured
+from assay.tasks.statistics.correlation import measured, resamples_of
+from assay.tasks.statistics.entities import percentiles
+from assay.tasks.statistics.resampling import Interval
+
+
+def compared(statistic, gold, predicted, combine, generator) -> Interval:
+    """A combination of several systems' statistics with its paired bootstrap interval."""
+    times = resamples_of(len(gold), generator)
+    value = float(combine(*(measured(statistic, gold, scores) for scores in predicted))[0])
+    drawn = combine(*(measured(statistic, gold, scores, times) for scores in predicted))
+    return Interval(value, *(percentiles(drawn) if np.isfinite(value) else (np.nan, np.nan)))
+
+
+def estimated(statistic, gold, predicted, generator) -> Interval:
+    return compared(statistic, gold, [predicted], lambda value: value, generator)
+
 
 values = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=4, max_size=12)
 

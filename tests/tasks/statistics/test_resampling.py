@@ -10,7 +10,6 @@ from assay.tasks.statistics.resampling import (
     bca_interval,
     bca_interval_of_sums,
     critical_value,
-    mean_interval,
     mean_of_ratios,
     ratio_of,
     replicates,
@@ -24,12 +23,6 @@ def test_bca_is_scipys():
         (values,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(2)
     ).confidence_interval
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
-
-
-def test_groups_are_resampled_whole():
-    twice = mean_interval(np.repeat([0.0, 1.0] * 20, 5), np.repeat(np.arange(40), 5), np.random.default_rng(0))
-    once = mean_interval([0.0, 1.0] * 20, np.arange(40), np.random.default_rng(0))
-    assert twice == pytest.approx(once)
 
 
 def test_the_same_seed_gives_the_same_bits():

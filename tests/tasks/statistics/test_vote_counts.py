@@ -15,9 +15,12 @@ from assay.tasks.statistics.vote_counts import (
     _from_vote_to_vote,
     _pairs_that_occur,
     count_partition,
-    count_votes,
     vote_counts,
 )
+
+
+def count_votes(votes: pa.Table, classes: int) -> VoteCounts:
+    return vote_counts(count_partition(votes, classes), classes)
 
 
 def table_of(votes: np.ndarray) -> pa.Table:
