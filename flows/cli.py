@@ -80,7 +80,9 @@ def _answered(arguments: Sequence[str], debug: bool) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        return _report_failure(_usage_message(error), 2, debug)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        command = "assay" if context is None else context.command_path
+        return _report_failure(f"{error.format_message()}  ({command} --help shows how)", 2, debug)
     except AssayError as error:
         return _report_failure(str(error), error.exit_code, debug)
     except (KeyboardInterrupt, click.Abort) as ending:
@@ -93,7 +95,9 @@ def _answered(arguments: Sequence[str], debug: bool) -> int:
             return _on_broken_pipe()
         raise
     except Exception as error:  # noqa: BLE001 - the last door: whatever comes here is our mistake, and is said to be
-        return _report_failure(f"{BUG}: {type(error).__name__}: {_first_line(error)} — {_advice(debug)}", 3, debug)
+        line = (str(error).strip().splitlines() or ["no message"])[0]
+        advice = "report it with the lines above." if debug else "run again with --debug, and report what it says."
+        return _report_failure(f"{BUG}: {type(error).__name__}: {line} — please {advice}", 3, debug)
 
 
 def _on_broken_pipe() -> int:
@@ -109,23 +113,6 @@ def _report_failure(sentence: str, code: int, debug: bool) -> int:
         echo(traceback.format_exc(), err=True)
     echo(sentence, err=True)
     return code
-
-
-def _usage_message(error: click.ClickException) -> str:
-    """A mistake on the command line, with the way to its help."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    command = context.command_path if context is not None else "assay"
-    return f"{error.format_message()}  ({command} --help shows how)"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no message"])[0]
-
-
-def _advice(debug: bool) -> str:
-    return (
-        "please report it with the lines above." if debug else "please run again with --debug, and report what it says."
-    )
 
 
 if __name__ == "__main__":

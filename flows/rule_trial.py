@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -155,11 +156,9 @@ class Trial:
     def shown(self, rule: int, why: Why, most: int) -> Rows:
         """At most so many of these, drawn with seed 0, in their order."""
         rows = self.rows(rule, why)
-        return (
-            rows
-            if len(rows) <= most
-            else np.sort(Seeds(0, "samples of rules").generator().choice(rows, most, replace=False))
-        )
+        if len(rows) <= most:
+            return rows
+        return np.sort(Seeds(0, "samples of rules").generator().choice(rows, most, replace=False))
 
 
 def try_rules(rulebook: AnyRulebook, samples: pa.Table, classes: tuple[str, ...]) -> Trial:
@@ -266,11 +265,9 @@ def stamps(file: Path) -> dict[str, tuple[int, int]]:
     watched = [file, *sorted(file.parent.glob("*.py"))] if file.suffix == ".py" else [file]
     states = {}
     for path in watched:
-        try:
+        with suppress(OSError):
             state = path.stat()
-        except OSError:
-            continue
-        states[str(path)] = (state.st_mtime_ns, state.st_size)
+            states[str(path)] = (state.st_mtime_ns, state.st_size)
     return states if str(file) in states else {}
 
 
@@ -320,10 +317,8 @@ class Session:
         seen = self._read(rulebook.load().classes)
         trial = try_rules(rulebook, seen.samples, seen.classes)
         written = rulebook.written if isinstance(rulebook, WrittenRulebook) else None
-        head = f"{self._rules} on {seen.in_words}" + (
-            "" if trial.has_gold else " · no gold: name its column with --label"
-        )
-        parts = [head, table_of_rules(trial)]
+        gold = "" if trial.has_gold else " · no gold: name its column with --label"
+        parts = [f"{self._rules} on {seen.in_words}{gold}", table_of_rules(trial)]
         if self._show:
             parts.append(samples_of_rules(trial, seen.samples, written, self._show, self._samples.masked))
         return "\n".join(parts)

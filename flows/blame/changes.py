@@ -5,7 +5,8 @@ changed and can be swapped.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -13,7 +14,7 @@ from typing import Any
 
 from assay.flows.audits.data import Data
 from assay.flows.report.comparison import setting_changes
-from assay.flows.report.records import ingested
+from assay.flows.report.records import ingested, parts_of
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.user_code.references import Ingredient
@@ -63,24 +64,21 @@ class Side:
                 pieces[part][key] = value
         return pieces
 
-    def parts_of(self, file: Ingredient) -> Iterator[str]:
-        """The parts that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
+    def part_of(self, file: Ingredient) -> str | None:
+        """The part that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
         if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.settings):
-            return
-        rules, named = self.settings.get("labeling") or {}, set[str]()
-        for subject in _subjects(self.settings):
-            named |= {str(subject[way]) for way in WAYS if subject.get(way) is not None}
-            if file.name == subject.get("weights"):
-                yield WEIGHTS
-                return
-        if file.of == rules.get("functions") and file.of:
-            yield RULES
-        elif file.of in named:
-            yield MODEL if file.what != "file" else WEIGHTS
-        elif not file.of and any(file.name.startswith(f"{folder.rstrip('/')}/") for folder in named):
-            yield WEIGHTS if file.name.endswith(_WEIGHTS) else MODEL
-        else:
-            yield SETTINGS
+            return None
+        subjects, rules = _subjects(self.settings), self.settings.get("labeling") or {}
+        named = {str(subject[way]) for subject in subjects for way in WAYS if subject.get(way) is not None}
+        if any(file.name == subject.get("weights") for subject in subjects):
+            return WEIGHTS
+        if file.of and file.of == rules.get("functions"):
+            return RULES
+        if file.of in named:
+            return MODEL if file.what != "file" else WEIGHTS
+        if not file.of and any(file.name.startswith(f"{folder.rstrip('/')}/") for folder in named):
+            return WEIGHTS if file.name.endswith(_WEIGHTS) else MODEL
+        return SETTINGS
 
 
 def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str, Any]:
@@ -214,27 +212,29 @@ def _columns(store: Store, samples: Artifact[Any]) -> list[str]:
 
 def _rows(store: Store, samples: Artifact[Any], columns: Sequence[str]) -> dict[str, bytes]:
     """The hash of every sample's content, by id; a partition at a time."""
-    from assay.infra.storage.parquet import read_part, row_hashes
+    from assay.infra.storage.parquet import row_hashes
 
-    output = store.output(samples)
     hashes: dict[str, bytes] = {}
-    for part in output.parts:
-        table = read_part(store.folder, part.files[output.place], list(columns)).select(list(columns))
+    for table in (part.select(list(columns)) for part in parts_of(store, samples, columns)):
         hashes |= zip(table["id"].to_pylist(), row_hashes(table), strict=True)
     return hashes
 
 
 def _roles(before: Side, after: Side) -> dict[str, str]:
-    roles: dict[str, set[str]] = {}
+    """The part that each file belongs to; where the two runs say different things, both."""
+    roles = defaultdict[str, set[str]](set)
     for side in (before, after):
         for file in side.files:
-            roles.setdefault(file.name, set()).update(side.parts_of(file))
-    return {name: " and ".join(sorted(parts)) for name, parts in roles.items() if parts}
+            if part := side.part_of(file):
+                roles[file.name].add(part)
+    return {name: " and ".join(sorted(parts)) for name, parts in roles.items()}
 
 
-def _changed_files(
-    before: Side, after: Side, part: str, roles: Mapping[str, str]
-) -> dict[str, tuple[Ingredient | None, Ingredient | None]]:
+Files = Mapping[str, tuple[Ingredient | None, Ingredient | None]]
+"""By name a file as it was in the earlier and in the later run."""
+
+
+def _changed_files(before: Side, after: Side, part: str, roles: Mapping[str, str]) -> Files:
     old, new = ({file.name: file for file in side.files if roles.get(file.name) == part} for side in (before, after))
     return {
         name: (old.get(name), new.get(name))
@@ -243,13 +243,7 @@ def _changed_files(
     }
 
 
-def _part_change(
-    part: str,
-    settings: Sequence[str],
-    files: Mapping[str, tuple[Ingredient | None, Ingredient | None]],
-    before: Side,
-    after: Side,
-) -> PartChange:
+def _part_change(part: str, settings: Sequence[str], files: Files, before: Side, after: Side) -> PartChange:
     changed = [line.removeprefix(".") for line in settings]
     names = [line.partition(":")[0] for line in changed] + [PurePath(name).name for name in files]
     shown = ", ".join(dict.fromkeys(names[:_NAMED])) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
@@ -258,7 +252,7 @@ def _part_change(
     return PartChange(part, words, details, _why_lost(files, before, after))
 
 
-def _why_lost(files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], before: Side, after: Side) -> str:
+def _why_lost(files: Files, before: Side, after: Side) -> str:
     """Why a part cannot be swapped: the first file of it that the store does not have as it was."""
     for side in (before, after):
         if files and not side.files:
@@ -266,11 +260,8 @@ def _why_lost(files: Mapping[str, tuple[Ingredient | None, Ingredient | None]], 
     for name, sides in files.items():
         for side, ingredient in zip((before, after), sides, strict=True):
             if ingredient is not None and not ingredient.kept:
-                why = (
-                    "lies elsewhere"
-                    if ingredient.what == "elsewhere" or PurePath(name).is_absolute()
-                    else "is too large"
-                )
+                is_elsewhere = ingredient.what == "elsewhere" or PurePath(name).is_absolute()
+                why = "lies elsewhere" if is_elsewhere else "is too large"
                 return f"{name} {why} and was not kept with run {side.record.id}"
     return ""
 
@@ -288,14 +279,11 @@ def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...]
 
 def _environment(store: Store, record: RunRecord) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """The versions of packages that a run's results were computed with; and per stage what of that is in its key."""
-    packages: dict[str, set[str]] = {}
-    keys: dict[str, set[str]] = {}
-    for stage in record.stages:
-        manifest = store.manifest(stage.stage, stage.key)
-        if manifest is None:
-            continue
-        profile = {name: str(value) for name, value in manifest.ingredients.get("profile", {}).items()}
-        keys.setdefault(stage.stage, set()).add(f"{manifest.version} {sorted(profile.items())}")
-        for name, version in {**manifest.packages, **profile}.items():
-            packages.setdefault(name, set()).add(version)
+    packages, keys = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for manifest in (store.manifest(stage.stage, stage.key) for stage in record.stages):
+        if manifest is not None:
+            profile = {name: str(value) for name, value in manifest.ingredients.get("profile", {}).items()}
+            keys[manifest.stage].add(f"{manifest.version} {sorted(profile.items())}")
+            for name, version in {**manifest.packages, **profile}.items():
+                packages[name].add(version)
     return packages, keys

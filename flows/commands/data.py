@@ -183,8 +183,9 @@ def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> Non
 
     The history of their findings is kept.
     """
-    from assay.flows.report.records import in_bytes, open_store
+    from assay.flows.report.records import open_store
     from assay.infra.storage.sweep import clean
+    from assay.tasks.reporting.numerals import in_bytes
 
     swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"

@@ -41,11 +41,11 @@ def check(ctx: click.Context, plugin: str | None, config: str, store: str | None
 def list_pipelines(config: str) -> None:
     """List the pipelines, their schedules and what they audit."""
     from assay.flows.configuration.loading import load_usable
-    from assay.flows.operations.check import source_in_words
+    from assay.flows.report.records import source_in_words
 
     project, refused = load_usable(config)
     rows = [
-        [name, pipeline.schedule or "on request", source_in_words(pipeline.source), pipeline.description]
+        [name, pipeline.schedule or "on request", source_in_words(pipeline.source.model_dump()), pipeline.description]
         for name, pipeline in project.pipelines.items()
     ]
     rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
@@ -113,15 +113,7 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
 @config_option
 @store_option
 def history(
-    pipeline: str,
-    finding: str | None,
-    of: str | None,
-    group: str | None,
-    subject: str | None,
-    last: int,
-    as_csv: bool,
-    config: str,
-    store: str | None,
+    pipeline: str, finding: str | None, last: int, as_csv: bool, config: str, store: str | None, **slices: str | None
 ) -> None:
     """Draw how PIPELINE's numbers went over the nights.
 
@@ -130,7 +122,7 @@ def history(
     from assay.flows.nights.history import history_as_csv, history_in_words
     from assay.flows.report.records import open_store
 
-    opened, slices = open_store(config, store), {"of": of, "group": group, "subject": subject}
+    opened = open_store(config, store)
     if as_csv:
         echo(history_as_csv(opened, pipeline, finding, slices).rstrip("\n"))
     else:
@@ -149,15 +141,7 @@ def history(
 @config_option
 @store_option
 @click.pass_context
-def gate(
-    ctx: click.Context,
-    run: str,
-    junit: Path | None,
-    markdown: Path | None,
-    as_json: bool,
-    config: str,
-    store: str | None,
-) -> None:
+def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str | None, **files: Path | None) -> None:
     """Judge RUN by the gates of its pipeline, for a CI job.
 
     The exit code is 1 if a gate failed. In a GitHub job the result also stands in the job's summary, and what failed
@@ -168,13 +152,12 @@ def gate(
     from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, gates_as_markdown
 
     record, results = judge_run(run, config, store)
-    if junit is not None:
-        junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(gates_as_junit(results, run=record.id, pipeline=record.pipeline), encoding="utf-8")
     summary = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)
-    if markdown is not None:
-        markdown.parent.mkdir(parents=True, exist_ok=True)
-        markdown.write_text(summary, encoding="utf-8")
+    written = {"junit": gates_as_junit(results, run=record.id, pipeline=record.pipeline), "markdown": summary}
+    for form, file in files.items():
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(written[form], encoding="utf-8")
     write_job_summary(summary)
     for line in github_annotations(results, record.pipeline, config):
         echo(line, err=as_json)
@@ -246,16 +229,7 @@ def compare(before: str, after: str, everything: bool, config: str, store: str |
 @config_option
 @store_option
 def blame(
-    run: str,
-    against: str | None,
-    finding: str | None,
-    of: str | None,
-    group: str | None,
-    subject: str | None,
-    yes: bool,
-    as_json: bool,
-    config: str,
-    store: str | None,
+    run: str, against: str | None, yes: bool, as_json: bool, config: str, store: str | None, **finding: str | None
 ) -> None:
     """Say what a drop of RUN comes from.
 
@@ -267,9 +241,7 @@ def blame(
     from assay.flows.blame.shares import shared_out, sharing_between
     from assay.infra.errors import InputError
 
-    sharing = sharing_between(
-        config, store, run, against, {"finding": finding, "of": of, "group": group, "subject": subject}
-    )
+    sharing = sharing_between(config, store, run, against, finding)
     with standard_output_kept_clean() if as_json else contextlib.nullcontext():
         sharing, forecast = sharing.with_forecast()
         for line in shares.changed_in_words(sharing.changes):

@@ -85,7 +85,7 @@ def name_plugins(document: Document, menu: Menu) -> None:
         if word is not None and isinstance(holder, list) and isinstance(last, int):
             item = holder[last]
             holder[last] = {**item, TAGGED[place].tag: word} if isinstance(item, dict) else word
-        elif word is not None and isinstance(holder, dict):
+        elif word is not None and isinstance(holder, dict) and holder[str(last)] == written:
             holder[str(last)] = word
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import html
 import json
 import os
 import posixpath
@@ -14,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 
@@ -41,7 +43,7 @@ _READ_AS = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
 
 def original_paths(store: Store, record: RunRecord) -> dict[str, str]:
     """The paths of the images by sample, as the run's table names them; none where it held the images."""
-    tables = [table for *_, table in tables_of(store, record, "ImagePaths")]
+    tables = tables_of(store, record, "ImagePaths")
     return {row["id"]: row["path"] for table in tables for row in table.to_pylist()}
 
 
@@ -114,10 +116,7 @@ def curated_folder(
             table = table.append_column(shown, samples[name].take(rows))
     last = int(pc.max(ordered["dataset"]).as_py() or 0)
     counts = {int(entry["values"]): int(entry["counts"]) for entry in pc.value_counts(ordered["dataset"]).to_pylist()}
-    sizes, total = [], 0
-    for number in range(1, last + 1):
-        total += counts.get(number, 0)
-        sizes.append(total)
+    sizes = accumulate(counts.get(number, 0) for number in range(1, last + 1))
     return CuratedFolder(with_pictures(table, paths), tuple(sizes))
 
 
@@ -129,25 +128,11 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
 @dataclass(frozen=True)
-class Lineage:
-    """Where an export comes from: its run, the settings of that run, and its stages with their digests."""
-
-    run: str
-    pipeline: str
-    started: str
-    seed: int
-    labeler: str
-    assay: str
-    settings: Mapping[str, object]
-    stages: Sequence[tuple[str, str, str]]
-    """Per artifact: the stage's title, the kind of artifact, its digest."""
-
-
-@dataclass(frozen=True)
 class CardFacts:
-    """What a data card says besides the lineage."""
+    """What a data card says besides what the record of the run does."""
 
     title: str
+    labeler: str
     description: str
     licence: str
     sizes: Sequence[int]
@@ -158,17 +143,10 @@ class CardFacts:
     validity: Sequence[Finding]
 
 
-def data_card(facts: CardFacts, lineage: Lineage) -> str:
+def data_card(facts: CardFacts, record: RunRecord) -> str:
     """The card as Markdown, with the front matter that Hugging Face reads."""
-    return "\n".join(
-        [
-            _front_matter(facts),
-            _introduction(facts, lineage),
-            _validity_section(facts),
-            _columns_section(facts),
-            _lineage_section(lineage),
-        ]
-    )
+    sections = (_introduction(facts), _validity_section(facts), _columns_section(facts), _lineage_section(record))
+    return "\n".join([_front_matter(facts), *sections])
 
 
 def verdict_in_words(validity: Sequence[Finding]) -> str:
@@ -194,8 +172,8 @@ def _front_matter(facts: CardFacts) -> str:
     return "\n".join([*lines, "---", ""])
 
 
-def _introduction(facts: CardFacts, lineage: Lineage) -> str:
-    last, labeler = len(facts.sizes), escaped_markdown(lineage.labeler)
+def _introduction(facts: CardFacts) -> str:
+    last, labeler = len(facts.sizes), escaped_markdown(facts.labeler)
     return f"""# {escaped_markdown(facts.title)}
 
 {escaped_markdown(facts.description) or "A data set that is hard on purpose."}
@@ -239,15 +217,19 @@ def _columns_section(facts: CardFacts) -> str:
     return "\n".join([*lines, ""])
 
 
-def _lineage_section(lineage: Lineage) -> str:
-    lines = ["## Lineage", "", f"Run `{lineage.run}` of the pipeline `{escaped_markdown(lineage.pipeline)}`, started"]
-    lines += [f"{lineage.started}, seed {lineage.seed}, Assay {lineage.assay}.", ""]
+def _lineage_section(record: RunRecord) -> str:
+    lines = ["## Lineage", "", f"Run `{record.id}` of the pipeline `{escaped_markdown(record.pipeline)}`, started"]
+    lines += [f"{record.started}, seed {record.seed}, Assay {__version__}.", ""]
     lines += ["| stage | artifact | digest |", "|---|---|---|"]
-    lines += [f"| {escaped_markdown(title)} | {kind} | `{digest}` |" for title, kind, digest in lineage.stages]
+    lines += [
+        f"| {escaped_markdown(stage.title)} | {output['kind']} | `{output['digest']}` |"
+        for stage in record.stages
+        for output in stage.outputs.values()
+    ]
     lines += ["", "Settings:", "", "| setting | value |", "|---|---|"]
     lines += [
         f"| {escaped_markdown(name)} | {escaped_markdown(json.dumps(value, ensure_ascii=False))} |"
-        for name, value in _flat_settings(lineage.settings)
+        for name, value in _flat_settings(record.settings)
     ]
     return "\n".join([*lines, ""])
 
@@ -264,12 +246,8 @@ def escaped_markdown(text: str) -> str:
     >>> escaped_markdown("a|b\\n<script>")
     'a\\\\|b &lt;script&gt;'
     """
-    one_line = " ".join(text.split())
-    for sign, written in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        one_line = one_line.replace(sign, written)
-    for sign in "|`*_[]#":
-        one_line = one_line.replace(sign, f"\\{sign}")
-    return one_line
+    one_line = " ".join(text.split()).translate({ord(sign): f"\\{sign}" for sign in "\\|`*_[]#"})
+    return html.escape(one_line, quote=False)
 
 
 ROWS_IN_A_GROUP = 65_536
@@ -285,29 +263,25 @@ def export_run(
     creator: str = "not stated",
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""
+    from assay.flows.operations.check import licence_of
+
     require_new(target)
     chosen, curated = _curated(store, record, labeler)
-    samples = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
-    folder = curated_folder(curated, samples, _classes(store, record), original_paths(store, record))
-    facts = _facts(store, record, folder, chosen, licence or _licence_of(record))
+    samples = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
+    folder = curated_folder(curated, samples, classes_of(store, record), original_paths(store, record))
+    dataset = (record.settings.get("source") or {}).get("dataset")
+    known = licence_of(dataset) if dataset else None
+    facts = _facts(store, record, folder, chosen, licence or known or "unknown")
     with appearing_whole(target) as draft:
         files = _write_tables(draft, folder)
-        (draft / "README.md").write_text(data_card(facts, _lineage(record, chosen)), encoding="utf-8")
-        origin = Origin(
-            name=facts.title,
-            description=f"{facts.description} {verdict_in_words(facts.validity)}".strip(),
-            licence=facts.licence,
-            creator=creator,
-            url=f"urn:assay:{record.id}",
-            published=record.started[:10],
-            version="1.0.0",
-        )
+        (draft / "README.md").write_text(data_card(facts, record), encoding="utf-8")
+        about = f"{facts.description} {verdict_in_words(facts.validity)}".strip()
+        url, published = f"urn:assay:{record.id}", record.started[:10]
+        origin = Origin(facts.title, about, facts.licence, creator, url, published, "1.0.0")
         metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
-    last = len(folder.sizes)
-    return (
-        f"{target}: D1 … D{last} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen}), README.md, croissant.json"
-    )
+    sets = f"D1 … D{len(folder.sizes)} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen})"
+    return f"{target}: {sets}, README.md, croissant.json"
 
 
 def require_new(target: Path) -> None:
@@ -372,16 +346,9 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
     return chosen, read_table(store, by_labeler[chosen])
 
 
-def _licence_of(record: RunRecord) -> str:
-    """The licence that the catalogue knows for the run's data set."""
-    from assay.flows.operations.check import licence_of
-
-    dataset = (record.settings.get("source") or {}).get("dataset")
-    return (licence_of(dataset) if dataset else None) or "unknown"
-
-
-def _classes(store: Store, record: RunRecord) -> dict[int, str]:
-    rows = [row for *_, table in tables_of(store, record, "Classes") for row in table.to_pylist()]
+def classes_of(store: Store, record: RunRecord) -> dict[int, str]:
+    """The names of the classes of a run, by their codes."""
+    rows = [row for table in tables_of(store, record, "Classes") for row in table.to_pylist()]
     return {int(row["code"]): str(row["name"]) for row in rows}
 
 
@@ -391,6 +358,7 @@ def _facts(store: Store, record: RunRecord, folder: CuratedFolder, labeler: str,
     schema = folder.whole.schema
     return CardFacts(
         title=f"{record.pipeline}, curated ({labeler})",
+        labeler=labeler,
         description=description,
         licence=licence,
         sizes=folder.sizes,
@@ -406,14 +374,3 @@ def _accuracy(dataset: pa.Table) -> tuple[float | None, int]:
         return None, 0
     hits = pc.sum(pc.cast(pc.equal(known["label"], known["gold"]), pa.int64())).as_py()
     return hits / known.num_rows, known.num_rows
-
-
-def _lineage(record: RunRecord, labeler: str) -> Lineage:
-    stages = [
-        (stage.title, str(output["kind"]), str(output["digest"]))
-        for stage in record.stages
-        for output in stage.outputs.values()
-    ]
-    return Lineage(
-        record.id, record.pipeline, record.started, record.seed, labeler, __version__, record.settings, stages
-    )

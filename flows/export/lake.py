@@ -22,7 +22,7 @@ from assay import __version__
 from assay.data.image_schemas import ImagePaths
 from assay.data.schemas import class_names
 from assay.flows.export.curated_sets import escaped_markdown
-from assay.flows.report.records import ingested, labelled_by, parts_of, read_table
+from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
 from assay.infra.errors import AssayError, InputError, install_command, reason_of
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.folders import Folder
@@ -40,13 +40,8 @@ class PathsBeside:
     """
 
     def __init__(self, store: Store, record: RunRecord) -> None:
-        handles = [
-            handle for stage in record.stages for handle in stage.outputs.values() if handle["kind"] == "ImagePaths"
-        ]
         self._store = store
-        self._kept: list[Artifact[ImagePaths]] = [
-            Artifact.from_json(artifact) for artifact in handles if artifact["rows"]
-        ]
+        self._kept = [artifact for artifact in artifacts_of(record, "ImagePaths") if artifact.rows]
         self._are_ids = (record.settings.get("source") or {}).get("images") is not None
         self._rest: Iterator[pa.Table] = iter(())
         self._window = _NONE
@@ -255,58 +250,40 @@ class Lake:
 
 def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | None = False) -> str:
     """Writes every table that the run has, and its note; returns a sentence on them."""
-    lake = Lake(store, record, where, bool(delta))
-    if lake.record.status not in ("done", "gate failed"):
-        raise InputError(
-            f"Run {lake.record.id} is {lake.record.status}: only a whole run goes to a lake.  (assay runs shows all)"
-        )
-    sources = sources_of(lake.store, lake.record)
+    lake, run = Lake(store, record, where, bool(delta)), f"Run {record.id}"
+    if record.status not in ("done", "gate failed"):
+        raise InputError(f"{run} is {record.status}: only a whole run goes to a lake.  (assay runs shows all)")
+    sources = sources_of(store, record)
     if not sources:
-        raise InputError(
-            f"Run {lake.record.id} says nothing of single samples: its pipeline has no rules, labels or hardness."
-        )
-    with _writing_to(lake.where):
-        folder = Folder(lake.where)
+        raise InputError(f"{run} says nothing of single samples: its pipeline has no rules, labels or hardness.")
+    with _writing_to(where):
+        folder = Folder(where)
         _require_one_format(folder, lake)
-        note = folder.read_json(f"{NOTES}/{lake.record.id}.json")
+        note = folder.read_json(f"{NOTES}/{record.id}.json")
     if note is not None:
-        return f"{lake.where}: run {lake.record.id} is there already; nothing was written."
-    classes = class_names(read_table(lake.store, ingested(lake.record)["classes"]))
+        return f"{where}: run {record.id} is there already; nothing was written."
+    classes = class_names(read_table(store, ingested(record)["classes"]))
     rows: dict[str, int] = {}
     for table in TABLES:
         if table.name in sources:
             parts = parts_in(lake, table, sources[table.name], classes)
             written = _write_delta(lake, table, parts) if lake.delta else _write_parquet(lake, folder, table, parts)
             rows[table.name] = written
-    with _writing_to(lake.where):
-        folder.write_json(f"{NOTES}/{lake.record.id}.json", _note(lake, sources, rows, classes))
+    with _writing_to(where):
+        folder.write_json(f"{NOTES}/{record.id}.json", _note(lake, sources, rows, classes))
         folder.write("README.md", _readme(folder, lake.delta).encode())
     tables = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in rows.items())
-    return f"{lake.where}: {tables} of run {lake.record.id}, README.md"
+    return f"{where}: {tables} of run {record.id}, README.md"
 
 
 def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
-    handles = [
-        (handle["kind"], Artifact[Any].from_json(handle))
-        for stage in record.stages
-        for handle in stage.outputs.values()
-    ]
-    sources = {
-        VOTES.name: [LakeSource(artifact) for kind, artifact in handles if kind == "Votes"][:1],
-        HARDNESS.name: [
-            LakeSource(artifact) for kind, artifact in handles if kind == "SampleHardness" and artifact.rows
-        ],
-        WEAK_LABELS.name: [],
-        INTERVALS.name: [],
-        ORDER.name: [],
-    }
-    for labeler, labelled in labelled_by(store, record).items():
-        for table, artifact in (
-            (WEAK_LABELS, labelled.labels),
-            (INTERVALS, labelled.intervals),
-            (ORDER, labelled.curated),
-        ):
+    hardness = [artifact for artifact in artifacts_of(record, "SampleHardness") if artifact.rows]
+    sources: dict[str, list[LakeSource]] = {table.name: [] for table in TABLES}
+    sources[VOTES.name] += map(LakeSource, artifacts_of(record, "Votes")[:1])
+    sources[HARDNESS.name] += map(LakeSource, hardness)
+    for labeler, made in labelled_by(store, record).items():
+        for table, artifact in ((WEAK_LABELS, made.labels), (INTERVALS, made.intervals), (ORDER, made.curated)):
             if artifact is not None:
                 sources[table.name].append(LakeSource(artifact, labeler))
     return {name: made_of for name, made_of in sources.items() if made_of}
@@ -447,7 +424,7 @@ def _readme(folder: Folder, delta: bool) -> str:
         if table.name in tables:
             lines += ["", f"## {table.name}", "", table.about, "", "| column | type | what it is |", "|---|---|---|"]
             lines += [
-                f"| {name} | {dtype} | {escaped_markdown(words)} |" for name, (dtype, words) in table.columns.items()
+                f"| {name} | {kind} | {escaped_markdown(about)} |" for name, (kind, about) in table.columns.items()
             ]
             lines += [f"| {name} | string | the {name}, by which files are parted |" for name in PARTITIONS]
     return "\n".join([*lines, ""])

@@ -60,9 +60,8 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
 
     A stage that trains knows no name; the one that measures does, and what it measures leads back to the files.
     """
-    trained = {
-        made.outputs["files"]["digest"]: made.outputs["files"] for made in record.stages if "files" in made.outputs
-    }
+    files_made = [stage.outputs["files"] for stage in record.stages if "files" in stage.outputs]
+    trained = {files["digest"]: files for files in files_made}
     given = {str(subject.get("name")) for subject in record.settings.get("subjects", ())}
     asked: dict[str, str] = {}
     classifiers: dict[str, Artifact[Any]] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,10 @@ from assay.data.catalog import is_masked
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import SampleHardness, class_names
 from assay.flows.audits.hardness_flow import hard_samples, plain_row
-from assay.flows.export.curated_sets import appearing_whole, original_paths, require_new, with_pictures
+from assay.flows.export.curated_sets import appearing_whole, classes_of, original_paths, require_new, with_pictures
 from assay.flows.report.records import (
     LabelledBy,
+    artifacts_of,
     ingested,
     labelled_by,
     parts_of,
@@ -107,13 +109,11 @@ Measured = dict[str, dict[str, Artifact[SampleHardness]]]
 
 
 def _measured(store: Store, record: RunRecord) -> Measured:
-    measured: Measured = {}
-    for stage in record.stages:
-        for handle in stage.outputs.values():
-            if handle["kind"] == "SampleHardness" and handle["rows"]:
-                artifact: Artifact[SampleHardness] = Artifact.from_json(handle)
-                first = next(part for part in parts_of(store, artifact) if part.num_rows).slice(0, 1).to_pylist()[0]
-                measured.setdefault(first["measure"], {})[first["subject"]] = artifact
+    measured: Measured = defaultdict(dict)
+    for artifact in artifacts_of(record, "SampleHardness"):
+        if artifact.rows:
+            first = next(part for part in parts_of(store, artifact) if part.num_rows).slice(0, 1).to_pylist()[0]
+            measured[first["measure"]][first["subject"]] = artifact
     return measured
 
 
@@ -138,10 +138,9 @@ def _ranked(
 
 def _without_gold(store: Store, record: RunRecord) -> pa.Array:
     """The ids of the samples whose true class nobody knows."""
-    parts = [
-        part.filter(pc.is_null(part["gold"]))["id"] for part in parts_of(store, samples_of_run(record), ["id", "gold"])
-    ]
-    return pa.concat_arrays([chunk for part in parts for chunk in part.chunks] or [pa.array([], pa.string())])
+    parts = parts_of(store, samples_of_run(record), ["id", "gold"])
+    ids = [part.filter(pc.is_null(part["gold"]))["id"] for part in parts]
+    return pa.chunked_array([chunk for part in ids for chunk in part.chunks], pa.string()).combine_chunks()
 
 
 def _rows_of(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:
@@ -156,7 +155,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 def export_hardest(store: Store, record: RunRecord, count: int, target: Path, subject: str | None = None) -> str:
     """Writes a table, a card, and a picture or text per sample, whole or not at all; says what lies there."""
     require_new(target)
-    tables = [table for *_, table in tables_of(store, record, "HardestSamples")]
+    tables = tables_of(store, record, "HardestSamples")
     if not tables:
         raise InputError(
             f"Run {record.id} says nothing of the hardest samples: add `hardness: {{}}` to its pipeline, and run it "
@@ -172,20 +171,14 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
         )
     chosen = subject or subjects[0]
     mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
-    every = pa.concat_tables([table for *_, table in tables_of(store, record, "Samples")], promote_options="default")
-    samples, masked = _rows_of_samples(every, mine["id"].to_pylist()), masked_in(record.settings)
-    classes = {
-        int(row["code"]): str(row["name"])
-        for *_, table in tables_of(store, record, "Classes")
-        for row in table.to_pylist()
-    }
-    hard = list(hard_samples(mine, samples, classes, _text_columns(record.settings), masked))
+    every = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
+    ids = pa.array(dict.fromkeys(mine["id"].to_pylist()), pa.string())
+    samples, masked = every.take(pc.index_in(ids, every["id"].combine_chunks())), masked_in(record.settings)
+    classes, texts = classes_of(store, record), _text_columns(record.settings)
+    hard = list(hard_samples(mine, samples, classes, texts, masked))
+    table = hardest_table(hard, samples, masked, original_paths(store, record))
     with appearing_whole(target) as draft:
-        pq.write_table(
-            hardest_table(hard, samples, masked, original_paths(store, record)),
-            draft / "hardest.parquet",
-            compression="zstd",
-        )
+        pq.write_table(table, draft / "hardest.parquet", compression="zstd")
         (draft / "README.md").write_text(_hardest_card(record, chosen, hard, masked), encoding="utf-8")
         _write_each(draft, hard)
     return f"{target}: the {plural(len(hard), 'sample')} that are hardest for {chosen}, hardest.parquet, README.md"
@@ -194,13 +187,8 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
 def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, paths: Mapping[str, str]) -> pa.Table:
     """One row per sample, the hardest first: the answers, each measure and the share it is harder than, its columns."""
     places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
-    columns: dict[str, list[Any]] = {
-        "place": [sample.place for sample in hard],
-        "id": [sample.id for sample in hard],
-        "subject": [sample.subject for sample in hard],
-        "gold_name": [sample.truth for sample in hard],
-        "predicted_name": [sample.predicted for sample in hard],
-    }
+    fields = {"place": "place", "id": "id", "subject": "subject", "gold_name": "truth", "predicted_name": "predicted"}
+    columns = {name: [getattr(sample, field) for sample in hard] for name, field in fields.items()}
     for name in dict.fromkeys(name for sample in hard for name in sample.why):
         reasons = [sample.why.get(name, (None, None)) for sample in hard]
         columns[f"hardness_{name}"] = [value for value, _ in reasons]
@@ -221,12 +209,6 @@ def masked_in(settings: Mapping[str, Any]) -> bool:
         return bool(source["masked"])
     parts = (part for part in settings.values() if isinstance(part, dict))
     return is_masked(source.get("dataset")) or any(part.get("masked") for part in parts)
-
-
-def _rows_of_samples(samples: pa.Table, ids: Sequence[str]) -> pa.Table:
-    """The rows of these samples, each once."""
-    places = pc.index_in(pa.array(dict.fromkeys(ids), pa.string()), samples["id"].combine_chunks())
-    return samples.take(places)
 
 
 def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -326,7 +308,7 @@ def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], tex
     masked = masked_in(record.settings)
     if text is None and set(COLUMNS) <= set(samples.column_names):
         return Display("image", files=files, masked=masked)
-    column = text or _text_of(record.settings)
+    column = text or next(iter(_text_columns(record.settings).values()), None)
     if column is None:
         return Display("row", masked=masked)
     if masked:
@@ -380,12 +362,8 @@ def predictions(name: str, chosen: SamplesToReview, classes: Sequence[str], run:
     weak = chosen.labels.get(name)
     if weak is None or weak["undecided"]:
         return []
-    choice = {
-        "from_name": QUESTION,
-        "to_name": SHOWN,
-        "type": "choices",
-        "value": {"choices": [classes[weak["label"]]]},
-    }
+    value = {"choices": [classes[weak["label"]]]}
+    choice = {"from_name": QUESTION, "to_name": SHOWN, "type": "choices", "value": value}
     return [{"model_version": f"{chosen.labeler} {run}", "score": weak["confidence"], "result": [choice]}]
 
 
@@ -404,12 +382,6 @@ def labelling_config(classes: Sequence[str], look: ShownAs) -> str:
   </Choices>
 </View>
 """
-
-
-def _text_of(settings: Mapping[str, Any]) -> str | None:
-    """The column that a classifier of texts reads, where there is one."""
-    subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
-    return next((str(subject["text"]) for subject in subjects if subject.get("classifier") is not None), None)
 
 
 def _label_studio_readme(record: RunRecord, chosen: SamplesToReview, showing: Display, folder: str) -> str:

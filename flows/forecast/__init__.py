@@ -1,1 +1,4 @@
-"""What a run will cost, from what earlier runs of like work did; what fits a budget; and how near it came."""
+"""What a run will cost: its plan and the records of earlier runs go in, seconds with a range come out.
+
+Begin with plan.py, which walks the plan; cost_model.py holds the arithmetic.
+"""

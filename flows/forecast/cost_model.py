@@ -174,12 +174,8 @@ class ExecutedStage:
 
 def executed_stages(records: Sequence[RunRecord]) -> list[ExecutedStage]:
     """What the latest of these runs computed, the latest first; records of earlier versions say too little."""
-    return [
-        executed
-        for record in reversed(records[-RUNS:])
-        for stage in record.stages
-        for executed in _executed_stage(stage)
-    ]
+    stages = (stage for record in reversed(records[-RUNS:]) for stage in record.stages)
+    return [executed for stage in stages for executed in _executed_stage(stage)]
 
 
 def _executed_stage(stage: StageRecord) -> Iterator[ExecutedStage]:

@@ -22,7 +22,6 @@ from assay.flows.forecast.cost_model import (
 from assay.flows.kind import is_subject
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.gates import require_baselines
-from assay.flows.report.records import in_bytes
 from assay.infra.engines.devices import require_gpu_here
 from assay.infra.engines.opening import engine_for_plan
 from assay.infra.errors import InputError, RunError, told
@@ -31,7 +30,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
-from assay.tasks.reporting.numerals import duration, plural
+from assay.tasks.reporting.numerals import duration, in_bytes, plural
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
 
 

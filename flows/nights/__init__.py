@@ -1,2 +1,4 @@
-"""What nights leave besides their reports: a history of all findings, metrics for a monitor, and a message when a
-pipeline's state has changed. None of it can change how a night ended."""
+"""What a night leaves besides its report: a record goes in; history, metrics, tracker runs and messages come out.
+
+None of it can change how a night ended. Begin with after_run.py; message.py says what is sent, notify.py when.
+"""

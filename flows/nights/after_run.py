@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.nights import history, trackers
+from assay.flows.nights.history import append_to_history
 from assay.flows.nights.notify import send_news
+from assay.flows.nights.trackers import send_to_mlflow, send_to_openlineage
 from assay.flows.report.all_nights import entries_of
 from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -151,25 +152,16 @@ def leave_traces(
 
     A run that a person `stopped` sends none: the next one does, should the state still be another.
     """
-    _attempt("the history", lambda: history.append_to_history(store, record), notice)
+    _attempt("the history", lambda: append_to_history(store, record), notice)
     if project.prometheus is not None:
-        place = project.prometheus
-        _attempt("the metrics", lambda: write_prometheus(store, place), notice)
+        _attempt("the metrics", partial(write_prometheus, store, project.prometheus), notice)
     if project.mlflow is not None:
-        _attempt("its run in MLflow", partial(trackers.send_to_mlflow, store, record, project.mlflow), notice)
+        _attempt("its run in MLflow", partial(send_to_mlflow, store, record, project.mlflow), notice)
     if project.openlineage is not None:
-        _attempt(
-            "its lineage",
-            partial(trackers.send_to_openlineage, store, record, project.openlineage, project.folder),
-            notice,
-        )
+        send = partial(send_to_openlineage, store, record, project.openlineage, project.folder)
+        _attempt("its lineage", send, notice)
     if project.notify is not None and not stopped and SERVED not in os.environ:
-        _attempt("the message", lambda: _send_message(project, store, notice), notice)
-
-
-def _send_message(project: Project, store: Store, notice: Callable[[str], None]) -> None:
-    for sentence in send_news(project, store):
-        notice(sentence)
+        _attempt("the message", lambda: list(map(notice, send_news(project, store))), notice)
 
 
 def _attempt(what: str, work: Callable[[], object], notice: Callable[[str], None]) -> None:

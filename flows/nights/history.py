@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from assay.data.schemas import Findings
 from assay.flows.audits.table import KINDS
 from assay.flows.report.all_nights import followed_in
+from assay.flows.report.comparison import value_in_words
 from assay.flows.report.records import missed_nights
 from assay.infra.errors import InputError, nearest, suggestion
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import columns
 from assay.tasks.reporting.numerals import measured, plural
-from assay.tasks.reporting.report import MISSED
+from assay.tasks.reporting.report import MISSED, Headline
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of, findings_table
 
 HISTORY = "history"
@@ -88,24 +90,17 @@ def rebuild_history(store: Store) -> tuple[int, int, list[str]]:
     return len(written) - len(troubles), len(set(_files(store)) - written), troubles
 
 
-def pipelines_in(store: Store) -> list[str]:
-    """The pipelines that the history knows."""
-    return [name.removeprefix("pipeline=") for name in store.folder.folders(HISTORY)]
-
-
 def read_history(store: Store, pipeline: str) -> pa.Table:
     """The history of a pipeline, oldest run first."""
-    known = pipelines_in(store)
+    known = [name.removeprefix("pipeline=") for name in store.folder.folders(HISTORY)]
+    if not known:
+        raise InputError(f"There is no history in {store.url} yet.  (assay store rebuild makes it of the runs there)")
     if pipeline not in known:
-        if not known:
-            raise InputError(
-                f"There is no history in {store.url} yet.  (assay store rebuild makes it of the runs there)"
-            )
         match = nearest(pipeline, known)
         meant = f" Did you mean {match}?" if match else f" It has {', '.join(known)}."
         raise InputError(f'There is no pipeline "{pipeline}" in the history of {store.url}.{meant}')
-    tables = [_read_file(store, name) for name in _files(store, pipeline)]
-    whole = pa.concat_tables(tables) if tables else HISTORY_SCHEMA.empty_table()
+    nights = (_read_file(store, name) for name in _files(store, pipeline))
+    whole = pa.concat_tables([HISTORY_SCHEMA.empty_table(), *nights])
     return whole.take(pa.compute.sort_indices(whole, [("started", "ascending"), ("run", "ascending")]))
 
 
@@ -133,75 +128,50 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
 
 
-@dataclass(frozen=True)
-class Point:
-    """One night's value, with its interval and n as far as they are known."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-
-    def __str__(self) -> str:
-        """The value as a person reads it."""
-        if self.value is None:
-            return "–"
-        interval = "" if self.low is None or self.high is None else f" [{self.low:.4g}, {self.high:.4g}]"
-        return f"{self.value:.4g}{interval}" + ("" if self.n is None else f" n={self.n}")
-
-
 def sparkline(values: Sequence[float | None]) -> str:
     """One letter a night, from the lowest to the highest; a dot where there is no number.
 
     >>> sparkline([0.1, 0.2, None, 0.8]), sparkline([0.5, 0.5])
     ('▁▂·█', '▄▄')
     """
-    known = [value for value in values if value is not None and measured(value)]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    span = high - low
-    return "".join(
-        "·"
-        if value is None or not measured(value)
-        else _BARS[3]
-        if span <= 0
-        else _BARS[min(len(_BARS) - 1, int((value - low) / span * len(_BARS)))]
-        for value in values
-    )
+    known = [value for value in values if measured(value)]
+    low = min(known, default=0.0)
+    span = max(known, default=0.0) - low
+
+    def letter(value: float | None) -> str:
+        if not measured(value):
+            return "·"
+        return _BARS[min(len(_BARS) - 1, int((value - low) / span * len(_BARS)))] if span > 0 else _BARS[3]
+
+    return "".join(map(letter, values))
 
 
-def interval_bar(point: Point, low: float, high: float) -> str:
+def interval_bar(finding: Finding | None, low: float, high: float) -> str:
     """Where a night's value lies between the ends of the scale, with its interval as a line through it.
 
-    >>> interval_bar(Point(0.5, 0.25, 0.75), 0.0, 1.0)
+    >>> interval_bar(Finding("m", value=0.5, low=0.25, high=0.75), 0.0, 1.0)
     '      ──────●─────'
     """
-    if point.value is None or not measured(point.value) or high <= low:
+    if finding is None or not measured(finding.value) or high <= low:
         return ""
-
-    def place(value: float) -> int:
-        return round((min(max(value, low), high) - low) / (high - low) * (_WIDTH - 1))
-
-    first = place(point.low if measured(point.low) and point.low is not None else point.value)
-    last = place(point.high if measured(point.high) and point.high is not None else point.value)
+    ends = (end if measured(end) else finding.value for end in (finding.low, finding.value, finding.high))
+    first, at, last = (round((min(max(end, low), high) - low) / (high - low) * (_WIDTH - 1)) for end in ends)
     letters = [" "] * first + ["─"] * (last - first + 1)
-    letters[place(point.value)] = "●"
+    letters[at] = "●"
     return "".join(letters)
 
 
-def scale_ends(points: Sequence[Point]) -> tuple[float, float]:
-    """The ends of the scale on which all the points and their intervals have room."""
-    values = [
-        value
-        for point in points
-        for value in (point.value, point.low, point.high)
-        if value is not None and measured(value)
-    ]
-    return min(values, default=0.0), max(values, default=0.0)
-
-
 Slices = Mapping[str, str | None]
-Nights = list[tuple[str, str, str, list[Finding]]]
-"""Run, start, status, findings."""
+Series = Mapping[str, Sequence[Finding | None]]
+"""By name what each night measured; None where it measured nothing."""
+
+
+class PastNight(NamedTuple):
+    """A night of the history; one that did not come has the status `no run came` and no findings."""
+
+    started: str
+    status: str
+    findings: list[Finding]
 
 
 def history_as_csv(store: Store, pipeline: str, finding: str | None, slices: Slices) -> str:
@@ -209,9 +179,8 @@ def history_as_csv(store: Store, pipeline: str, finding: str | None, slices: Sli
     import pyarrow.csv
 
     table = read_history(store, pipeline)
-    if finding is not None:
-        table = table.filter(pa.compute.equal(table["metric"], _require_metric(finding, table)))
-    for name, wanted in slices.items():
+    asked = {"metric": None if finding is None else _require_metric(finding, table), **slices}
+    for name, wanted in asked.items():
         if wanted is not None:
             table = table.filter(pa.compute.equal(table[name], wanted))
     sink = io.BytesIO()
@@ -226,89 +195,71 @@ def history_in_words(store: Store, pipeline: str, finding: str | None, slices: S
     nights, trials = _nights_and_trials(table)
     if not nights:
         raise InputError(f"The history of {pipeline} has trials (--set) only: assay history {pipeline} --csv has them.")
-    missed: Nights = [("", f"{due:%Y-%m-%d %H:%M}", MISSED, []) for due in missed_nights(store).get(pipeline, [])]
-    shown = sorted([*nights, *missed], key=lambda night: night[1])[-last:]
+    due = missed_nights(store).get(pipeline, [])
+    missed = [PastNight(f"{night:%Y-%m-%d %H:%M}", MISSED, []) for night in due]
+    shown = sorted([*nights, *missed], key=lambda night: night.started)[-last:]
     series = _followed(shown) if metric is None else _slices(shown, metric, slices)
     if not series:
         raise InputError(_why_no_series(pipeline, metric, slices, nights))
-    heading = f"{pipeline} · {plural(len(shown), 'night')}, {shown[0][1]} to {shown[-1][1]} UTC"
+    heading = f"{pipeline} · {plural(len(shown), 'night')}, {shown[0].started} to {shown[-1].started} UTC"
     heading += f" · {plural(trials, 'trial')} (--set) not drawn" if trials else ""
-    states = "".join({"done": "✓", "gate failed": "✗", MISSED: "–"}.get(status, "!") for _, _, status, _ in shown)
+    states = "".join({"done": "✓", "gate failed": "✗", MISSED: "–"}.get(night.status, "!") for night in shown)
     key = "✓ done  ✗ gate failed  ! broken, refused or crashed  – no run came"
     lines = [heading, "", f"nights  {states}   {key}", ""]
     if metric is not None and len(series) == 1:
         return "\n".join([*lines, _night_by_night(shown, *next(iter(series.items())))])
-    rows = [[name, *_ends_of(points), sparkline([point.value for point in points])] for name, points in series.items()]
+    rows = []
+    for name, found in series.items():
+        known: list[Finding | None] = [finding for finding in found if finding is not None] or [None]
+        values = [None if finding is None else finding.value for finding in found]
+        rows.append([name, value_in_words(known[0]), value_in_words(known[-1]), sparkline(values)])
     return "\n".join([*lines, columns(["finding", "first", "last", "trend"], rows)])
 
 
-def _nights_and_trials(table: pa.Table) -> tuple[Nights, int]:
+def _nights_and_trials(table: pa.Table) -> tuple[list[PastNight], int]:
     """The runs of the history with their findings, and how many were trials."""
-    nights: dict[str, tuple[str, str, str, list[Finding]]] = {}
-    trials = set()
+    nights = dict[str, PastNight]()
     names = [name for name in Finding.__dataclass_fields__ if name != "pipeline"]
-    for row in table.to_pylist():
-        if row["overrides"]:
-            trials.add(row["run"])
-            continue
-        started = f"{row['started']:%Y-%m-%d %H:%M}"
-        night = nights.setdefault(row["run"], (row["run"], started, row["status"], []))
-        night[3].append(Finding(**{name: row[name] for name in names}))
-    return list(nights.values()), len(trials)
+    is_night = pa.compute.equal(table["overrides"], "")
+    for row in table.filter(is_night).to_pylist():
+        night = nights.setdefault(row["run"], PastNight(f"{row['started']:%Y-%m-%d %H:%M}", row["status"], []))
+        night.findings.append(Finding(**{name: row[name] for name in names}))
+    return list(nights.values()), len(table.filter(pa.compute.invert(is_night))["run"].unique())
 
 
-def _followed(nights: Nights) -> dict[str, list[Point]]:
+def _followed(nights: Sequence[PastNight]) -> Series:
     """The numbers that the page of all nights follows."""
-    numbers = [
-        {headline.name: headline for headline in followed_in(KINDS, FindingIndex(found))} for *_, found in nights
-    ]
-    names = [name for night in reversed(numbers) for name, headline in night.items() if not headline.spare]
-    return {
-        name: [
-            Point(headline.value, headline.low, headline.high, headline.n)
-            if (headline := night.get(name)) is not None
-            else Point(None)
-            for night in numbers
-        ]
-        for name in dict.fromkeys(names)
-    }
+    followed = [followed_in(KINDS, FindingIndex(night.findings)) for night in nights]
+    names = dict.fromkeys(number.name for numbers in reversed(followed) for number in numbers if not number.spare)
+    by_name = [{number.name: _as_finding(number) for number in numbers} for numbers in followed]
+    return {name: [night.get(name) for night in by_name] for name in names}
 
 
-def _slices(nights: Nights, metric: str, slices: Slices) -> dict[str, list[Point]]:
+def _as_finding(number: Headline) -> Finding:
+    return Finding("", value=number.value, low=number.low, high=number.high, n=number.n)
+
+
+def _slices(nights: Sequence[PastNight], metric: str, slices: Slices) -> Series:
     """Every slice of a metric that was asked for."""
-    keyed = [
+    asked = {"metric": metric} | {name: wanted for name, wanted in slices.items() if wanted is not None}
+    found: list[dict[tuple[str, str, str], Finding | None]] = [
         {
-            (finding.subject, finding.of, finding.group): finding
-            for finding in found
-            if finding.metric == metric and _wanted(finding, slices)
+            (finding.subject, finding.of, finding.group): finding if finding.value is not None else None
+            for finding in night.findings
+            if all(getattr(finding, name) == wanted for name, wanted in asked.items())
         }
-        for *_, found in nights
+        for night in nights
     ]
-    keys = dict.fromkeys(key for night in reversed(keyed) for key in night)
-    return {
-        " · ".join(part for part in key if part) or metric: [_point(night.get(key)) for night in keyed] for key in keys
-    }
+    keys = dict.fromkeys(key for night in reversed(found) for key in night)
+    return {" · ".join(filter(None, key)) or metric: [night.get(key) for night in found] for key in keys}
 
 
-def _wanted(finding: Finding, slices: Slices) -> bool:
-    return all(wanted is None or getattr(finding, name) == wanted for name, wanted in slices.items())
-
-
-def _point(finding: Finding | None) -> Point:
-    return Point(None) if finding is None else Point(finding.value, finding.low, finding.high, finding.n)
-
-
-def _ends_of(points: Sequence[Point]) -> tuple[str, str]:
-    """The first and the last night that have a number."""
-    known = [point for point in points if point.value is not None] or [Point(None)]
-    return str(known[0]), str(known[-1])
-
-
-def _night_by_night(nights: Nights, name: str, points: Sequence[Point]) -> str:
-    low, high = scale_ends(points)
+def _night_by_night(nights: Sequence[PastNight], name: str, found: Sequence[Finding | None]) -> str:
+    ends = [end for finding in found if finding for end in (finding.value, finding.low, finding.high) if measured(end)]
+    low, high = min(ends, default=0.0), max(ends, default=0.0)
     rows = [
-        [started, status, str(point), interval_bar(point, low, high)]
-        for (_, started, status, _), point in zip(nights, points, strict=True)
+        [night.started, night.status, value_in_words(finding), interval_bar(finding, low, high)]
+        for night, finding in zip(nights, found, strict=True)
     ]
     return columns(["started", "status", name, f"{low:.4g} … {high:.4g}"], rows).replace("\t", " ")
 
@@ -321,12 +272,12 @@ def _require_metric(finding: str, table: pa.Table) -> str:
     raise InputError(f'There is no finding "{finding}" in this history: {suggestion(finding, known)}')
 
 
-def _why_no_series(pipeline: str, metric: str | None, slices: Slices, nights: Nights) -> str:
+def _why_no_series(pipeline: str, metric: str | None, slices: Slices, nights: Sequence[PastNight]) -> str:
     if metric is None:
         return f"No run of {pipeline} in the history measured anything that is followed; name a finding (stage.metric)."
-    findings_of = [finding for *_, findings in nights for finding in findings if finding.metric == metric]
+    found = [finding for night in nights for finding in night.findings if finding.metric == metric]
     for name, wanted in slices.items():
-        known = {getattr(finding, name) for finding in findings_of} - {""}
+        known = {getattr(finding, name) for finding in found} - {""}
         if wanted is not None and wanted not in known:
             return f'{metric} was measured for no {name} "{wanted}": {suggestion(wanted, sorted(known))}'
     return f"The last runs of {pipeline} have no such {metric}: ask for more of them with --last."

@@ -10,6 +10,7 @@ import logging
 import re
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -93,7 +94,11 @@ def _write_to_mlflow(store: Store, record: RunRecord, to: Mlflow) -> str:
 def _log_to_mlflow(client: MlflowClient, run: str, store: Store, record: RunRecord, began: int) -> None:
     from mlflow.entities import Metric, Param
 
-    params = [Param(key, str(value)[:_LONGEST]) for key, value in _params(record)]
+    settings = {key: value for key, value in flat_settings(record.settings).items() if value is not None}
+    params = [
+        Param(re.sub(r"[^\w./: -]", "_", key, flags=re.ASCII)[:250], str(value)[:_LONGEST])
+        for key, value in (settings | {"seed": record.seed}).items()
+    ]
     findings = [] if record.findings is None else findings_of(store, record)
     metrics = [Metric(key, value, began, 0) for key, value in metrics_of(findings).items()]
     for at in range(0, len(params), _AT_ONCE["params"]):
@@ -106,13 +111,6 @@ def _log_to_mlflow(client: MlflowClient, run: str, store: Store, record: RunReco
                 here = Path(place) / Path(name).name.replace("index", "report")
                 here.write_bytes(store.folder.read(name))
                 client.log_artifact(run, str(here))
-
-
-def _params(record: RunRecord) -> Iterator[tuple[str, object]]:
-    yield "seed", record.seed
-    for key, value in flat_settings(record.settings).items():
-        if value is not None and key != "seed":
-            yield re.sub(r"[^\w./: -]", "_", key, flags=re.ASCII)[:250], value
 
 
 def _tags(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -177,7 +175,7 @@ class _RunEvents:
     record: RunRecord
     namespace: str
     names: dict[str, str] = field(default_factory=dict)
-    used: dict[str, int] = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
 
     def of_the_run(self, state: Any, at: datetime) -> RunEvent:
         from openlineage.client.event_v2 import Job, Run, RunEvent
@@ -187,33 +185,27 @@ class _RunEvents:
         if state.name == "FAIL":
             words = (self.record.failures or [self.record.status])[0]
             facets["errorMessage"] = ErrorMessageRunFacet(message=words, programmingLanguage="PYTHON")
-        return RunEvent(
-            eventType=state,
-            eventTime=at.isoformat(),
-            run=Run(_run_id(self.store, self.record.id), facets),
-            job=Job(self.namespace, self.record.pipeline),
-            producer=PRODUCER,
-            inputs=[] if state.name == "START" else list(self._judged()),
-        )
+        run, job = Run(_run_id(self.store, self.record.id), facets), Job(self.namespace, self.record.pipeline)
+        judged = [] if state.name == "START" else list(self._judged())
+        return RunEvent(eventTime=at.isoformat(), eventType=state, run=run, job=job, producer=PRODUCER, inputs=judged)
 
     def _judged(self) -> Iterator[InputDataset]:
         """The run's findings, with what the gates said of them."""
-        from openlineage.client.event_v2 import InputDataset
-        from openlineage.client.generated.data_quality_assertions_dataset import (
-            Assertion,
-            DataQualityAssertionsDatasetFacet,
-        )
+        from openlineage.client.generated import data_quality_assertions_dataset as quality
 
         if self.record.findings is not None:
             judgements = [
-                Assertion(assertion=str(gate.get("gate")), success=gate.get("outcome") != "failed")
+                quality.Assertion(assertion=str(gate.get("gate")), success=gate.get("outcome") != "failed")
                 for gate in self.record.gates
             ]
-            facets: dict[str, Any] = {"dataQualityAssertions": DataQualityAssertionsDatasetFacet(assertions=judgements)}
-            name = f"{self.record.pipeline}/findings"
-            yield InputDataset(
-                self._place, name, inputFacets=facets if judgements else {}, facets=_version_facet(self.record.id)
-            )
+            facet: Any = quality.DataQualityAssertionsDatasetFacet(assertions=judgements)
+            facets = {"dataQualityAssertions": facet} if judgements else {}
+            yield self._input(f"{self.record.pipeline}/findings", self.record.id, facets)
+
+    def _input(self, name: str, version: str, facets: dict[str, Any] | None = None) -> InputDataset:
+        from openlineage.client.event_v2 import InputDataset
+
+        return InputDataset(self._place, name, inputFacets=facets or {}, facets=_version_facet(version))
 
     def of_a_stage(self, manifest: Manifest) -> Iterator[RunEvent]:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
@@ -225,31 +217,19 @@ class _RunEvents:
         )
         run = Run(_run_id(self.store, f"{manifest.stage}/{manifest.key}"), {"parent": parent})
         job = Job(self.namespace, f"{self.record.pipeline}.{manifest.stage}")
-        inputs, outputs = list(self._inputs(manifest)), list(self._outputs(manifest))
+        data = {"inputs": list(self._inputs(manifest)), "outputs": list(self._outputs(manifest))}
         ended = datetime.fromisoformat(manifest.created)
         began = ended - timedelta(seconds=manifest.wall_seconds)
-        yield RunEvent(eventType=RunState.START, eventTime=began.isoformat(), run=run, job=job, producer=PRODUCER)
-        yield RunEvent(
-            eventType=RunState.COMPLETE,
-            eventTime=ended.isoformat(),
-            run=run,
-            job=job,
-            producer=PRODUCER,
-            inputs=inputs,
-            outputs=outputs,
-        )
+        for state, at, sets in ((RunState.START, began, {}), (RunState.COMPLETE, ended, data)):
+            yield RunEvent(eventTime=at.isoformat(), eventType=state, run=run, job=job, producer=PRODUCER, **sets)
 
     def _inputs(self, manifest: Manifest) -> Iterator[InputDataset]:
-        from openlineage.client.event_v2 import InputDataset
-
         for name, argument in manifest.ingredients.get("arguments", {}).items():
             for digest in _digests(argument):
-                known = self.names.get(digest)
-                if known is not None:
-                    yield InputDataset(self._place, known, facets=_version_facet(digest))
+                if digest in self.names:
+                    yield self._input(self.names[digest], digest)
             if (manifest.stage, name) in _FROM_OUTSIDE:
-                facets = _version_facet(str(argument.get("fingerprint")))
-                yield InputDataset(self._place, f"{self.record.pipeline}/{name}", facets=facets)
+                yield self._input(f"{self.record.pipeline}/{name}", str(argument.get("fingerprint")))
 
     def _outputs(self, manifest: Manifest) -> Iterator[OutputDataset]:
         from openlineage.client.event_v2 import OutputDataset
@@ -258,7 +238,7 @@ class _RunEvents:
         for output in manifest.outputs.values():
             handle = output.artifact
             base = f"{self.record.pipeline}/{manifest.stage}/{handle.uri.rsplit('/', 1)[-1]}"
-            self.used[base] = self.used.get(base, 0) + 1
+            self.used[base] += 1
             name = base if self.used[base] == 1 else f"{base}#{self.used[base]}"
             self.names[handle.digest] = name
             size = sum(output.files.values())
@@ -275,14 +255,10 @@ class _RunEvents:
 
 def _digests(argument: object) -> Iterator[str]:
     """The digests of the artifacts in one argument of a stage, as its key knows it."""
-    if isinstance(argument, Mapping):
-        if set(argument) == {"kind", "digest"}:
-            yield str(argument["digest"])
-        else:
-            for value in argument.values():
-                yield from _digests(value)
-    elif isinstance(argument, list | tuple):
-        for value in argument:
+    if isinstance(argument, Mapping) and set(argument) == {"kind", "digest"}:
+        yield str(argument["digest"])
+    elif isinstance(argument, Mapping | list | tuple):
+        for value in argument.values() if isinstance(argument, Mapping) else argument:
             yield from _digests(value)
 
 

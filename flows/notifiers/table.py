@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import AliasChoices, Field, create_model, model_validator
+from pydantic import Field, create_model, model_validator
 
 from assay.flows.notifiers.choice import Notifier, NotifierChoice
 from assay.flows.notifiers.services import APPRISE
@@ -15,9 +15,7 @@ from assay.flows.notifiers.webhook import WEBHOOK
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
 
-NOTIFIERS: NamedChoices[NotifierChoice] = NamedChoices(
-    "notifier", "assay.notifiers", NotifierChoice, (WEBHOOK, APPRISE)
-)
+NOTIFIERS = NamedChoices("notifier", "assay.notifiers", NotifierChoice, (WEBHOOK, APPRISE))
 
 
 class Notifying(Settings):
@@ -53,8 +51,8 @@ def notify_settings(table: NamedChoices[NotifierChoice]) -> type[Notifying]:
     written = {word: reference for reference, word in table.references.items()}
     fields: dict[str, Any] = {}
     for choice in table:
-        names = AliasChoices(choice.word, written[choice.word]) if choice.word in written else None
-        described = Field(default=None, validation_alias=names, description=choice.about, examples=[choice.example])
+        alias = written.get(choice.word)  # a notifier of somebody's own stands under `module:object`
+        described = Field(default=None, alias=alias, description=choice.about, examples=[choice.example])
         fields[choice.word] = (choice.settings | None, described)
     model = create_model("Notify", __base__=Notifying, __module__=__name__, __doc__=Notifying.__doc__, **fields)
     model.table = table

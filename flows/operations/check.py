@@ -22,7 +22,7 @@ from assay.flows.configuration.loading import Project, load_project, load_usable
 from assay.flows.configuration.menu import GROUP, Menu, audit_named
 from assay.flows.kind import AuditKind
 from assay.flows.pipeline import Pipeline
-from assay.flows.report.records import in_bytes
+from assay.flows.report.records import source_in_words
 from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
@@ -30,7 +30,7 @@ from assay.infra.errors import AssayError, InputError, reason_of
 from assay.infra.settings import Settings
 from assay.infra.terminal import columns
 from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, place_of, referred
-from assay.tasks.ingest.settings import ORIGINS, Source
+from assay.tasks.reporting.numerals import in_bytes
 
 MOST_COLUMNS = 8
 
@@ -38,22 +38,16 @@ MOST_COLUMNS = 8
 def found_rows(project: Project) -> Iterator[list[object]]:
     """Each pipeline with a source of its own: what its address leads to, and the columns there. What cannot be had is
     told among the mistakes."""
-    for name, pipeline in project.pipelines.items():
-        if pipeline.source.dataset is not None or pipeline.source.images is not None:
-            continue
-        try:
-            yield [name, *_found_in_source(pipeline, project.folder)]
-        except AssayError:
-            continue
-
-
-def _found_in_source(pipeline: Pipeline, folder: Path) -> tuple[str, str]:
     from assay.tasks.ingest.layout import layout_of
     from assay.tasks.ingest.readers import found_by
     from assay.tasks.ingest.sources import resolve
 
-    source = resolve(pipeline.source, folder)
-    return found_by(source.files, source.settings) or source.label, columns_in_words(layout_of(source).types)
+    for name, pipeline in project.pipelines.items():
+        if pipeline.source.dataset is None and pipeline.source.images is None:
+            with suppress(AssayError):
+                source = resolve(pipeline.source, project.folder)
+                found = found_by(source.files, source.settings) or source.label
+                yield [name, found, columns_in_words(layout_of(source).types)]
 
 
 def columns_in_words(types: pa.Schema) -> str:
@@ -62,24 +56,16 @@ def columns_in_words(types: pa.Schema) -> str:
     >>> columns_in_words(pa.schema([("id", pa.string()), ("age", pa.int64())]))
     'id (string), age (int64)'
     """
-    shown = [f"{field.name} ({_type_in_words(field.type)})" for field in list(types)[:MOST_COLUMNS]]
+    named = {field.name: "list" if pa.types.is_nested(field.type) else field.type for field in types}
+    shown = [f"{name} ({kind})" for name, kind in list(named.items())[:MOST_COLUMNS]]
     return ", ".join(shown) + (f" and {len(types) - MOST_COLUMNS} more" if len(types) > MOST_COLUMNS else "")
-
-
-def _type_in_words(type_: pa.DataType) -> str:
-    return "list" if pa.types.is_nested(type_) else str(type_)
 
 
 def known_data_sets() -> list[list[object]]:
     """Per data set: its name, whether it is at hand, its licence, what it is."""
-    by_sample = {entry.embedded: entry for entry in catalog().values() if entry.embedded}
-    rows: list[list[object]] = []
-    for name in EMBEDDED:
-        entry = by_sample.get(name)
-        rows.append([name, "embedded", "" if entry is None else entry.licence, "" if entry is None else entry.title])
-    for name, entry in catalog().items():
-        rows.append([name, _at_hand(name, entry), entry.licence, entry.title])
-    return rows
+    known = {entry.embedded: (entry.licence, entry.title) for entry in catalog().values() if entry.embedded}
+    rows: list[list[object]] = [[name, "embedded", *known.get(name, ("", ""))] for name in EMBEDDED]
+    return rows + [[name, _at_hand(name, entry), entry.licence, entry.title] for name, entry in catalog().items()]
 
 
 def get_data_set(name: str) -> str:
@@ -135,7 +121,7 @@ def setting_rows(menu: Menu) -> Iterator[list[object]]:
             yield from _rows_of_settings(key.name, key.settings)
     for table in menu.tables.values():
         for choice in table:
-            if choice.word in table.origins and isinstance(choice, Tagged):
+            if choice.word in table.origins and hasattr(choice, "settings"):
                 yield from _rows_of_settings(choice.word, choice.settings)
 
 
@@ -282,10 +268,16 @@ def pipeline_rows(project: Project) -> list[list[object]]:
     rows: list[list[object]] = []
     for name, pipeline in project.pipelines.items():
         asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
-        skipped = [stage for stage in stages_of(pipeline) if stage not in asked]
+        skipped = ", ".join(stage for stage in stages_of(pipeline) if stage not in asked) or "nothing"
         stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
         rows.append(
-            [name, source_in_words(pipeline.source), stages, ", ".join(skipped) or "nothing", pipeline.schedule or "–"]
+            [
+                name,
+                source_in_words(pipeline.model_dump(include={"source"})) or "nothing",
+                stages,
+                skipped,
+                pipeline.schedule or "–",
+            ]
         )
     return rows
 
@@ -332,16 +324,6 @@ def missing_beside_mistakes(config: str) -> list[str]:
     return wrong
 
 
-def source_in_words(source: Source) -> str:
-    """Where samples come from, in a few words."""
-    for origin in ORIGINS:
-        address = getattr(source, origin)
-        if address is not None:
-            places = address if isinstance(address, str) else ", ".join(address)
-            return places if origin == "dataset" else f"{origin}: {places}"
-    return "nothing"
-
-
 def environment_rows() -> list[list[object]]:
     """What this machine offers."""
     from assay.infra.engines.devices import cuda_devices
@@ -353,19 +335,12 @@ def environment_rows() -> list[list[object]]:
         ["assay", _version("assay-audit")],
         ["python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"],
         ["packages", versions],
-        ["CPU cores", cores()],
+        ["CPU cores", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1],
         ["memory", _memory()],
         ["GPU", ", ".join(devices) if devices else "none; work that prefers one runs on the CPU"],
         ["mirror", _mirror(mirror)],
         ["Prefect", os.environ.get("PREFECT_API_URL") or "a server of its own for each run, on loopback"],
     ]
-
-
-def cores() -> int:
-    """How many CPU cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def store_state(place: str) -> tuple[str, str]:
@@ -381,10 +356,8 @@ def store_state(place: str) -> tuple[str, str]:
     except AssayError as error:
         return f"{place}: not writable", str(error)
     except (OSError, ImportError, ValueError) as error:
-        return (
-            f"{place}: out of reach",
-            f"The store {place} cannot be reached ({reason_of(error)}); choose another with --store.",
-        )
+        trouble = f"The store {place} cannot be reached ({reason_of(error)}); choose another with --store."
+        return f"{place}: out of reach", trouble
     return f"{place}: writable", ""
 
 

@@ -40,10 +40,8 @@ def write_index(store: Store) -> None:
     """The page, from the line that every report left beside it, the records of runs that ended without a report, and
     what is known of nights that did not come."""
     shown: list[RunEntry] | None = None
-    while (
-        entries := [*entries_of(store), *_missed(store)]
-    ) != shown:  # another run may have ended while this one wrote
-        runs = store.runs()
+    while (entries := [*entries_of(store), *_missed(store)]) != shown:
+        runs = store.runs()  # and once more: another run may have ended while this one wrote
         names = {entry.pipeline for entry in entries}
         notes = {name: notes_on(store, name, runs) for name in names}
         page = render_index(_marked(entries, store, runs), notes, budget_in_words(store, runs))
@@ -62,15 +60,7 @@ def entries_of(store: Store) -> list[RunEntry]:
 def _missed(store: Store) -> list[RunEntry]:
     """The nights that were due and did not come."""
     return [
-        RunEntry(
-            run="",
-            pipeline=name,
-            started=due.isoformat(),
-            seconds=0.0,
-            status=MISSED,
-            link="",
-            verdict=no_run_came(due),
-        )
+        RunEntry(pipeline=name, started=due.isoformat(), status=MISSED, verdict=no_run_came(due))
         for name, nights in missed_nights(store).items()
         for due in nights
     ]
@@ -78,12 +68,8 @@ def _missed(store: Store) -> list[RunEntry]:
 
 def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]) -> list[RunEntry]:
     """The entries with what the trends mark: which runs somebody accepted, and in which a gate found a change."""
-    pipelines = {entry.pipeline for entry in entries}
-    baselines = {
-        acceptance["run"]: accepted_in_words(acceptance)
-        for name in pipelines
-        for acceptance in acceptances(store, name)
-    }
+    accepted = [acceptance for name in {entry.pipeline for entry in entries} for acceptance in acceptances(store, name)]
+    baselines = {acceptance["run"]: accepted_in_words(acceptance) for acceptance in accepted}
     judged = {
         run.id: tuple(str(look["sentence"]) for look in looks_of(run) if look.get("raw") == "failed") for run in runs
     }
@@ -96,10 +82,9 @@ def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]
 def notes_on(store: Store, pipeline: str, runs: Sequence[RunRecord]) -> list[str]:
     """What stands above the runs of a pipeline: what they are held against, who said so (the latest first), and what
     its gates on change can see."""
-    sentences = [accepted_in_words(acceptance) for acceptance in reversed(acceptances(store, pipeline))]
-    return [
-        f"{'Baseline' if at == 0 else 'Before that'}: {sentence}" for at, sentence in enumerate(sentences)
-    ] + detectable_in_words([run for run in runs if run.pipeline == pipeline and not run.is_sample])
+    accepted = map(accepted_in_words, reversed(acceptances(store, pipeline)))
+    notes = [f"{'Before that' if at else 'Baseline'}: {sentence}" for at, sentence in enumerate(accepted)]
+    return notes + detectable_in_words([run for run in runs if run.pipeline == pipeline and not run.is_sample])
 
 
 def _entry(line: object) -> RunEntry | None:
@@ -119,7 +104,6 @@ def _without_report(run: RunRecord) -> RunEntry:
         started=run.started,
         seconds=run.seconds,
         status=run.status,
-        link="",
         verdict=failure,
         sample=sample_in_words(run),
     )

@@ -20,7 +20,6 @@ from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.pipeline import times_due
 from assay.flows.report.comparison import KeptOutcomes, difference_between
 from assay.flows.report.records import find_run, open_store
-from assay.flows.yaml_document import Lines
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
 from assay.infra.storage.artifacts import RunRecord
@@ -71,8 +70,7 @@ def budget_of(project: Project) -> Budget | None:
 
 def level_of(project: Project) -> float:
     """The one-sided level of each look of a gate on change."""
-    budget = budget_of(project)
-    return USUAL_LEVEL if budget is None else budget.level
+    return (budget_of(project) or Budget(0, "", 0)).level
 
 
 def write_budget(store: Store, project: Project) -> None:
@@ -109,16 +107,12 @@ def looks_of(run: RunRecord) -> Iterable[Mapping[str, Any]]:
 
 def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
     """Of every gate on change that the latest of these runs judged: what it can still see."""
-    latest = next((run for run in reversed(runs) if run.gates), None)
-    return (
-        []
-        if latest is None
-        else [
-            f"Gate {look['gate']}: {look['outcome']}; on its {look['n']} samples it sees a true loss of "
-            f"{float(look['detectable']):.2g} in 8 of 10 nights."
-            for look in looks_of(latest)
-        ]
-    )
+    return [
+        f"Gate {look['gate']}: {look['outcome']}; on its {look['n']} samples it sees a true loss of "
+        f"{float(look['detectable']):.2g} in 8 of 10 nights."
+        for latest in [run for run in runs if run.gates][-1:]
+        for look in looks_of(latest)
+    ]
 
 
 LAST_PASSED, ACCEPTED = "last-passed", "accepted"
@@ -200,10 +194,8 @@ class Past:
         for run in self._candidates(gate):
             if run.share != self.record.share:
                 continue  # a sample and the whole are no two nights of the same
-            findings = [
-                finding for finding in looked_at_by(gate, findings_of(self.store, run)) if finding.value is not None
-            ]
-            if findings:
+            looked_at = looked_at_by(gate, findings_of(self.store, run))
+            if findings := [finding for finding in looked_at if finding.value is not None]:
                 return run, findings
         return None
 
@@ -250,11 +242,10 @@ def gates_for(record: RunRecord, config: str, store: Store) -> tuple[list[Gate],
 
 def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, level: float) -> list[GateResult]:
     """Every gate held against a run's findings and, where it bounds a change, against an earlier run."""
-    results = []
-    for gate, alone in zip(gates, judge(gates, findings), strict=True):
-        result = _on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone
-        results.append(_weighed(result, past))
-    return results
+    return [
+        _weighed(_on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone, past)
+        for gate, alone in zip(gates, judge(gates, findings), strict=True)
+    ]
 
 
 def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
@@ -268,20 +259,15 @@ def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
 def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, level: float) -> GateResult:
     held_against = past.baseline(gate)
     if held_against is None:
-        why = _NOTHING_YET.get(
-            str(gate.against), f"run {gate.against} has no such finding, or saw another share of the samples"
-        )
+        otherwise = f"run {gate.against} has no such finding, or saw another share of the samples"
+        why = _NOTHING_YET.get(str(gate.against), otherwise)
         sentence = f"{gate.title()}: {why}, so there is nothing to compare with yet."
         raw = "passed" if gate.against == LAST_PASSED else "inconclusive"
         return replace(alone, sentence=sentence, looked={"raw": raw})
     baseline, before = held_against
     earlier, against = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
-    known = {(finding.subject, finding.of, finding.group): finding for finding in before}
-    pairs = [
-        (known[key], finding)
-        for finding in looked_at_by(gate, findings)
-        if (key := (finding.subject, finding.of, finding.group)) in known
-    ]
+    known = {finding.key[1:]: finding for finding in before}
+    pairs = [(known[now.key[1:]], now) for now in looked_at_by(gate, findings) if now.key[1:] in known]
     looks: list[tuple[Finding, Look]] = []
     for was, now in pairs:
         share = level / len(pairs)  # several findings of one gate share its alarms
@@ -388,15 +374,13 @@ def github_annotations(results: Sequence[GateResult], pipeline: str, config: str
     lines = load_usable(config)[0].lines if Path(config).is_file() else None
     for position, result in enumerate(results):
         if result.outcome in _COMMANDS:
-            where = "" if lines is None else _file_and_line(lines, pipeline, position, config)
+            where = ""
+            if lines is not None:
+                line = lines.document.line(("pipelines", pipeline, "gates", position))
+                file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or ".")
+                where = f"file={_property(file)}," + (f"line={line}," if line is not None else "")
             title = _property(f"{pipeline}: gate {result.outcome}")
             yield f"::{_COMMANDS[result.outcome]} {where}title={title}::{_escaped(result.sentence)}"
-
-
-def _file_and_line(lines: Lines, pipeline: str, position: int, config: str) -> str:
-    line = lines.document.line(("pipelines", pipeline, "gates", position))
-    file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or ".")
-    return f"file={_property(file)}," + (f"line={line}," if line is not None else "")
 
 
 def _escaped(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +12,8 @@ from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord
 from assay.infra.storage.store import Store
-from assay.tasks.ingest.settings import share_in_words
-from assay.tasks.reporting.numerals import plural
+from assay.tasks.ingest.settings import ORIGINS, share_in_words
+from assay.tasks.reporting.numerals import in_bytes, plural
 from assay.tasks.reporting.report import MISSED
 
 if TYPE_CHECKING:
@@ -70,11 +71,9 @@ def _missed_times(seen: Mapping[str, Any]) -> list[datetime]:
 
 def open_store(config: str, store: str | None) -> Store:
     """The store that the command line names, or else the one that pipelines.yaml names."""
-    if store is None:
-        from assay.flows.configuration.loading import load_usable
+    from assay.flows.configuration.loading import load_usable
 
-        return Store(load_usable(config)[0].store).look()
-    return Store(store).look()
+    return Store(load_usable(config)[0].store if store is None else store).look()
 
 
 def find_run(store: Store, name: str) -> RunRecord:
@@ -105,15 +104,17 @@ def page_of(store: Store, record: RunRecord) -> str:
 def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
     """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
     night that was due and did not come; newest first."""
-    rows: list[tuple[datetime, str, list[object]]] = []
+    rows: list[tuple[datetime, str, list[object]]] = [
+        (due, "", ["no run", name, MISSED, None, None, no_run_came(due)])
+        for name, nights in missed_nights(store).items()
+        for due in nights
+        if pipeline in (None, name)
+    ]
     for run in store.runs(pipeline):
         headline = run.worst or (run.verdicts or run.failures or [""])[0]
         headline = f"{sample_in_words(run)}: {headline}" if run.is_sample else headline
         row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, headline]
         rows.append((datetime.fromisoformat(run.started), run.id, row))
-    for name, nights in missed_nights(store).items():
-        if pipeline in (None, name):
-            rows += [(due, "", ["no run", name, MISSED, None, None, no_run_came(due)]) for due in nights]
     return [row for *_, row in sorted(rows, key=lambda row: row[:2], reverse=True)]
 
 
@@ -122,14 +123,28 @@ def sample_in_words(run: RunRecord) -> str:
     return f"a sample of {share_in_words(run.share)}, drawn by seed {run.seed}" if run.is_sample else ""
 
 
-def tables_of(store: Store, record: RunRecord, kind: str) -> list[tuple[StageRecord, str, pa.Table]]:
-    """Every table of a kind that a run used, with its stage and its name among the stage's outputs."""
-    tables = []
-    for stage in record.stages:
-        for name, handle in stage.outputs.items():
-            if handle["kind"] == kind:
-                tables.append((stage, name, read_table(store, Artifact.from_json(handle))))
-    return tables
+def artifacts_of(record: RunRecord, kind: str) -> list[Artifact[Any]]:
+    """The handles of a kind among everything that the stages of a run made."""
+    handles = (handle for stage in record.stages for handle in stage.outputs.values())
+    return [Artifact.from_json(handle) for handle in handles if handle["kind"] == kind]
+
+
+def source_in_words(source: Mapping[str, Any]) -> str:
+    """Where samples come from, by the settings of `source`; empty where they do not say.
+
+    >>> source_in_words({"dataset": "sample/digits"}), source_in_words({"csv": ["a.csv", "b.csv"]})
+    ('sample/digits', 'csv: a.csv, b.csv')
+    """
+    for origin in ORIGINS:
+        if given := source.get(origin):
+            places = given if isinstance(given, str) else ", ".join(map(str, given))
+            return places if origin == "dataset" else f"{origin}: {places}"
+    return ""
+
+
+def tables_of(store: Store, record: RunRecord, kind: str) -> list[pa.Table]:
+    """Every table of a kind that a run used."""
+    return [read_table(store, artifact) for artifact in artifacts_of(record, kind)]
 
 
 def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:
@@ -162,18 +177,6 @@ def describe_store(store: Store) -> list[list[object]]:
     ]
 
 
-def in_bytes(size: int) -> str:
-    """A size as a person says it.
-
-    >>> in_bytes(512), in_bytes(1536)
-    ('512 B', '1.5 KiB')
-    """
-    amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while amount >= 1024 and len(units) > 1:
-        amount, units = amount / 1024, units[1:]
-    return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
-
-
 def ingested(record: RunRecord) -> dict[str, Artifact[Any]]:
     """What ingest made (samples, rejects, classes, contract); of samples with people's gold in them, those."""
     entered = next((stage for stage in record.stages if stage.stage == "ingest"), None)
@@ -200,9 +203,8 @@ class LabelledBy:
 
 def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     """What every labeler made, by its name, in the order of the run; labelers that others are compared with aside."""
-    by_digest = {
-        stage.outputs["result"]["digest"]: stage for stage in record.stages if set(stage.outputs) == {"result"}
-    }
+    of_one = [stage for stage in record.stages if set(stage.outputs) == {"result"}]
+    by_digest = {stage.outputs["result"]["digest"]: stage for stage in of_one}
     by_labeler: dict[str, LabelledBy] = {}
     for stage in record.stages:
         given = _stage_arguments(store, stage) if stage.stage == "order_adversarially" else {}
@@ -270,32 +272,21 @@ class Times:
 
 def times_of(store: Store, record: RunRecord) -> Times:
     """The times of a run, from its record and the manifests of the stages that it computed."""
-    by_title: dict[str, list[StageTime]] = {}
-    busy: list[tuple[float, float]] = []
-    for executed in record.stages:
-        if executed.cached:
-            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 0, 1, 0.0, 0.0))
-            continue
-        manifest = store.manifest(executed.stage, executed.key)
-        if manifest is None:  # it has been cleaned up since; its seconds are in the record
-            by_title.setdefault(executed.title, []).append(StageTime(executed.title, 1, 0, executed.seconds, 0.0))
-            continue
-        by_title.setdefault(executed.title, []).append(
-            StageTime(executed.title, 1, 0, executed.seconds, manifest.cpu_seconds)
-        )
-        ended = datetime.fromisoformat(manifest.created).timestamp()
-        busy.append((ended - manifest.wall_seconds, ended))
+    by_title, busy = defaultdict[str, list[StageTime]](list), list[tuple[float, float]]()
+    for stage in record.stages:
+        manifest = None if stage.cached else store.manifest(stage.stage, stage.key)
+        # Of a result that has been cleaned up since, only the seconds are on record.
+        wall, computed = 0.0 if stage.cached else stage.seconds, 0.0 if manifest is None else manifest.cpu_seconds
+        by_title[stage.title].append(StageTime(stage.title, int(not stage.cached), int(stage.cached), wall, computed))
+        if manifest is not None:
+            ended = datetime.fromisoformat(manifest.created).timestamp()
+            busy.append((ended - manifest.wall_seconds, ended))
+    quantities = ("stages", "cached", "wall", "computed")
     summed = [
-        StageTime(
-            title,
-            sum(executed.stages for executed in ones),
-            sum(executed.cached for executed in ones),
-            sum(executed.wall for executed in ones),
-            sum(executed.computed for executed in ones),
-        )
-        for title, ones in by_title.items()
+        StageTime(title, *(sum(getattr(stage, name) for stage in stages) for name in quantities))
+        for title, stages in by_title.items()
     ]
-    longest = tuple(sorted(summed, key=lambda executed: (-executed.wall, executed.title)))
+    longest = tuple(sorted(summed, key=lambda stage: (-stage.wall, stage.title)))
     return Times(longest, record.seconds, max(0.0, record.seconds - seconds_covered(busy)))
 
 
@@ -312,32 +303,20 @@ def seconds_covered(spans: Sequence[tuple[float, float]]) -> float:
     return total
 
 
-def time_rows(times: Times, most: int = 12) -> list[list[str]]:
-    """The times as rows of text: the stages that took longest, the rest together, and the whole run."""
-    shown, rest = times.stages[:most], times.stages[most:]
-    rows = [
-        _time_row(stage.title, stage.stages, stage.cached, stage.wall, stage.computed, stage.waited) for stage in shown
-    ]
-    if rest:
-        rows.append(_time_row(f"{len(rest)} others", *_time_sums(rest)))
-    rows.append(_time_row("all stages", *_time_sums(times.stages)))
-    rows.append(["no stage under way", "", "", f"{times.orchestration:.1f}", "", ""])
-    rows.append(["the run", "", "", f"{times.seconds:.1f}", "", ""])
-    return rows
-
-
 TIME_HEADINGS = ["stage", "computed", "from store", "seconds", "computing", "waiting"]
 
 
-def _time_row(title: str, stages: int, cached: int, wall: float, computed: float, waited: float) -> list[str]:
-    return [title, str(stages), str(cached), f"{wall:.1f}", f"{computed:.1f}", f"{waited:.1f}"]
+def time_rows(times: Times, most: int = 12) -> list[list[str]]:
+    """The times as rows of text: the stages that took longest, the rest together, and the whole run."""
+    rest = times.stages[most:]
+    rows = [_time_row(stage.title, [stage]) for stage in times.stages[:most]]
+    rows += [_time_row(f"{len(rest)} others", rest)] if rest else []
+    rows += [_time_row("all stages", times.stages)]
+    alone = (("no stage under way", times.orchestration), ("the run", times.seconds))
+    return rows + [[title, "", "", f"{seconds:.1f}", "", ""] for title, seconds in alone]
 
 
-def _time_sums(stages: Sequence[StageTime]) -> tuple[int, int, float, float, float]:
-    return (
-        sum(stage.stages for stage in stages),
-        sum(stage.cached for stage in stages),
-        sum(stage.wall for stage in stages),
-        sum(stage.computed for stage in stages),
-        sum(stage.waited for stage in stages),
-    )
+def _time_row(title: str, stages: Sequence[StageTime]) -> list[str]:
+    counts = (str(sum(getattr(stage, name) for stage in stages)) for name in ("stages", "cached"))
+    seconds = (f"{sum(getattr(stage, name) for stage in stages):.1f}" for name in ("wall", "computed", "waited"))
+    return [title, *counts, *seconds]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from assay.flows.audit import Audit
@@ -57,7 +57,7 @@ def write_report(
         machine=machine_of(run),
         index_link="../index.html",
         sample=sample_in_words(record),
-        facts=facts_of(pipeline, record) | baseline_of(run),
+        facts=facts_of(pipeline, record, accepted(run.store, record.pipeline)),
     )
     place = f"reports/{run.id}"
     run.store.folder.write(f"{place}/index.html", mask_page(render_report(report)).encode())
@@ -66,8 +66,9 @@ def write_report(
     return verdicts, f"{run.store.url}/{place}/index.html"
 
 
-def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
-    """What stands at the head of the page besides when and how long: the description, and who was asked again."""
+def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] | None) -> dict[str, str]:
+    """What stands at the head of the page besides when and how long: the description, who was asked again, and what
+    the pipeline's runs are held against."""
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
     taken = "; ".join(f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
     facts = {
@@ -75,14 +76,9 @@ def facts_of(pipeline: Pipeline, record: RunRecord) -> dict[str, str]:
         "Stored predictions checked": asked,
         "Files": record.arrivals,
         "Only what is new was computed": taken,
+        "Baseline": "" if baseline is None else accepted_in_words(baseline),
     }
     return {name: text for name, text in facts.items() if text}
-
-
-def baseline_of(run: Run) -> dict[str, str]:
-    """What the pipeline's runs are held against, and who said so."""
-    acceptance = accepted(run.store, run.record.pipeline)
-    return {} if acceptance is None else {"Baseline": accepted_in_words(acceptance)}
 
 
 def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
@@ -136,16 +132,8 @@ def lineage_of(record: RunRecord) -> Iterator[LineageRow]:
     for stage in record.stages:
         for handle in stage.outputs.values():
             rows = None if handle["rows"] is None else int(handle["rows"])
-            yield LineageRow(
-                stage.title,
-                handle["kind"],
-                stage.key,
-                handle["digest"][:16],
-                rows,
-                stage.cached,
-                stage.seconds,
-                stage.summary,
-            )
+            made = (stage.title, handle["kind"], stage.key, handle["digest"][:16], rows)
+            yield LineageRow(*made, stage.cached, stage.seconds, stage.summary)
 
 
 def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:

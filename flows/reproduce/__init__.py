@@ -1,1 +1,4 @@
-"""The tables of the papers, their numbers beside ours: `papers/` says what stands in each, the rest lays it out."""
+"""The tables of the papers: runs and published results go in, the papers' numbers beside ours come out.
+
+`papers/` says what stands in each table. Begin with paper_table.py, then any of papers/; tables.py fills them.
+"""

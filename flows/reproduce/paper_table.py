@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.flows.report.records import tables_of
+from assay.flows.report.records import source_in_words, tables_of
 from assay.flows.reproduce.published import (
     OverSeeds,
     over_seeds,
@@ -21,7 +21,6 @@ from assay.flows.reproduce.published import (
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 
 if TYPE_CHECKING:
@@ -30,6 +29,11 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 """Where the published results lie beside the code; an installation without the documents has none."""
+
+
+def dataset_of(settings: Mapping[str, Any]) -> str | None:
+    """The data that a run was on, in words; None where its record does not say."""
+    return source_in_words(settings.get("source") or {}) or None
 
 
 @dataclass(frozen=True)
@@ -117,27 +121,13 @@ class Results:
 
     def _result(self, record: RunRecord) -> Result:
         def tables(kind: str) -> Sequence[pa.Table]:
-            return [table for _, _, table in tables_of(self._store, record, kind)]
+            return tables_of(self._store, record, kind)
 
         def seeds() -> Sequence[OverSeeds]:
             return over_seeds(each.findings for each in self._results(runs_over_seeds(self._store, record)))
 
         findings = FindingIndex(findings_of(self._store, record))
         return Result(f"run {record.id}", record.pipeline, record.settings, findings, tables, seeds)
-
-
-def dataset_of(settings: Mapping[str, Any]) -> str | None:
-    """The data that a run was on, in words; None where its record does not say.
-
-    >>> dataset_of({"source": {"dataset": "sample/digits"}}), dataset_of({"source": {"csv": ["a.csv", "b.csv"]}})
-    ('sample/digits', 'csv: a.csv, b.csv')
-    """
-    source = settings.get("source") or {}
-    for origin in ORIGINS:
-        if given := source.get(origin):
-            places = given if isinstance(given, str) else ", ".join(map(str, given))
-            return places if origin == "dataset" else f"{origin}: {places}"
-    return None
 
 
 Writer = Callable[[Finding], str]

@@ -59,9 +59,7 @@ def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     for findings in runs:
         for finding in findings:
             if finding.value is not None and finding.metric in CLAIMS:
-                values.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(
-                    finding.value
-                )
+                values.setdefault(finding.key, []).append(finding.value)
     return [
         OverSeeds(*place, len(each), fmean(each), stdev(each), min(each), max(each))
         for place, each in values.items()

@@ -5,7 +5,7 @@ Markdown.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,17 +54,17 @@ def _pairs(grid: Grid, results: Results) -> Iterator[tuple[Source, Result | None
     """Every source with the newest result that has a number for one of its lines, then the user's own data."""
     shown: list[RunRecord] = []
     for source in grid.sources:
-        yield (
-            source,
-            next((candidate for candidate in results.beside(source.pipelines) if _numbers(source, candidate)), None),
-        )
+        yield source, _newest(source, results.beside(source.pipelines))
         shown += results.records(source.pipelines)
     if grid.users_own is not None:
         for name, candidates in results.of_users(grid.users_own, shown).items():
             source = grid.users_own.source(name)
-            result = next((candidate for candidate in candidates if _numbers(source, candidate)), None)
-            if result is not None:
+            if (result := _newest(source, candidates)) is not None:
                 yield source, result
+
+
+def _newest(source: Source, candidates: Iterable[Result]) -> Result | None:
+    return next((result for result in candidates if _numbers(source, result)), None)
 
 
 def _rows(
@@ -144,16 +144,16 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]]) -> list
     sentence = f"{source.called}: {len(outside)} of {len(held)} differ from the paper by more than our interval"
     bare = sum(finding.low is None or finding.high is None for _, finding in outside)
     sentence += f" ({bare} of ours have none)" if bare else ""
-    apart = {_distance(ours, finding): (ours, finding) for ours, finding in outside if ours.paper}
+    apart = {
+        min(abs((finding.value or 0.0) - paper) for paper in ours.paper): (ours, finding)
+        for ours, finding in outside
+        if ours.paper
+    }
     if apart:
         ours, finding = apart[max(apart)]
         papers = " or ".join(ours.write(Finding(ours.metric, value=paper)) for paper in ours.paper)
         sentence += f", most {ours.place} (theirs {papers}, ours {ours.write(finding)})"
     return [f"{sentence}: {source.because or 'unexplained'}."]
-
-
-def _distance(ours: Ours, finding: Finding) -> float:
-    return min(abs((finding.value or 0.0) - paper) for paper in ours.paper)
 
 
 WIDTH = 118
@@ -172,16 +172,12 @@ def table_as_markdown(table: PaperTable, filled: Filled) -> str:
     """The table as a section of a document."""
     blocks = [f"## {table.paper}: {table.name}", f"{table.shows}"]
     for grid in filled.grids:
-        lines = [
-            _markdown_row(grid.headings),
-            _markdown_row(["---"] * len(grid.headings)),
-            *(map(_markdown_row, map(_escaped_row, grid.rows))),
-        ]
+        rows = ([_escaped_text(cell) for cell in row] for row in grid.rows)
+        lines = [f"| {' | '.join(row)} |" for row in (grid.headings, ["---"] * len(grid.headings), *rows)]
         blocks += [f"**{_escaped_text(grid.title)}**", "\n".join(lines)]
     for heading, notes in _notes(table, filled):
-        blocks.append(
-            "\n".join([f"{heading}:", "", *(f"{_indent(note)}- {_escaped_text(note.strip())}" for note in notes)])
-        )
+        items = [f"{_indent(note)}- {_escaped_text(note.strip())}" for note in notes]
+        blocks.append("\n".join([f"{heading}:", "", *items]))
     return "\n\n".join(blocks)
 
 
@@ -212,14 +208,6 @@ def _wrapped(line: str) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _escaped_row(row: Sequence[str]) -> list[str]:
-    return [_escaped_text(cell) for cell in row]
 
 
 def _escaped_text(text: str) -> str:

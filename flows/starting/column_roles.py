@@ -5,6 +5,7 @@ question.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -14,19 +15,15 @@ from assay.tasks.ingest.file_search import SPLITS
 
 Kind = Literal["table", "images", "texts"]
 
-LABELS = frozenset(
-    (
-        *("label", "labels", "class", "target", "gold", "y", "truth", "diagnosis", "outcome", "category", "sentiment"),
-        *("answer", "species", "verdict"),
-    )
-)
-GROUPS = frozenset(
-    (
-        *("patient", "subject", "person", "user", "customer", "author", "document", "doc", "site", "hospital"),
-        *("clinic", "family", "group", "session", "speaker", "video", "case", "device", "machine"),
-    )
-)
-PARTS = frozenset(["split", "part", "partition", "fold", "set", "subset"])
+LABELS = {
+    *("label", "labels", "class", "target", "gold", "y", "truth", "diagnosis", "outcome", "category", "sentiment"),
+    *("answer", "species", "verdict"),
+}
+GROUPS = {
+    *("patient", "subject", "person", "user", "customer", "author", "document", "doc", "site", "hospital"),
+    *("clinic", "family", "group", "session", "speaker", "video", "case", "device", "machine"),
+}
+PARTS = {"split", "part", "partition", "fold", "set", "subset"}
 NONE = "-"
 """What a person answers where there is no such column."""
 
@@ -84,49 +81,41 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if look.address.origin == "images":
         return _of_images(look, answers)
     _require_columns(look, answers)
-    kind = answers.kind or (
-        "texts" if answers.text or any(column.holds == "texts" for column in look.columns) else "table"
-    )
+    texts = [column for column in look.columns if column.holds == "texts"]
+    kind = answers.kind or ("texts" if answers.text or texts else "table")
     if kind == "images":
         raise InputError(f"{look.address.path} is a table, no folder of images: give the folder, or another --kind.")
     taken = {name for name in (answers.label, answers.id, answers.text, answers.group, answers.split) if name}
-    text = answers.text or (
-        _only([column for column in look.columns if column.holds == "texts" and column.name not in taken])
-    )
+    text = answers.text or _only(_without(texts, *taken))
     if kind == "texts" and text is None:
-        texts = tuple(
-            column.name for column in look.columns if column.holds in ("texts", "words") and column.name not in taken
-        )
-        return Question("text", "Which column holds the text", texts)
-    identity = _unless_none(answers.id) if answers.id else _id(look, taken)
-    free = [column for column in look.columns if column.name not in (identity, text)]
-    split = _unless_none(answers.split) if answers.split else _split(free)
-    label = (
-        _unless_none(answers.label)
-        if answers.label
-        else _label([column for column in free if column.name not in (split, *taken)])
-    )
+        readable = tuple(column.name for column in _without(look.columns, *taken) if column.holds in ("texts", "words"))
+        return Question("text", "Which column holds the text", readable)
+    identity = _said_or(answers.id, _id(look, taken))
+    free = _without(look.columns, identity, text)
+    split = _said_or(answers.split, _split(free))
+    label = _said_or(answers.label, _label(_without(free, split, *taken)))
     if label is None and answers.label is None and not answers.classes:
-        choices = tuple(column.name for column in free if _may_be_label(column) and column.name != split)
+        choices = tuple(column.name for column in _without(free, split) if _may_be_label(column))
         return Question("label", "Which column says what a sample is", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
-    group = (
-        _unless_none(answers.group)
-        if answers.group
-        else _group([column for column in free if column.name not in (split, label)])
-    )
-    rest = [column for column in free if column.name not in (split, label, group)]
-    suspects = tuple(column.name for column in rest if column.holds == "numbers" and _names_rows(column))
-    numbers = tuple(
-        column.name
-        for column in rest
-        if column.holds == "numbers" and column.name not in suspects and column.distinct > 1
-    )
+    group = _said_or(answers.group, _group(_without(free, split, label)))
+    rest = _without(free, split, label, group)
+    numbers = [column for column in rest if column.holds == "numbers"]
+    suspects = tuple(column.name for column in numbers if _names_rows(column))
+    varying = tuple(column.name for column in _without(numbers, *suspects) if column.distinct > 1)
     words = tuple(column.name for column in rest if column.holds == "words" and 2 <= column.distinct <= MOST_VALUES)
-    if kind == "table":
-        text = None
-    return Roles(kind, label, answers.classes, identity, text, group, split, numbers, words, suspects)
+    text = None if kind == "table" else text
+    return Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects)
+
+
+def _without(columns: Iterable[Column], *names: str | None) -> list[Column]:
+    return [column for column in columns if column.name not in names]
+
+
+def _said_or(answer: str | None, found: str | None) -> str | None:
+    """What a person said, `-` being no column at all; else what was found."""
+    return found if not answer else None if answer == NONE else answer
 
 
 def _of_images(look: Look, answers: Answers) -> Roles:
@@ -153,10 +142,6 @@ def _require_columns(look: Look, answers: Answers) -> None:
         )
 
 
-def _unless_none(name: str) -> str | None:
-    return None if name == NONE else name
-
-
 def _only(columns: list[Column]) -> str | None:
     return columns[0].name if len(columns) == 1 else None
 
@@ -173,11 +158,8 @@ def _parts_of(name: str) -> set[str]:
 
 def _id(look: Look, taken: set[str]) -> str | None:
     """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
-    unique = [
-        column
-        for column in look.columns
-        if column.is_unique and column.name not in taken and (column.whole or column.holds == "words")
-    ]
+    free = [column for column in _without(look.columns, *taken) if column.whole or column.holds == "words"]
+    unique = [column for column in free if column.is_unique]
     called = [column for column in unique if _parts_of(column.name) & {"id", "uuid", "key", "identifier"}]
     best = called or [column for column in unique if column.holds == "words" and look.rows == look.looked_at]
     return best[0].name if best else None
@@ -195,21 +177,14 @@ def _label(columns: list[Column]) -> str | None:
 
 
 def _split(columns: list[Column]) -> str | None:
-    called = [
-        column
-        for column in columns
-        if _parts_of(column.name) & PARTS
-        and column.values
-        and {value.lower() for value in column.values} <= SPLITS.keys()
-    ]
-    return _only(called)
+    called = [column for column in columns if _parts_of(column.name) & PARTS and column.values]
+    return _only([column for column in called if {value.lower() for value in column.values} <= SPLITS.keys()])
 
 
 def _group(columns: list[Column]) -> str | None:
     """The only column that is called like something that several samples belong to, and repeats."""
-    called = [
-        column for column in columns if _parts_of(column.name) & GROUPS and 10 <= column.distinct <= 0.9 * column.rows
-    ]
+    repeated = [column for column in columns if 10 <= column.distinct <= 0.9 * column.rows]
+    called = [column for column in repeated if _parts_of(column.name) & GROUPS]
     return _only([column for column in called if column.whole or column.holds == "words"])
 
 

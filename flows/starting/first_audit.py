@@ -87,7 +87,8 @@ def rules_page(proposal: Proposal) -> str:
     lines = [f"# {rule}" for rule in _rules_comment(proposal)]
     lines += [f"classes: {yaml_flow(list(rules.classes))}", "rules:"]
     for rule in rules.rules:
-        lines += [f"  # {_commented(rule.how)}", f"  - {yaml_flow(_rule_settings(rule.rule))}"]
+        settings = rule.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        lines += [f"  # {_commented(rule.how)}", f"  - {yaml_flow(settings)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -118,10 +119,6 @@ def _rules_comment(proposal: Proposal) -> list[str]:
     return [*begin, f"Seen at work at every save: assay rules try rules.yaml --pipeline {proposal.name} --watch"]
 
 
-def _rule_settings(rule: WrittenRule) -> dict[str, object]:
-    return rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-
-
 def test_page(proposal: Proposal) -> str:
     """test_rules.py: per rule a sample that it votes on and one that it does not, made up, so that no data is in it."""
     lines = ['"""What the rules say of samples that anybody can judge."""', "", "from pathlib import Path", ""]
@@ -133,12 +130,8 @@ def test_page(proposal: Proposal) -> str:
     for rule in proposal.rules.rules:
         name, (on, off) = rule.rule.called, examples(rule.rule)
         expected = f"[{_json_text(rule.rule.vote)}, None]"
-        lines += [
-            "",
-            f"def test_{_identifier(name)}():",
-            f"    assert said({_json_text(name)}, {on}, {off}) == {expected}",
-            "",
-        ]
+        lines += ["", f"def test_{_identifier(name)}():"]
+        lines += [f"    assert said({_json_text(name)}, {on}, {off}) == {expected}", ""]
     return "\n".join(lines)
 
 

@@ -206,12 +206,9 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     pieces = plan_pieces(files, max(1, math.ceil(rows / _BLOCK)) if rows > MOST_ROWS else None)
     drawn = Seeds(0, "first look").generator().permutation(len(pieces))
     wanted = max(1, MOST_ROWS // _BLOCK) if rows > MOST_ROWS else len(pieces)
-    parts = [
-        _typed(read_span(span, reading, names).table, plain)
-        for at in np.sort(drawn[:wanted])
-        for span in pieces[at].spans
-    ]
-    table = pa.concat_tables(parts) if parts else plain.empty_table()
+    spans = (span for at in np.sort(drawn[:wanted]) for span in pieces[at].spans)
+    parts = [_typed(read_span(span, reading, names).table, plain) for span in spans]
+    table = pa.concat_tables([plain.empty_table(), *parts])
     others = tuple(field.name for field in types if field.name not in names)
     return Look(address, rows, table.num_rows, tuple(column_of(table[name], name) for name in names), others)
 
@@ -244,15 +241,11 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
         known = known.filter(pc.not_equal(pc.utf8_trim_whitespace(known), ""))
     counts = known.value_counts()
     distinct = len(counts)
-    common = (
-        sorted(counts.to_pylist(), key=lambda counted: (-counted["counts"], _shown(counted["values"])))
-        if distinct <= MOST_VALUES
-        else []
-    )
-    few = tuple(_shown(counted["values"]) for counted in common)
-    missing = rows - len(known)
-    counting = whole and distinct == rows and rows > 2 and _counts(known)
-    return Column(name, _holds(kind, known, name), whole, rows, distinct, missing, few, counting)
+    common = sorted(counts.to_pylist(), key=lambda counted: (-counted["counts"], _shown(counted["values"])))
+    few = tuple(_shown(counted["values"]) for counted in common) if distinct <= MOST_VALUES else ()
+    lowest, highest = pc.min_max(known).as_py().values() if whole and distinct == rows > 2 else (-1, -1)
+    counting = lowest in (0, 1) and highest - lowest == rows - 1
+    return Column(name, _holds(kind, known, name), whole, rows, distinct, rows - len(known), few, counting)
 
 
 def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str) -> Holds:
@@ -267,11 +260,6 @@ def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str) -> Holds:
     return "texts" if words > _WORDS and many else "words"
 
 
-def _counts(values: pa.ChunkedArray) -> bool:
-    lowest, highest = pc.min_max(values).as_py().values()
-    return lowest in (0, 1) and highest - lowest == len(values) - 1
-
-
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -280,12 +268,11 @@ def _at_images(address: Address, source: Source, base: Path) -> Look:
     resolved = resolve(source, base)
     table = listing([file.name for file in resolved.files])
     chosen = Seeds(0, "first look").generator().permutation(len(resolved.files))[:_SIZES]
-    shapes = {_shape(resolved.files[at].url, resolved.files[at].name) for at in chosen} - {None}
+    shapes = {_shape(resolved.files[at].url, resolved.files[at].name) for at in chosen}
     classes = tuple(sorted(table[CLASS].unique().to_pylist()))
     parts = tuple(sorted(table[SPLIT].unique().to_pylist())) if SPLIT in table.column_names else ()
-    return Look(
-        address, len(table), len(table), classes=classes, parts=parts, shapes=tuple(sorted(filter(None, shapes)))
-    )
+    known = tuple(sorted(shape for shape in shapes if shape is not None))
+    return Look(address, len(table), len(table), classes=classes, parts=parts, shapes=known)
 
 
 def _shape(url: str, name: str) -> tuple[int, int, int] | None:
@@ -324,9 +311,7 @@ class Seen:
         ('all 1 rows', '1 of 9 rows, drawn with seed 0')
         """
         looked = self.samples.num_rows + self.rejects.num_rows
-        return (
-            f"all {self.rows:,} rows" if looked == self.rows else f"{looked:,} of {self.rows:,} rows, drawn with seed 0"
-        )
+        return f"all {looked:,} rows" if looked == self.rows else f"{looked:,} of {self.rows:,} rows, drawn with seed 0"
 
 
 def read_samples(source: Source, base: Path, most: int | None = None) -> Seen:
@@ -371,8 +356,7 @@ def _classes(
     if known is not None:
         return known
     surveys = [survey_piece(piece, reading) for piece in pieces]
-    names = frozenset[str]().union(*(survey["names"] for survey in surveys))
-    votes = frozenset[str]().union(*(survey["votes"] for survey in surveys))
+    names, votes = (frozenset[str]().union(*(survey[what] for survey in surveys)) for what in ("names", "votes"))
     if reading.layout.label is not None:
         require_repeated(names, rows, resolved.label)
     return found_classes(reading.layout, names, votes, resolved.label)

@@ -226,27 +226,18 @@ def first_rules(seen: Seen, roles: Roles) -> FirstRules:
     gold = seen.samples["gold"].fill_null(-1).to_numpy().astype(np.int64)
     half = one_half(seen.samples)
     by_gold = bool((gold >= 0).sum() >= 4 * LEAST and len(np.unique(gold[gold >= 0])) > 1)
-    if not by_gold:
-        rules = list(_without_gold(seen, roles))
-        give_away: tuple[str, ...] = ()
-    else:
-        partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes)))
-        rules = _named(
-            [
-                _written_rule(parting, seen.classes, partings, roles)
-                for parting in best_of(partings, WANTED, len(seen.classes))
-            ]
-        )
-        give_away = tuple(
-            sorted({parting.looks_at for parting in partings if parting.when is not None and parting.youden == 1})
-        )
+    partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes))) if by_gold else []
+    best = best_of(partings, WANTED, len(seen.classes))
+    found = [_written_rule(parting, seen.classes, partings, roles) for parting in best]
+    rules = _named(found if by_gold else _without_gold(seen, roles))
+    give_away = {parting.looks_at for parting in partings if parting.when is not None and parting.youden == 1}
     if not rules:
         raise InputError(
             "No rule can be started from this data: it has no column of numbers, words or texts that varies; write "
             "rules of your own, as in docs/bring-your-own.md."
         )
     described, covered = _evaluated(rules, seen, gold, half)
-    return FirstRules(described, seen.classes, covered, by_gold, give_away)
+    return FirstRules(described, seen.classes, covered, by_gold, tuple(sorted(give_away)))
 
 
 def one_half(samples: pa.Table) -> npt.NDArray[np.bool_]:
@@ -319,28 +310,25 @@ def _rule_name(rule: WrittenRule) -> str:
     if rule.when is None:
         words = f"says_{(rule.keywords or ('',))[0]}"
     else:
-        side = (
-            "high" if rule.when.above is not None else "low" if rule.when.below is not None else str(rule.when.equals)
-        )
-        words = f"{side}_{rule.when.column or rule.when.picture}"
+        when = rule.when
+        side = "high" if when.above is not None else "low" if when.below is not None else str(when.equals)
+        words = f"{side}_{when.column or when.picture}"
     return "_".join("".join(letter if letter.isalnum() else " " for letter in words.lower()).split())
 
 
-def _without_gold(seen: Seen, roles: Roles) -> Iterator[WrittenRule]:
+def _without_gold(seen: Seen, roles: Roles) -> list[WrittenRule]:
     """Rules where nobody knows the classes: the ends of columns, or words that some texts have. Votes are guesses."""
     first, second = seen.classes[0], seen.classes[1]
+    written: list[dict[str, object]]
     if roles.kind == "texts" and roles.text is not None:
-        for at, word in enumerate(_words_of_some(TextsIn(roles.text)(seen.samples))[:WANTED]):
-            rule = WrittenRule.model_validate({"keywords": (word,), "in": roles.text, "vote": (first, second)[at % 2]})
-            yield rule.model_copy(update={"name": _rule_name(rule)})
-        return
-    ends = quantile_bounds(_numbers(seen.samples, roles))
-    looked = "picture" if roles.kind == "images" else "column"
-    whens = [({looked: name, "above": high}, second) for name, _, high in ends]
-    whens = [*whens[:1], *(({looked: name, "below": low}, first) for name, low, _ in ends[:1]), *whens[1:]]
-    for when, vote in whens[:WANTED]:
-        rule = WrittenRule(when=When.model_validate(when), vote=vote)
-        yield rule.model_copy(update={"name": _rule_name(rule)})
+        words = _words_of_some(TextsIn(roles.text)(seen.samples))[:WANTED]
+        guesses = [(word, (first, second)[at % 2]) for at, word in enumerate(words)]
+        written = [{"keywords": (word,), "in": roles.text, "vote": vote} for word, vote in guesses]
+    else:
+        looked, ends = "picture" if roles.kind == "images" else "column", quantile_bounds(_numbers(seen.samples, roles))
+        written = [{"when": {looked: name, "above": high}, "vote": second} for name, _, high in ends]
+        written[1:1] = [{"when": {looked: name, "below": low}, "vote": first} for name, low, _ in ends[:1]]
+    return [WrittenRule.model_validate(rule) for rule in written[:WANTED]]
 
 
 def _words_of_some(texts: Sequence[str | None]) -> list[str]:

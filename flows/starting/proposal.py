@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from assay.flows.starting.column_roles import Roles
-from assay.flows.starting.first_look import Look, Seen, read_samples
+from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules
 from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import SPLITS
@@ -78,27 +80,20 @@ def _pixels(look: Look) -> dict[str, object]:
 def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
     """A first audit of the data, which is read as a run would read it; `place` is where pipelines.yaml finds it."""
     source = source_settings(look, roles)
-    seen = read_samples(Source.model_validate(_strict(source)), Path.cwd())
+    strict = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
+    seen = read_samples(Source.model_validate(strict), Path.cwd())
     source[look.address.origin] = place
     rules = first_rules(seen, roles)
+    labelers = ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]  # Snorkel's model needs three votes
     lines = (
         Line("source", source),
         Line("labeling", {"functions": "rules.yaml"}, "the rules beside this file: assay rules try rules.yaml"),
-        Line("weak_labels", {"labelers": _labelers(rules)}, "how votes become a label and a confidence"),
+        Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence"),
         Line("ordering", {"datasets": 5}, "D1 … D5, ever harder"),
         *_audited(look, roles, seen, rules),
     )
     remarks = tuple(_remarks(look, roles, seen, rules))
     return Proposal(name, place, roles, remarks, seen.in_words, lines, tuple(_gates(roles, rules, lines)), rules)
-
-
-def _strict(settings: Mapping[str, object]) -> dict[str, object]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-
-
-def _labelers(rules: FirstRules) -> list[str]:
-    """Snorkel's model needs three functions that vote."""
-    return ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]
 
 
 def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[Line]:
@@ -168,30 +163,25 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
 
 def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[str]:
     """What was seen, a sentence each."""
-    counts = dict.fromkeys(seen.classes, 0)
-    for code in seen.samples["gold"].drop_null().to_pylist():
-        counts[seen.classes[code]] += 1
-    shares = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    codes = Counter(seen.samples["gold"].drop_null().to_pylist())
+    shares = ", ".join(f"{name} {codes[code]:,}" for code, name in enumerate(seen.classes))
     if roles.kind == "images":
         yield f"{look.rows:,} images in folders of {len(look.classes)} classes: {shares}"
         yield f"Shapes (channels, height, width): {', '.join('×'.join(map(str, shape)) for shape in look.shapes[:5])}"
         return
-    kinds = [
-        (what, sum(column.holds == what for column in look.columns)) for what in ("numbers", "words", "texts", "other")
-    ]
-    held = ", ".join(f"{count} of {what}" for what, count in kinds if count)
-    yield f"{look.rows:,} rows, {len(look.columns)} columns ({held})" + (
-        f", text in {roles.text}" if roles.text else ""
-    )
+    kinds = Counter(column.holds for column in look.columns)
+    held = ", ".join(f"{kinds[what]} of {what}" for what in get_args(Holds) if kinds[what])
+    text = f", text in {roles.text}" if roles.text else ""
+    yield f"{look.rows:,} rows, {len(look.columns)} columns ({held}){text}"
     yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
     yield f"Id {roles.id}, unique" if roles.id else "No column names the rows: they are named by file and line"
-    if roles.group:
-        yield f"Group {roles.group}: samples of one are never parted, and intervals count groups"
-    if roles.split:
-        yield f"Parts by {roles.split}"
-    if roles.suspects:
-        yield f"Left out as suspicious, since they name or count rows: {', '.join(roles.suspects)}"
-    if rules.give_away:
-        yield f"Tells the classes apart without a mistake, does it give the answer away? {', '.join(rules.give_away)}"
-    if look.others:
-        yield f"Left out, neither numbers nor text: {', '.join(look.others)}"
+    remarks = {
+        f"Group {roles.group}: samples of one are never parted, and intervals count groups": roles.group,
+        f"Parts by {roles.split}": roles.split,
+        f"Left out as suspicious, since they name or count rows: {', '.join(roles.suspects)}": roles.suspects,
+        f"Tells the classes apart without a mistake, does it give the answer away? {', '.join(rules.give_away)}": (
+            rules.give_away
+        ),
+        f"Left out, neither numbers nor text: {', '.join(look.others)}": look.others,
+    }
+    yield from (sentence for sentence, holds in remarks.items() if holds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
+from typing import TypeGuard
 
 from assay.tasks.reporting.parts import Scale
 
@@ -15,7 +16,7 @@ _RELATION = re.compile(r"([ρpnδ]|D\d+) ([=<…]) (?=\S)")
 _BRACKETS = re.compile(r"\[([^\[\], ]{1,12}), ([^\[\], ]{1,12})\]")
 
 
-def measured(value: float | None) -> bool:
+def measured(value: float | None) -> TypeGuard[float]:
     """Whether there is a number at all: not None, not NaN, not infinite."""
     return value is not None and math.isfinite(value)
 
@@ -173,3 +174,15 @@ def plural(count: int, noun: str, many: str = "") -> str:
     ('1 sample', '0 entries')
     """
     return f"{integer(count)} {noun if count == 1 else many or noun + 's'}"
+
+
+def in_bytes(size: int) -> str:
+    """A size as a person says it.
+
+    >>> in_bytes(512), in_bytes(1536)
+    ('512 B', '1.5 KiB')
+    """
+    amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"

@@ -145,7 +145,7 @@ MISSED = "missed"
 class RunEntry(Settings):
     """What the index knows of one run; it lies as JSON beside the run's report."""
 
-    run: str
+    run: str = ""
     """The run's name; empty for a night that was due and did not come."""
 
     pipeline: str
@@ -154,13 +154,13 @@ class RunEntry(Settings):
     started: str
     """When it started, as an ISO time; of a missed night, when it was due."""
 
-    seconds: float
+    seconds: float = 0.0
     """How long it took."""
 
     status: str
     """How it ended."""
 
-    link: str
+    link: str = ""
     """Where its report is, relative to the index; empty where there is none."""
 
     verdict: str = ""

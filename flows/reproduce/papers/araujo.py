@@ -42,9 +42,7 @@ def _table(
     number: int, shows: str, title: str, stage: Stage, published: Mapping[str, Rows], why: Sequence[str]
 ) -> PaperTable:
     asked = list(dict.fromkeys((row.trained, row.tested) for rows in published.values() for row in rows))
-    sources = [
-        _source(data_set, ARAUJO_PIPELINES[data_set], stage, asked, rows) for data_set, rows in published.items()
-    ]
+    sources = [_source(name, ARAUJO_PIPELINES[name], stage, asked, rows) for name, rows in published.items()]
     headings = ("data", "subject", "trained with", "tested on", *MEASURES[stage], "")
     grid = Grid(f"Table {number}: {title}", headings, [*sources, _source("", ARAUJO_EMBEDDED[stage], stage, asked, ())])
     return PaperTable(f"araujo-{number}", f"Araujo et al., Table {number}", f"Table {number}: {shows}", [grid], why)

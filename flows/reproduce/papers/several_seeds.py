@@ -57,18 +57,8 @@ def _line(called: str, claim: OverSeeds) -> Line:
     )
     ours = Ours(claim.metric, claim.of, claim.group, claim.subject, write)
     about = claim.metric.partition(".")[2].replace("_", " ")
-    cells = (
-        called,
-        about,
-        claim.of,
-        claim.group,
-        claim.subject,
-        ours,
-        mean,
-        spread,
-        f"{least} to {largest}",
-        str(claim.seeds),
-    )
+    numbers = (ours, mean, spread, f"{least} to {largest}", str(claim.seeds))
+    cells = (called, about, claim.of, claim.group, claim.subject, *numbers)
     return Line(cells, ours=True)
 
 

@@ -79,7 +79,7 @@ def test_votes_weak_labels_intervals_order_and_hardness_are_there_to_the_last_ro
     }
     assert f"votes ({N * FUNCTIONS} rows)" in said
 
-    [(_, _, votes)] = tables_of(store, record, "Votes")
+    [votes] = tables_of(store, record, "Votes")
     wide = lake["votes"].to_pandas().pivot(index="id", columns="function", values="vote").fillna(-1).astype(int)
     for name in ("hot", "cool", "old"):
         assert wide[name].loc[votes["id"].to_pylist()].tolist() == votes[name].to_pylist()
@@ -227,7 +227,7 @@ def test_paths_are_found_in_the_order_of_the_samples_and_anew_from_the_beginning
 
 def test_a_person_may_be_asked_by_any_measure_of_hardness(night: tuple[Store, RunRecord]) -> None:
     store, record = night
-    rows = pa.concat_tables([table for *_, table in tables_of(store, record, "SampleHardness")]).to_pandas()
+    rows = pa.concat_tables(tables_of(store, record, "SampleHardness")).to_pandas()
     unsure = rows.query("measure == 'confidence'").sort_values(["value", "id"], ascending=[False, True])
     found = samples_to_review(store, record, 7, by="confidence", subject="subject")
     assert list(found.ids) == unsure["id"].tolist()[:7]

@@ -337,3 +337,44 @@ def test_wrong_settings_are_a_sentence_with_a_line_and_without_the_secret(
     assert code == 2
     assert expected in complaint
     assert "T0PSECRET" not in complaint
+
+
+SMS = """
+from pydantic import Field
+
+from assay.flows.notifiers.choice import NotifierChoice, NotifierSettings, NotSentError
+
+
+class Sms(NotifierSettings):
+    \"\"\"A file in place of a telephone.\"\"\"
+
+    file: str = Field(examples=["sms.txt"])
+    \"\"\"Where messages go.\"\"\"
+
+
+def send(message, sms):
+    if message.test and sms.file == "nowhere":
+        raise NotSentError("there is no such number")
+    with open(sms.file, "a") as file:
+        file.write(message.title)
+
+
+SMS = NotifierChoice("sms", Sms, send, "A text message.", "{file: sms.txt}")
+"""
+
+
+@pytest.mark.parametrize(("file", "becomes"), [("sms.txt", "sms: delivered"), ("nowhere", "there is no such number")])
+def test_a_notifier_of_ones_own_is_named_as_module_and_object(
+    file: str, becomes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sms.py").write_text(SMS)
+    notify = f'notify: {{"sms.py:SMS": {{file: {file}}}}}'
+    (tmp_path / "pipelines.yaml").write_text(f"{notify}\npipelines: {{}}\n")
+    assert answer(["notify", "--test"]) == (0 if "delivered" in becomes else 3)
+    heard = capsys.readouterr()
+    assert becomes in heard.out + heard.err
+    assert answer(["check", "--plugin", "sms.py:SMS"]) == 0
+    (tmp_path / "pipelines.yaml").write_text(f"{notify.replace('file', 'fiel')}\npipelines: {{}}\n")
+    assert answer(["check"]) == 2
+    assert "fiel — unknown key; did you mean file?" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def test_stages_say_nothing_of_p_and_gaps_and_copies_among_fresh_samples_are_tol
 
 def test_looks_are_counted_by_the_name_of_the_source_and_by_its_content(folder, findings):
     store, record = latest(folder, "night")
-    ((_, _, table),) = tables_of(store, record, IndependenceTests.__name__)
+    (table,) = tables_of(store, record, IndependenceTests.__name__)
     fingerprint = next(row["test_set"] for row in table.to_pylist() if row["role"] == "test")
     names = {of for metric, of, _ in findings if metric == "overfitting.look_ups"}
     assert names == {fingerprint, "parquet images.parquet, split test"}
