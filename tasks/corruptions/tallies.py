@@ -67,8 +67,7 @@ def count_correct(answers: FrameAnswers, truth: npt.NDArray[np.int64], kind: Kin
 
 def _per_sample(values: npt.NDArray[np.bool_]) -> Counts:
     """Counted over frames, and labels where there are any."""
-    counted: Counts = values.sum(axis=(0, *range(2, values.ndim)), dtype=np.int64)
-    return counted
+    return np.asarray(values.sum(axis=(0, *range(2, values.ndim)), dtype=np.int64))
 
 
 MEAN, ALL = "mean", "all"

@@ -1,4 +1,4 @@
-"""Adversarial training of image subjects: what is done with every batch.
+"""Adversarial training of image subjects: what such a defence is, and ours with what each does with every batch.
 
 PGD on the batch, against the network as it would answer, drawn per epoch and sample: standard adversarial training
 (Madry et al. 2017; Xu et al. 2020, Eq. 6), Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1), and
@@ -7,20 +7,107 @@ Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
+from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.attacks.batch import Draws, ball_around
+from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import step_size_for
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
-from assay.tasks.subjects.images.model import ImageModel
-from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
+from assay.tasks.defenses.settings import Defence, MAAdvT, MPAdvT, Standard
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
+
+
+D = TypeVar("D", bound=Defence)
+GROUP = "assay.defenses"
+
+
+@dataclass(frozen=True)
+class DefenceChoice(Tagged):
+    """A defence that a pipeline can name."""
+
+    tag: ClassVar[str] = "defense"
+
+
+@dataclass(frozen=True)
+class ImageDefenceChoice(DefenceChoice, Generic[D]):
+    """A way of training image subjects: `hook` gives what is done with every batch, and imports Torch when called.
+
+    `one_class` says why it is only for subjects that know one class per image; empty where it is for others as well.
+    """
+
+    settings: type[D]
+    hook: Callable[[D, Seeds], BatchHook]
+    one_class: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not issubclass(self.settings, Defence):
+            raise InputError(f"{self.settings.__name__} is no Defence, as the settings of defences of images are.")
+
+    def conformance(self) -> list[str]:
+        """What keeps the defence from being one, a sentence each: it is tried on a small batch."""
+        return super().conformance() + self.without_default or _conformance(self)
+
+
+_EPS, _SAMPLES = 0.1, 6  # of the batch that a defence is tried on
+
+
+def _conformance(choice: ImageDefenceChoice[Any]) -> list[str]:
+    """What keeps a defence from being one, a sentence each; nothing where all is well.
+
+    Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
+    seeds give the same loss.
+    """
+    sentences = list[str]()
+    for variant in choice.settings().variants(_EPS):
+        for multilabel in (False,) if choice.one_class else (False, True):
+            several = " (several labels)" if multilabel else ""
+            faults = tried(partial(_faults, choice, variant, multilabel))
+            sentences += [f"As {variant.called}{several} {sentence}" for sentence in faults]
+    return sentences
+
+
+def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> object:
+    from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
+    from assay.tasks.subjects.images.training import Batch, loss_for
+
+    model = practice_model(multilabel=multilabel)
+    images = practice_images(_SAMPLES)
+    targets = answers(model, images)
+    model.network.requires_grad_(True).train()
+    ids = tuple(f"sample {row}" for row in range(_SAMPLES))
+    seeds = Seeds(0, "defend_subject/epoch 1/batch 0")
+    loss = loss_for("cross-entropy", multilabel=multilabel, softmaxed=False)
+    return choice.hook(variant, Seeds(0, "defend_subject"))(Batch(model, images, targets, ids, seeds, loss, epoch=1))
+
+
+def _faults(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
+    import torch
+
+    from assay.tasks.subjects.images.training import Descent
+
+    descended = _descended(choice, variant, multilabel)
+    if not isinstance(descended, Descent):
+        return [f"it returns a {type(descended).__name__}: a hook returns a Descent, the loss and the logits."]
+    loss, logits = descended.loss, descended.logits
+    if loss.numel() != 1 or not torch.isfinite(loss).all() or not loss.requires_grad:
+        return ["its loss is no single finite number with a gradient."]
+    if logits.ndim != 2 or len(logits) != _SAMPLES:
+        return [f"its logits are {list(logits.shape)}, expected a row for each of {_SAMPLES} images."]
+    again = _descended(choice, variant, multilabel)
+    if not isinstance(again, Descent) or not torch.equal(again.loss, loss):
+        return ["the same seeds give another loss: take random numbers from its seeds alone (`batch.seeds`)."]
+    return []
 
 
 def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seeds: Seeds) -> Tensor:
@@ -31,6 +118,10 @@ def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seed
     statistics learn nothing from half-made images. `seeds` are the training's: what a sample draws in an epoch depends
     on nothing else. With an ε of 0 there is nothing to attack with, and the images stay as they are.
     """
+    import torch
+
+    from assay.tasks.attacks.batch import Draws, ball_around
+
     if eps == 0:
         return batch.images
     images, ball = batch.images, ball_around(batch.images, eps)
@@ -48,7 +139,7 @@ def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seed
 
 
 @contextmanager
-def answering(network: torch.nn.Module) -> Iterator[None]:
+def answering(network: Module) -> Iterator[None]:
     """The network in eval mode, and back in the mode it was in."""
     was = network.training
     network.eval()
@@ -60,6 +151,7 @@ def answering(network: torch.nn.Module) -> Iterator[None]:
 
 def standard(settings: Standard, seeds: Seeds) -> BatchHook:
     """A hook that trains on attacked images alone: min over θ of the mean of max ℓ(C(x'), y), |x' - x| ≤ ε (Eq. 6)."""
+    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         images = attacked(
@@ -69,6 +161,9 @@ def standard(settings: Standard, seeds: Seeds) -> BatchHook:
         return Descent(batch.loss(logits, batch.targets), logits)
 
     return hook
+
+
+STANDARD = ImageDefenceChoice(Standard, standard)
 
 
 @dataclass(frozen=True)
@@ -94,6 +189,7 @@ def draw_perturbation(settings: MPAdvT, seeds: Seeds) -> Perturbation:
 
 def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
     """A hook that trains on a batch attacked with a strength of its own where p ≥ .5, else on the batch as it is."""
+    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         drawn = draw_perturbation(settings, batch.seeds)
@@ -107,11 +203,15 @@ def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
     return hook
 
 
+MPADVT = ImageDefenceChoice(MPAdvT, mpadvt)
+
+
 _LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm be infinite
 
 
 def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
     """A hook that trains on attacked images, and holds the answers to them near those to the clean ones (Alg. 2)."""
+    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         images = attacked(
@@ -130,6 +230,8 @@ def misclassification_aware_loss(clean: Tensor, adversarial: Tensor, targets: Te
 
     The authors' code adds a margin term, -log(1 - p) of the strongest wrong class, that the paper does not have.
     """
+    from torch.nn import functional
+
     cross_entropy = functional.nll_loss(adversarial, targets, reduction="none")
     return (cross_entropy + weight * regularisation(clean, adversarial, targets)).mean()
 
@@ -156,6 +258,13 @@ def divergence(clean: Tensor, adversarial: Tensor) -> Tensor:
 
 def log_probabilities(model: ImageModel, logits: Tensor) -> Tensor:
     """The logarithm of what the model holds every class for, [n, k], as float32."""
+    from torch.nn import functional
+
     if model.softmaxed:
         return logits.float().clamp_min(_LEAST).log()
     return functional.log_softmax(logits.float(), dim=1)
+
+
+MAADVT = ImageDefenceChoice(
+    MAAdvT, maadvt, one_class="MAAdvT compares the probabilities of classes that exclude each other (Eq. 7)"
+)

@@ -190,8 +190,7 @@ def _above_less_below(ranks: Integers, weights: Integers) -> Integers:
     sums = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     np.add.at(sums, codes, weights)
     up_to = np.cumsum(sums)
-    apart: Integers = (up_to[-1] - up_to - (up_to - sums))[codes]
-    return apart
+    return np.asarray((up_to[-1] - up_to - (up_to - sums))[codes])
 
 
 def _why_not_tested(a: Integers, b: Integers, n: int, clusters: int) -> str:

@@ -99,10 +99,7 @@ class Signals:
         return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
 
     def _length_of(self, vital: str) -> npt.NDArray[np.int64]:
-        lengths: npt.NDArray[np.int64] = (
-            pc.list_value_length(self._series(vital)).fill_null(0).to_numpy().astype(np.int64)
-        )
-        return lengths
+        return np.asarray(pc.list_value_length(self._series(vital)).fill_null(0).to_numpy().astype(np.int64))
 
 
 def _is_series(kind: pa.DataType) -> bool:
@@ -117,8 +114,7 @@ Numbers = npt.NDArray[np.float64]
 def well_measured(window: Window) -> Mask:
     """Whether at least half of the recorded seconds hold a value, [n]; no where nothing was recorded."""
     measured = window.measured.sum(axis=1)
-    enough: Mask = (measured > 0) & (2 * measured >= window.recorded.sum(axis=1))
-    return enough
+    return np.asarray((measured > 0) & (2 * measured >= window.recorded.sum(axis=1)))
 
 
 def longest_spell(true: Mask) -> npt.NDArray[np.int64]:
@@ -129,8 +125,7 @@ def longest_spell(true: Mask) -> npt.NDArray[np.int64]:
     """
     seconds = np.arange(1, true.shape[1] + 1)
     last_false = np.maximum.accumulate(np.where(true, 0, seconds), axis=1)
-    spell: npt.NDArray[np.int64] = np.max(seconds - last_false, axis=1, initial=0)
-    return spell
+    return np.asarray(np.max(seconds - last_false, axis=1, initial=0))
 
 
 def median(values: Matrix) -> Numbers:
@@ -200,8 +195,7 @@ def _centred(values: Matrix) -> Matrix:
 
 
 def _ratio(above: Numbers, below: Numbers) -> Numbers:
-    ratio: Numbers = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
-    return ratio
+    return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
 
 
 class Truth(NamedTuple):

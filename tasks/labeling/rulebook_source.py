@@ -169,8 +169,7 @@ def brightness(pictures: Pixels) -> MeasureValues:
     >>> brightness(np.full((1, 3, 2, 2), 0.25, np.float32)).tolist()
     [0.25]
     """
-    means: MeasureValues = pictures.mean(axis=(1, 2, 3), dtype=np.float64)
-    return means
+    return np.asarray(pictures.mean(axis=(1, 2, 3), dtype=np.float64))
 
 
 def contrast(pictures: Pixels) -> MeasureValues:
@@ -179,8 +178,7 @@ def contrast(pictures: Pixels) -> MeasureValues:
     >>> contrast(np.array([[[[0, 1], [1, 0]]]], np.float32)).tolist()
     [1.0]
     """
-    spread: MeasureValues = 2 * pictures.mean(axis=1, dtype=np.float64).std(axis=(1, 2))
-    return spread
+    return np.asarray(2 * pictures.mean(axis=1, dtype=np.float64).std(axis=(1, 2)))
 
 
 def colourfulness(pictures: Pixels) -> MeasureValues:
@@ -189,8 +187,7 @@ def colourfulness(pictures: Pixels) -> MeasureValues:
     >>> colourfulness(np.ones((1, 1, 2, 2), np.float32)).tolist()
     [0.0]
     """
-    apart: MeasureValues = (pictures.max(axis=1) - pictures.min(axis=1)).mean(axis=(1, 2), dtype=np.float64)
-    return apart
+    return np.asarray((pictures.max(axis=1) - pictures.min(axis=1)).mean(axis=(1, 2), dtype=np.float64))
 
 
 def edges(pictures: Pixels) -> MeasureValues:
@@ -202,8 +199,7 @@ def edges(pictures: Pixels) -> MeasureValues:
     grey = pictures.mean(axis=1, dtype=np.float64)
     steps = [np.abs(np.diff(grey, axis=axis)) for axis in (1, 2)]
     total = sum((step.sum(axis=(1, 2)) for step in steps), start=np.zeros(len(grey)))
-    values: MeasureValues = total / max(sum(step[0].size for step in steps if len(step)), 1)
-    return values
+    return np.asarray(total / max(sum(step[0].size for step in steps if len(step)), 1))
 
 
 MEASURES: Mapping[Measure, Callable[[Pixels], MeasureValues]] = {
@@ -307,8 +303,7 @@ class Values:
 
     def __call__(self, table: pa.Table) -> list[object]:
         """Those of these samples."""
-        values: list[object] = _column(table, self.column).to_pylist()
-        return values
+        return list(_column(table, self.column).to_pylist())
 
 
 @dataclass(frozen=True)
@@ -327,8 +322,7 @@ class Numbers:
                 "equals"
             )
         plain = values.cast(pa.int64()) if pa.types.is_boolean(kind) else values
-        numbers: npt.NDArray[np.float64] = plain.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
-        return numbers
+        return np.asarray(plain.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy())
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

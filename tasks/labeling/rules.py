@@ -234,8 +234,7 @@ class TextsIn:
             raise InputError(
                 f"the samples have no column {self.column!r} to read: their columns are {', '.join(table.column_names)}"
             )
-        values: list[str | None] = table[self.column].cast(pa.large_string()).to_pylist()
-        return values
+        return list(table[self.column].cast(pa.large_string()).to_pylist())
 
 
 def picture_rule(function: Callable[[Pixels], object]) -> ColumnRule[Pixels]:

@@ -140,8 +140,7 @@ def _truth(gold: pa.ChunkedArray | None, rows: int) -> npt.NDArray[np.int16]:
     """Gold classes as integers, -1 where there is none."""
     if gold is None:
         return np.full(rows, ABSTAIN, np.int16)
-    filled: npt.NDArray[np.int16] = gold.fill_null(ABSTAIN).to_numpy().astype(np.int16)
-    return filled
+    return np.asarray(gold.fill_null(ABSTAIN).to_numpy().astype(np.int16))
 
 
 def labeling_findings(counts: LabelingCounts, faults: int = 0) -> list[Finding]:

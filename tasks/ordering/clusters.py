@@ -54,8 +54,7 @@ def count_clusters(clusters: Artifact[Clusters]) -> int:
         hashes_dealt, Columns(clusters, ("cluster",)), into=Parcels, name="hashes", ranges=ranges
     )
     sorting.require_all(sent, clusters.partitions)
-    counted: int = reduce_pieces(clusters_in_range, [sorting.Range(number) for number in range(ranges)], sent=sent)
-    return counted
+    return int(reduce_pieces(clusters_in_range, [sorting.Range(number) for number in range(ranges)], sent=sent))
 
 
 def hashes_dealt(clusters: pa.Table, ranges: int) -> pa.Table:

@@ -50,8 +50,7 @@ def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
                 )
             for node in clique:
                 counts[node] += 1
-    per_node: npt.NDArray[np.int64] = np.array(counts, dtype=np.int64)[np.searchsorted(firsts, twin_of)]
-    return per_node
+    return np.asarray(np.array(counts, dtype=np.int64)[np.searchsorted(firsts, twin_of)])
 
 
 def _twins(graph: Graph) -> npt.NDArray[np.int64]:

@@ -319,8 +319,7 @@ def softmax_at(scores: Scores, label: npt.NDArray[np.int16]) -> npt.NDArray[np.f
     total = powers[0].copy()
     for power in powers[1:]:
         total += power
-    chosen: npt.NDArray[np.float64] = np.take_along_axis(powers, label[None, :].astype(np.int64), axis=0)[0] / total
-    return chosen
+    return np.asarray(np.take_along_axis(powers, label[None, :].astype(np.int64), axis=0)[0] / total)
 
 
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:

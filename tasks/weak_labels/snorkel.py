@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
-from assay.tasks.weak_labels.labelers import Labeler, Options, Training, majority
+from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice, Options, Training, majority
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -208,3 +208,11 @@ def _one_torch_thread() -> Iterator[None]:
         finally:
             torch.set_num_threads(threads)
             np.random.set_state(generator)
+
+
+def _learn(counts: VoteCounts, settings: Options) -> Labeler:
+    balance = getattr(settings, "class_balance", None)  # the options of a trial run know no classes
+    return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
+
+
+SNORKEL = LabelerChoice("snorkel", learn=_learn, load=load)

@@ -14,30 +14,10 @@ from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
 from assay.tasks.statistics.metrics import metrics
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
-
-if TYPE_CHECKING:
-    from assay.tasks.statistics.vote_counts import VoteCounts
-    from assay.tasks.weak_labels.labelers import Labeler, Options
-
-
-def _snorkel(counts: VoteCounts, settings: Options) -> Labeler:
-    from assay.tasks.weak_labels.snorkel import snorkel
-
-    balance = getattr(settings, "class_balance", None)  # the options of a trial run know no classes
-    return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
-
-
-def _load_snorkel() -> None:
-    from assay.tasks.weak_labels.snorkel import load
-
-    load()
-
+from assay.tasks.weak_labels.snorkel import SNORKEL
 
 LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
-    "labeler",
-    GROUP,
-    LabelerChoice,
-    (LabelerChoice("majority"), LabelerChoice("snorkel", learn=_snorkel, load=_load_snorkel)),
+    "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), SNORKEL)
 )
 
 

@@ -34,15 +34,13 @@ _HAIR = 1 / 16  # of the picture's width: thinner dark lines are hairs
 
 def brightness(picture: Picture) -> Grey:
     """The mean over the channels, [h, w]: pigment darkens all of them."""
-    grey: Grey = picture.mean(axis=0)
-    return grey
+    return np.asarray(picture.mean(axis=0))
 
 
 def without_hairs(grey: Grey) -> Grey:
     """The grey picture with dark lines closed over that are thinner than a sixteenth of its width (Lee et al. 1997)."""
     size = max(2, round(min(grey.shape) * _HAIR))
-    closed: Grey = ndimage.grey_closing(grey, size=(size, size))
-    return closed
+    return np.asarray(ndimage.grey_closing(grey, size=(size, size)))
 
 
 def otsu(grey: Grey, among: Mask | None = None) -> float:
@@ -71,8 +69,7 @@ def seen_disc(shape: tuple[int, int]) -> Mask:
     height, width = shape
     y, x = np.ogrid[:height, :width]
     away = ((2 * y + 1) / height - 1) ** 2 + ((2 * x + 1) / width - 1) ** 2
-    disc: Mask = away <= 0.92**2
-    return disc
+    return np.asarray(away <= 0.92**2)
 
 
 def lesion_mask(picture: Picture) -> Mask:
@@ -87,8 +84,7 @@ def lesion_mask(picture: Picture) -> Mask:
     y, x = np.ogrid[:height, :width]
     central = 1 - np.minimum(1, ((2 * y + 1) / height - 1) ** 2 + ((2 * x + 1) / width - 1) ** 2)
     weights = ndimage.sum_labels(central, pieces, np.arange(1, count + 1))
-    filled: Mask = ndimage.binary_fill_holes(pieces == 1 + int(np.argmax(weights)))
-    return filled
+    return np.asarray(ndimage.binary_fill_holes(pieces == 1 + int(np.argmax(weights))))
 
 
 FEWEST = 24  # pixels of a mask; a smaller one has no shape
@@ -116,8 +112,7 @@ def mirrored(values: Grey, centre: npt.NDArray[np.float64], across: npt.NDArray[
     """The values mirrored at the line through the centre that `across`, a unit vector, stands on; 0 from outside."""
     y, x = np.indices(values.shape)
     away = (y - centre[0]) * across[0] + (x - centre[1]) * across[1]
-    turned: Grey = ndimage.map_coordinates(values, [y - 2 * away * across[0], x - 2 * away * across[1]], order=1)
-    return turned
+    return np.asarray(ndimage.map_coordinates(values, [y - 2 * away * across[0], x - 2 * away * across[1]], order=1))
 
 
 def shape_asymmetry(mask: Mask) -> float:
