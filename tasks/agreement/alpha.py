@@ -200,7 +200,8 @@ def alpha_interval(
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
     if groups is not None:
         units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
-        whole = _by_group(sums * often[:, None], units)
+        groups_there = int(units.max(initial=-1)) + 1
+        whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
         within = expanded(len(whole), level) if len(whole) > 1 else level
         found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
     elif times is not None:
@@ -226,12 +227,6 @@ def distinct_rows(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts,
     often = np.zeros(len(rows), dtype=np.int64)
     np.add.at(often, kind.reshape(-1), times)
     return rows, often
-
-
-def _by_group(sums: Array, codes: Counts) -> Array:
-    """What the rows of each group add up to [G, c]."""
-    groups = int(codes.max(initial=-1)) + 1
-    return np.column_stack([np.bincount(codes, column, groups) for column in sums.T])
 
 
 def _alpha(sums: Array) -> Array:

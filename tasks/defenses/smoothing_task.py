@@ -5,7 +5,7 @@ perturbation within a radius can change, and what they come to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -240,19 +240,8 @@ def certify_partition(
             settings.alpha,
             seeds.generator(sample),
         )
-        rows.append(
-            {
-                "id": sample,
-                "subject": subject.settings.name,
-                "gold": gold,
-                "predicted": certificate.predicted,
-                "radius": certificate.radius,
-                "abstains": certificate.abstains,
-                "lower": certificate.lower,
-                "hits": certificate.hits,
-                "draws": certificate.draws,
-            }
-        )
+        known = {"id": sample, "subject": subject.settings.name, "gold": gold, "abstains": certificate.abstains}
+        rows.append(known | asdict(certificate))
     return pa.Table.from_pylist(rows, schema=Certified.schema)
 
 

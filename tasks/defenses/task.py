@@ -47,7 +47,6 @@ from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.images.training import BatchHook
 
 
 def defend_images(
@@ -77,12 +76,12 @@ def defend_images(
         return trained(
             model,
             lessons,
-            training_of(defense, subject),
+            defense.train or subject.settings.train or Training(),
             subject,
             classes,
             seeds=seeds,
             checkpoints=checkpoints,
-            hook=hook_of(defense, seeds),
+            hook=IMAGE_DEFENCES.of(defense).hook(defense, seeds),
             about=about,
         )
 
@@ -106,16 +105,6 @@ def starting_model(
     return replace(
         model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]), name=name
     )
-
-
-def training_of(defense: Defence, subject: ResolvedSubject) -> Training:
-    """How the defended model is trained: as the defence says, else as the subject was, else by the defaults."""
-    return defense.train or subject.settings.train or Training()
-
-
-def hook_of(defense: Defence, seeds: Seeds) -> BatchHook:
-    """What the defence does with every batch."""
-    return IMAGE_DEFENCES.of(defense).hook(defense, seeds)
 
 
 def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None:

@@ -154,7 +154,8 @@ def embed_layers(
         settings=settings,
         seeds=seeds,
     )
-    findings = agreement_findings(collect(points, None), look.name, several=_several(truths[CLEAN]))
+    several = any(truth.labels is not None for truth in truths[CLEAN].values())
+    findings = agreement_findings(collect(points, None), look.name, several=several)
     say(f"{look.name} · {', '.join(layers)} · {_summary(findings)}")
     return Embedded(points, write_table(findings_table(findings), into=Findings))
 
@@ -195,10 +196,6 @@ def embed_layer(
 def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:
     columns = reduce_partitions(columns_of, samples)["columns"]
     return truths_of(collect(samples, known_columns(columns)))
-
-
-def _several(truths: dict[str, Truth]) -> bool:
-    return any(truth.labels is not None for truth in truths.values())
 
 
 def _as_they_are(samples: pa.Table) -> pa.Table:

@@ -241,7 +241,8 @@ def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, 
         places = pc.index_in(table["id"], ids.combine_chunks())
         here = pc.is_valid(places)
         rows = pa.table({"at": places, **{name: table[name] for name in ("subject", "measure", "value")}}).filter(here)
-        for subject, measure in _subjects_and_measures(rows):
+        for pair in rows.group_by(["subject", "measure"], use_threads=False).aggregate([]).to_pylist():
+            subject, measure = pair["subject"], pair["measure"]
             mine = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))
             by_name = by_subject.setdefault(subject, {})
             column = by_name.setdefault(measure, np.full(len(ids), np.nan))
@@ -249,12 +250,6 @@ def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, 
     shared = by_subject.pop("", {})
     columns = {subject: Columns(own, shared) for subject, own in by_subject.items()}
     return columns | ({"": Columns({}, shared)} if len(shared) > 1 else {})
-
-
-def _subjects_and_measures(rows: pa.Table) -> list[tuple[str, str]]:
-    """The subjects and measures of the rows, each pair once."""
-    names = rows.group_by(["subject", "measure"], use_threads=False).aggregate([])
-    return list(zip(names["subject"].to_pylist(), names["measure"].to_pylist(), strict=True))
 
 
 FEWEST_MEASURES = 2

@@ -178,7 +178,7 @@ def relate_hardness(
             hardest += rows
             listed = len({row["id"] for row in rows})
             of_subject.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
-        findings += [_with_subject(finding, subject) for finding in of_subject]
+        findings += [replace(finding, subject=subject) for finding in of_subject]
     shown = sum(
         finding.verdict in ("together", "opposite") for finding in findings if finding.metric == "hardness.association"
     )
@@ -255,7 +255,3 @@ def _hardest(
                 "gold": samples["gold"][sample.at].as_py(),
                 "predicted": predicted[sample.at].as_py(),
             }
-
-
-def _with_subject(finding: Finding, subject: str) -> Finding:
-    return replace(finding, subject=subject)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,22 +72,10 @@ def count_votes(votes: pa.Table, gold: pa.ChunkedArray | None, classes: int) -> 
     }
 
 
-def labeling_counts(functions: Sequence[str], merged: Mapping[str, int | Counts]) -> LabelingCounts:
+def labeling_counts(functions: Sequence[str], merged: Mapping[str, Any]) -> LabelingCounts:
     """The merged counts of all partitions, with the names of the functions they are about."""
-    whole = {name: int(value) for name, value in merged.items() if isinstance(value, int | np.integer)}
-    arrays = {name: value for name, value in merged.items() if isinstance(value, np.ndarray)}
-    return LabelingCounts(
-        tuple(functions),
-        whole["samples"],
-        whole["covered"],
-        whole["overlapped"],
-        whole["conflicted"],
-        arrays["votes"],
-        arrays["overlaps"],
-        arrays["conflicts"],
-        arrays["gold_votes"],
-        arrays["gold_hits"],
-    )
+    plain = {name: value if isinstance(value, np.ndarray) else int(value) for name, value in merged.items()}
+    return LabelingCounts(tuple(functions), **plain)
 
 
 def vote_matrix(votes: pa.Table) -> npt.NDArray[np.int8]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -36,20 +36,20 @@ class Faults:
         return Faults(self.count + other.count, first.sample, first.message)
 
 
+@dataclass
 class _Ledger:
-    """Faults as they happen in one partition, and the patience after which going on is pointless."""
+    """Faults as they happen in one partition, and how many of a rule are too many."""
 
-    def __init__(self, rows: int, patience: int | None) -> None:
-        self.faults: dict[str, Faults] = {}
-        self._rows, self._patience = rows, patience
+    patience: int | None
+    faults: dict[str, Faults] = field(default_factory=dict)
 
     def note(self, rule: str, sample: str, fault: Exception) -> None:
         new = Faults(1, sample, _in_one_line(fault))
         total = self.faults[rule] + new if rule in self.faults else new
         self.faults[rule] = total
-        if self._patience is not None and total.count > self._patience:
+        if self.patience is not None and total.count > self.patience:
             raise InputError(
-                f"The labelling function {rule} raised on more than {self._patience} samples, which is all that the "
+                f"The labelling function {rule} raised on more than {self.patience} samples, which is all that the "
                 f"fault limit allows; on sample {total.sample} it said {total.message}. Mend the rule, or raise "
                 "labeling.fault_limit."
             )
@@ -68,7 +68,7 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
     ({'id': ['a', 'b'], 'big': [-1, 1]}, {})
     """
     seen = table.drop_columns(["gold"]) if "gold" in table.column_names else table
-    ledger = _Ledger(table.num_rows, patience)
+    ledger = _Ledger(patience)
     classes = len(rulebook.classes)
     votes = {rule.name: np.full(table.num_rows, ABSTAIN, np.int8) for rule in rulebook.rules}
     by_frame: dict[Callable[[pa.Table], object], list[ColumnRule[object]]] = {}

@@ -105,7 +105,8 @@ def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: 
         raise ValueError(f"votes cast and votes won must be two vectors of one length, not {n.shape} and {s.shape}")
     if not ((s >= 0) & (s <= n)).all():
         raise ValueError("votes won must lie between none and all of the votes cast")
-    if _few_values(s):
+    first = s[:_LOOKED_AT]  # only where values repeat is it worth looking for equal pairs
+    if len(np.unique(first)) < len(first) / 2:
         cast, won, where = _distinct_pairs(n, s)
         return Bounds(lower_bounds(cast, won, alpha)[where], (1 - lower_bounds(cast, cast - won, alpha))[where])
     return Bounds(lower_bounds(n, s, alpha), 1 - lower_bounds(n, n - s, alpha))
@@ -124,11 +125,6 @@ def interval_table(labels: pa.Table, alpha: float) -> pa.Table:
     }
     columns = {name: made[name] if name in made else labels.column(name) for name in Intervals.schema.names}
     return pa.table(columns, schema=Intervals.schema)
-
-
-def _few_values(s: npt.NDArray[np.float64]) -> bool:
-    """Whether values repeat, to judge by the first ones: only then is it worth looking for equal pairs."""
-    return len(np.unique(s[:_LOOKED_AT])) < min(len(s), _LOOKED_AT) / 2
 
 
 def _distinct_pairs(

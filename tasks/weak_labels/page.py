@@ -20,7 +20,7 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     sentences = [_labeler(name, table) for name, table in models.items()]
     sentences += map(_indecision, measured(findings.select("weak_labels.undecided")))
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
-    blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if _varies(table)]
+    blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if len({*_values(table)}) > 1]
     if weighing:
         blocks.append(_weights(weighing))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
@@ -99,7 +99,3 @@ def _names(table: pa.Table) -> list[str]:
 
 def _values(table: pa.Table) -> list[float]:
     return [float(weight) for weight in table.column("weight").to_pylist()]
-
-
-def _varies(table: pa.Table) -> bool:
-    return len(set(_values(table))) > 1
