@@ -62,13 +62,13 @@ def gram(counts: Counts, units: int | None = None) -> Gram:
 
 
 def clustered_share(
-    of: Gram, hits: int, trials: int, alike: float | None = None, level: float = 0.95
+    of: Gram, hits: int, trials: int, intraclass: float | None = None, level: float = 0.95
 ) -> Interval | None:
     """Σ hits / Σ trials over units, each with several trials; None where nothing was tried.
 
     The interval is Wilson's for so many independent trials as have the variance that the blocks show: at most one per
-    trial, at least one per unit, and fewer where few blocks show it. `alike` is how far the trials of a unit are known
-    to go together (`intraclass_correlation` of more of them): few hits show too little of it by themselves.
+    trial, at least one per unit, and fewer where few blocks show it. `intraclass` is how far the trials of a unit are
+    known to go together (`intraclass_correlation` of more of them): few hits show too little of it by themselves.
     Without it, units that all gave the same answer are taken to have one trial each. One unit says nothing of others:
     its interval is [0, 1].
 
@@ -84,7 +84,7 @@ def clustered_share(
         return Interval(value, 0.0, 1.0)
     own = _inflation(of, hits, trials)
     each = total / of.units
-    known = None if alike is None else 1 + (each - 1) * alike
+    known = None if intraclass is None else 1 + (each - 1) * intraclass
     inflation = max((effect for effect in (own, known) if effect is not None), default=each)
     correction = 1.0 if own is None else _t_correction(int(of.sums[0, 0]), level)
     worth = min(max(total / inflation, of.units), total) * correction
@@ -139,15 +139,18 @@ def _t_correction(blocks: int, level: float = 0.95) -> float:
 
 
 def clustered_ratio(
-    of: Gram, above: tuple[int, int], below: tuple[int, int], alike: tuple[float | None, float | None] = (None, None)
+    of: Gram,
+    above: tuple[int, int],
+    below: tuple[int, int],
+    intraclass: tuple[float | None, float | None] = (None, None),
 ) -> Interval | None:
     """The ratio of two shares (hits, trials) of the same units; None where the lower one is zero.
 
     The interval puts the two shares' own intervals together (MOVER-R, Donner and Zou 2012) and allows for their
-    correlation over the blocks; it holds where the upper share is zero. `alike` is as for the two shares. Of one unit
-    there is no interval: NaN.
+    correlation over the blocks; it holds where the upper share is zero. `intraclass` is as for the two shares. Of one
+    unit there is no interval: NaN.
     """
-    upper, lower = clustered_share(of, *above, alike[0]), clustered_share(of, *below, alike[1])
+    upper, lower = clustered_share(of, *above, intraclass[0]), clustered_share(of, *below, intraclass[1])
     if upper is None or lower is None or lower.value == 0:
         return None
     value = upper.value / lower.value
@@ -273,11 +276,11 @@ class _Subject:
     def shares(self) -> Iterator[Finding]:
         """How often it flips and how often it is right, cell by cell; the mean of all flips is resampled by block."""
         for cell in self.tally.cells():
-            flips = clustered_share(self._gram(cell, "flips"), *_OWN, self._likeness(self.own, cell, "flips"))
+            flips = clustered_share(self._gram(cell, "flips"), *_OWN, self._intraclass(self.own, cell, "flips"))
             if cell.of == MEAN:
                 own = self.tally.counted(self.own, "flips", cell.severities).sum(axis=1).astype(np.float64)
                 flips = self._resampled("flip_probability", cell, ratio_of(own[:, 0], own[:, 1]), flips)
-            right = clustered_share(self._gram(cell, "right"), *_OWN, self._likeness(self.own, cell, "right"))
+            right = clustered_share(self._gram(cell, "right"), *_OWN, self._intraclass(self.own, cell, "right"))
             yield self._finding("flip_probability", cell, flips, "share")
             yield self._finding("accuracy", cell, right, "share")
 
@@ -295,7 +298,7 @@ class _Subject:
                 continue
             _, worst = pick(tried, key=itemgetter(0))
             level = joint_level(covariances(self._side_by_side(cells, what)))
-            share = clustered_share(self._gram(worst, what), *_OWN, self._likeness(self.own, worst, what), level)
+            share = clustered_share(self._gram(worst, what), *_OWN, self._intraclass(self.own, worst, what), level)
             yield self._finding(metric, _NO_CELL, share, "share", f"{worst.of}, {worst.group}")
 
     def _side_by_side(self, cells: Sequence[Cell], what: Counted) -> Gram:
@@ -335,16 +338,16 @@ class _Subject:
         return (cell for cell in self.tally.cells() if cell.group == ALL)
 
     def _ratio(self, cell: Cell, what: Counted) -> Interval | None:
-        alike = (self._likeness(self.own, cell, what), self._likeness(self.reference, cell, what))
-        return clustered_ratio(self._gram(cell, what), _OWN, _REFERENCE, alike)
+        intraclass = (self._intraclass(self.own, cell, what), self._intraclass(self.reference, cell, what))
+        return clustered_ratio(self._gram(cell, what), _OWN, _REFERENCE, intraclass)
 
-    def _likeness(self, subject: int, cell: Cell, what: Counted) -> float | None:
+    def _intraclass(self, subject: int, cell: Cell, what: Counted) -> float | None:
         """How far one unit's frames go together: over all severities of a perturbation, or over all there is."""
         every = range(len(self.tally.severities))
         counts = self.tally.counted(subject, what, every)
         wider = (counts[:, cell.perturbations].sum(axis=1), counts.sum(axis=1))
         known = (intraclass_correlation(self._of_units(counts), *_OWN) for counts in wider)
-        return next((alike for alike in known if alike is not None), None)
+        return next((intraclass for intraclass in known if intraclass is not None), None)
 
     def _gram(self, cell: Cell, what: Counted) -> Gram:
         """Hits and trials of this subject, and of the reference, in one cell."""

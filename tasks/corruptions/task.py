@@ -135,7 +135,7 @@ CLEAN = "clean"
 
 
 @dataclass(frozen=True)
-class Onlooker:
+class AskedSubject:
     """A subject and its files, under the name that findings call it."""
 
     name: str
@@ -147,7 +147,7 @@ def corrupt_partition(
     samples: pa.Table,
     shown: npt.NDArray[np.bool_],
     *,
-    onlookers: tuple[Onlooker, ...],
+    subjects: tuple[AskedSubject, ...],
     classes: tuple[str, ...],
     settings: Corruptions,
     seeds: Seeds,
@@ -160,9 +160,7 @@ def corrupt_partition(
     from assay.tasks.subjects.images.model import load_image_model
 
     require_one_shape(samples)
-    models = {
-        onlooker.name: for_inference(load_image_model(onlooker.subject, onlooker.files)) for onlooker in onlookers
-    }
+    models = {asked.name: for_inference(load_image_model(asked.subject, asked.files)) for asked in subjects}
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
     for seen in answers_to_frames(models, pixels, ids, shown, settings, seeds):
@@ -247,7 +245,7 @@ def corrupt_subjects(
         into=(FrameFlips, CorruptedImages),
         aligned={"shown": shown},
         rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
-        onlookers=tuple(Onlooker(name, subjects[name], content) for name, content in contents.items()),
+        subjects=tuple(AskedSubject(name, subjects[name], content) for name, content in contents.items()),
         classes=tuple(class_names(collect(classes, None))),
         settings=settings,
         seeds=stage_seeds(),

@@ -26,7 +26,7 @@ _SUM_TOLERANCE = 1e-3
 def hardness_rows(table: pa.Table, *, measure: str, subject: str, several: bool = False) -> pa.Table:
     """The SampleHardness of one partition of an audit's table; `several` says that samples bear several labels."""
     if several:
-        return least_sure(table, measure, subject)
+        return label_doubt_rows(table, measure, subject)
     return MEASURES[measure].read(table, measure, subject)
 
 
@@ -46,19 +46,19 @@ def rows_of(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, sub
     )
 
 
-def doubt(intervals: pa.Table, measure: str, subject: str) -> pa.Table:
+def interval_rows(intervals: pa.Table, measure: str, subject: str) -> pa.Table:
     """−θ_L: the lower bound of the confidence in the weak label; samples whose label is a default have none."""
     decided = ~intervals["undecided"].to_numpy()
     return rows_of(intervals["id"], -intervals["lower"].to_numpy(), decided, measure, subject)
 
 
-def unsure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+def confidence_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     """1 − the probability of the likeliest class."""
     largest, _ = _two_largest(predictions)
     return rows_of(predictions["id"], 1 - largest, np.isfinite(largest), measure, subject)
 
 
-def least_sure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+def label_doubt_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     """1 − the probability of the likelier answer, of the one label that the subject is least sure of."""
     lists = predictions["probabilities"].to_pylist()
     values = np.array(
@@ -67,7 +67,7 @@ def least_sure(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     return rows_of(predictions["id"], values, np.isfinite(values), measure, subject)
 
 
-def narrow(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
+def margin_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     """1 − the lead of the likeliest class over the next one."""
     largest, second = _two_largest(predictions)
     return rows_of(predictions["id"], 1 - (largest - second), np.isfinite(largest), measure, subject)
@@ -152,10 +152,10 @@ def _rows_as_they_are(table: pa.Table, _measure: str, _subject: str) -> pa.Table
 
 
 MEASURES: Mapping[str, Measure] = {
-    THETA: Measure("doubtful label", "what the rules' labels doubt", "θ_L", doubt),
-    CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", unsure, negated=False),
+    THETA: Measure("doubtful label", "what the rules' labels doubt", "θ_L", interval_rows),
+    CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", confidence_rows, negated=False),
     MARGIN: Measure(
-        "narrow margin", "what the subject decides by a narrow margin", "1 − margin", narrow, negated=False
+        "narrow margin", "what the subject decides by a narrow margin", "1 − margin", margin_rows, negated=False
     ),
     DYNAMICS: Measure(
         "learned late",
@@ -243,10 +243,10 @@ def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, 
         rows = pa.table({"at": places, **{name: table[name] for name in ("subject", "measure", "value")}}).filter(here)
         for pair in rows.group_by(["subject", "measure"], use_threads=False).aggregate([]).to_pylist():
             subject, measure = pair["subject"], pair["measure"]
-            mine = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))
+            chosen = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))
             by_name = by_subject.setdefault(subject, {})
             column = by_name.setdefault(measure, np.full(len(ids), np.nan))
-            np.fmax.at(column, mine["at"].to_numpy(), mine["value"].to_numpy())
+            np.fmax.at(column, chosen["at"].to_numpy(), chosen["value"].to_numpy())
     shared = by_subject.pop("", {})
     columns = {subject: Columns(own, shared) for subject, own in by_subject.items()}
     return columns | ({"": Columns({}, shared)} if len(shared) > 1 else {})

@@ -91,15 +91,15 @@ def reason(measure: str, measured: tuple[float, float]) -> str:
 def sample_blocks(samples: Sequence[HardSample], masked: bool) -> Iterator[Block]:
     """The samples of every subject."""
     for subject in distinct(sample.subject for sample in samples):
-        mine = [sample for sample in samples if sample.subject == subject]
+        own = [sample for sample in samples if sample.subject == subject]
         title = f"Hard by every measure, {subject}"
-        if all(sample.png is not None for sample in mine):
-            yield Gallery(title, [_strip(sample) for sample in mine], NOTE)
-        elif any(sample.text is not None for sample in mine):
+        if all(sample.png is not None for sample in own):
+            yield Gallery(title, [_strip(sample) for sample in own], NOTE)
+        elif any(sample.text is not None for sample in own):
             hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
-            yield MarkedTexts(title, [_text(sample, masked) for sample in mine], {}, NOTE + hidden)
+            yield MarkedTexts(title, [_text(sample, masked) for sample in own], {}, NOTE + hidden)
         else:
-            yield _table(title, mine)
+            yield _table(title, own)
 
 
 NOTE = (
@@ -282,11 +282,11 @@ def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
     for row in pairs.to_pylist():
         drawn.setdefault((row["subject"], row["first"], row["second"]), []).append(row)
     for subject in findings.distinct("subject", "hardness.association"):
-        mine = [pair for pair in _related(findings) if pair.subject == subject]
-        chosen = sorted(mine, key=lambda pair: -abs(pair.value or 0.0))[:_PANELS]
+        own = [pair for pair in _related(findings) if pair.subject == subject]
+        chosen = sorted(own, key=lambda pair: -abs(pair.value or 0.0))[:_PANELS]
         plots = [_plot(pair, rows) for pair in chosen if (rows := drawn.get((subject, pair.of, pair.group)))]
         if plots:
-            some = f" Of {plural(len(mine), 'pair')}, the {_PANELS} that agree most." if len(mine) > _PANELS else ""
+            some = f" Of {plural(len(own), 'pair')}, the {_PANELS} that agree most." if len(own) > _PANELS else ""
             yield Panels(f"Rank against rank{f', {subject}' if subject else ''}", plots, _NOTE + some)
 
 

@@ -58,7 +58,7 @@ Floats = npt.NDArray[np.float64]
 Asked = Callable[[pa.Table, ResolvedSubject, dict[str, bytes], Sequence[str]], pa.Table]
 
 
-def late_rows(
+def dynamics_rows(
     samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
 ) -> pa.Table:
     """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
@@ -66,16 +66,16 @@ def late_rows(
     answers = [ask(samples, subject, epoch_files, classes) for epoch_files in [*earlier_selves(files), files]]
     probabilities = np.stack([probabilities_of(table, len(classes)) for table in answers])
     several = bool(samples.num_rows) and answers[-1]["predicted"][0].as_py() < 0
-    values = lateness(probabilities, several)
+    values = mean_doubt(probabilities, several)
     return rows_of(samples["id"], values, np.isfinite(values), DYNAMICS, subject.settings.name)
 
 
-def lateness(probabilities: Floats, several: bool) -> Floats:
+def mean_doubt(probabilities: Floats, several: bool) -> Floats:
     """1 − the mean probability of the final answer over the epochs [e, n, k], the last of which is the end.
 
     Of several labels it is that of the label it was least sure of.
 
-    >>> lateness(np.array([[[0.2, 0.8], [0.1, 0.9]], [[0.1, 0.9], [0.8, 0.2]]]), several=False).round(2).tolist()
+    >>> mean_doubt(np.array([[[0.2, 0.8], [0.1, 0.9]], [[0.1, 0.9], [0.8, 0.2]]]), several=False).round(2).tolist()
     [0.15, 0.55]
     """
     end = probabilities[-1]
@@ -131,7 +131,7 @@ def find_dynamics(
     """How late a subject came to its answer to every sample, by the snapshots of its training."""
     names = tuple(class_names(collect(classes, None)))
     hardness: Artifact[SampleHardness] = map_partitions(
-        late_rows, evaluation, into=SampleHardness, subject=subject, files=read_files(files), classes=names
+        dynamics_rows, evaluation, into=SampleHardness, subject=subject, files=read_files(files), classes=names
     )
     train = subject.settings.train
     asked = 0 if train is None else len(kept_epochs(train))

@@ -74,7 +74,9 @@ def count_votes(votes: pa.Table, gold: pa.ChunkedArray | None, classes: int) -> 
 
 def labeling_counts(functions: Sequence[str], merged: Mapping[str, Any]) -> LabelingCounts:
     """The merged counts of all partitions, with the names of the functions they are about."""
-    plain = {name: value if isinstance(value, np.ndarray) else int(value) for name, value in merged.items()}
+    plain: dict[str, Any] = {
+        name: value if isinstance(value, np.ndarray) else int(value) for name, value in merged.items()
+    }
     return LabelingCounts(tuple(functions), **plain)
 
 

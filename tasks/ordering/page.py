@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -55,24 +55,8 @@ APPROACHES = {
 _PLATEAUS = 60
 
 
-class CurveRow(TypedDict):
-    """A row of the `OrderingCurve`."""
-
-    approach: str
-    labeler: str
-    dataset: int
-    size: int
-    n: int
-    accuracy: float | None
-    band_low: float | None
-    band_high: float | None
-    wilson_low: float | None
-    wilson_high: float | None
-    tie_free_accuracy: float | None
-    stratum_n: int
-    stratum_accuracy: float | None
-
-
+CurveRow = Mapping[str, Any]
+"""A row of the `OrderingCurve`."""
 Curves = dict[tuple[str, str], list[CurveRow]]
 
 

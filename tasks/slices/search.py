@@ -197,24 +197,24 @@ def _confirmed(
 
     tested = []
     for where, inside in kept:
-        mine, others = inside & half, ~inside & half
+        members, others = inside & half, ~inside & half
         freedom = max(1, len(np.unique(codes[half])) - 1)
         p = float(t.sf(_shortfall(hits, inside, half, codes), freedom)) if others.any() else 1.0
-        low, high = clustered_wilson(hits[mine], codes[mine])
+        low, high = clustered_wilson(hits[members], codes[members])
         rest = float(hits[others].mean()) if others.any() else float("nan")
-        share = float(hits[mine].mean())
-        tested.append(WorseSlice(where, int(mine.sum()), share, low, high, rest, int(others.sum()), p))
+        share = float(hits[members].mean())
+        tested.append(WorseSlice(where, int(members.sum()), share, low, high, rest, int(others.sum()), p))
     return sorted(tested, key=lambda found: (found.p_value, found.where))
 
 
 def _shortfall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
     """How far the slice lies below the rest of the half, in standard errors that know the clusters."""
-    mine, others = inside & half, ~inside & half
-    if not mine.any() or not others.any():
+    members, others = inside & half, ~inside & half
+    if not members.any() or not others.any():
         return 0.0
-    apart = float(hits[others].mean() - hits[mine].mean())
+    apart = float(hits[others].mean() - hits[members].mean())
     mean = float(hits[half].mean())
-    weight = np.where(others, 1 / others.sum(), 0.0) - np.where(mine, 1 / mine.sum(), 0.0)
+    weight = np.where(others, 1 / others.sum(), 0.0) - np.where(members, 1 / members.sum(), 0.0)
     sums = np.bincount(codes, weights=weight * (hits - mean) * half)
     groups = len(np.unique(codes[half]))
     spread = float(np.sqrt(groups / max(1, groups - 1) * (sums @ sums)))
@@ -225,7 +225,7 @@ Columns = Mapping[str, Sequence[str | None]]
 
 
 @dataclass(frozen=True)
-class Judged:
+class SlicedAnswers:
     """What a subject has right of the samples of a known class [n], their values by column, and their groups."""
 
     right: npt.NDArray[np.bool_]
@@ -233,24 +233,24 @@ class Judged:
     groups: Groups = None
 
 
-def slice_findings(judged: Judged, subject: str) -> list[Finding]:
+def slice_findings(answers: SlicedAnswers, subject: str) -> list[Finding]:
     """`slices.accuracy` of every value (`of` the column, the value is the group), and `slices.worst_accuracy`.
 
     The worst is named in its verdict, and its interval holds for all of them at once.
     """
     named = [
         (column, value)
-        for column, values in judged.columns.items()
+        for column, values in answers.columns.items()
         for value in sorted({value for value in values if value is not None})
     ]
-    inside = [np.array([cell == value for cell in judged.columns[column]], dtype=np.bool_) for column, value in named]
+    inside = [np.array([cell == value for cell in answers.columns[column]], dtype=np.bool_) for column, value in named]
     findings = [
         About("slices", column, value, subject).finding(
-            "accuracy", proportion(judged.right, where, groups=judged.groups)
+            "accuracy", proportion(answers.right, where, groups=answers.groups)
         )
         for (column, value), where in zip(named, inside, strict=True)
     ]
-    worst = extreme_share([(judged.right, where) for where in inside], "lowest", judged.groups)
+    worst = extreme_share([(answers.right, where) for where in inside], "lowest", answers.groups)
     if worst is None:
         return findings
     place, share = worst
@@ -258,10 +258,12 @@ def slice_findings(judged: Judged, subject: str) -> list[Finding]:
     return [*findings, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
 
 
-def search(judged: Judged, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
+def search(answers: SlicedAnswers, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
     """The slices that one half of the samples shows to be worse, as the other half has them."""
-    clusters = np.arange(len(judged.right)) if judged.groups is None else judged.groups
-    return worst_slices(judged.right, judged.columns, clusters, generator, deepest=settings.deepest, most=settings.most)
+    clusters = np.arange(len(answers.right)) if answers.groups is None else answers.groups
+    return worst_slices(
+        answers.right, answers.columns, clusters, generator, deepest=settings.deepest, most=settings.most
+    )
 
 
 def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significance: float) -> list[Finding]:

@@ -10,7 +10,7 @@ from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.slices.search import Judged, Slices, confirmed_findings, search, slice_findings, slice_values
+from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 
@@ -27,18 +27,18 @@ def measure_slices(
     findings: list[Finding] = []
     by_subject = {}
     for subject, table in predictions.items():
-        judged = judged_samples(known, collect(table, ["id", "predicted"]), values, of_id)
-        findings += slice_findings(judged, subject)
-        by_subject[subject] = search(judged, settings, stage_seeds().generator(subject))
+        answers = sliced_answers(known, collect(table, ["id", "predicted"]), values, of_id)
+        findings += slice_findings(answers, subject)
+        by_subject[subject] = search(answers, settings, stage_seeds().generator(subject))
     confirmed = confirmed_findings(by_subject, significance)
     worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
     say("; ".join(worse) or f"{len(settings.columns)} columns · no slice is shown to be worse than the rest")
     return write_table(findings_table([*findings, *confirmed]), into=Findings)
 
 
-def judged_samples(
+def sliced_answers(
     known: pa.Table, predictions: pa.Table, values: dict[str, list[str | None]], of_id: dict[str, int] | None
-) -> Judged:
+) -> SlicedAnswers:
     """What a subject has right of the samples with a class that it gave one class, in the order of the samples."""
     place = pc.index_in(known["id"], value_set=predictions["id"].combine_chunks())
     predicted = pc.fill_null(predictions["predicted"].take(place), -1).to_numpy().astype(np.int64)
@@ -47,4 +47,4 @@ def judged_samples(
     ids = known["id"].to_pylist()
     groups = None if of_id is None else np.array([of_id[ids[row]] for row in rows], dtype=np.int64)
     columns = {name: [column[row] for row in rows] for name, column in values.items()}
-    return Judged((predicted == gold)[rows], columns, groups)
+    return SlicedAnswers((predicted == gold)[rows], columns, groups)

@@ -13,7 +13,7 @@ from torch.nn import functional
 from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.hardness.task import late_rows, lateness
+from assay.tasks.hardness.task import dynamics_rows, mean_doubt
 from assay.tasks.subjects.checkpoints import earlier_selves
 from assay.tasks.subjects.images.learning import learn_images
 from assay.tasks.subjects.resolved import resolve_subject
@@ -92,7 +92,7 @@ def test_nothing_is_kept_unasked():
 def test_lateness_is_the_mean_doubt_of_the_earlier_selves():
     one = subject(snapshots=2)
     files = learned(one, Memory())
-    rows = late_rows(images(), subject=one, files=files, classes=CLASSES)
+    rows = dynamics_rows(images(), subject=one, files=files, classes=CLASSES)
     from assay.tasks.subjects.images.model import load_image_model
 
     pixels = torch.from_numpy(pixels_of(images()))
@@ -109,13 +109,15 @@ def test_lateness_is_the_mean_doubt_of_the_earlier_selves():
 
 def test_what_is_faint_is_learned_late():
     one = subject(snapshots=3, epochs=12, batch_size=16, learning_rate=0.01)
-    values = late_rows(images(), subject=one, files=learned(one, Memory()), classes=CLASSES)["value"].to_numpy()
+    values = dynamics_rows(images(), subject=one, files=learned(one, Memory()), classes=CLASSES)["value"].to_numpy()
     assert np.median(values[60:]) > 1.5 * np.median(values[:60])
 
 
 def test_of_several_labels_the_one_that_was_least_sure_speaks():
     probabilities = np.array([[[0.9, 0.6]], [[0.9, 0.2]]])
-    assert lateness(probabilities, several=True) == pytest.approx([0.4])  # the second: said no in the end, 0.4 and 0.8
+    assert mean_doubt(probabilities, several=True) == pytest.approx(
+        [0.4]
+    )  # the second: said no in the end, 0.4 and 0.8
 
 
 def test_texts_have_them_too():
@@ -130,7 +132,7 @@ def test_texts_have_them_too():
     one = resolve_subject(Subject(name="bert", classifier="small-bert", train=train), Path())
     files, _ = learn_texts(samples, checkpoints=Memory(), subject=one, classes=("a", "b"), seeds=SEEDS)
     assert len(earlier_selves(files)) == 2
-    rows = late_rows(samples, subject=one, files=files, classes=("a", "b"))
+    rows = dynamics_rows(samples, subject=one, files=files, classes=("a", "b"))
     assert rows.num_rows == len(TEXTS)
     assert len(set(rows["value"].to_pylist())) > 1
 
@@ -144,4 +146,4 @@ def test_a_faulty_snapshot_is_no_subject():
     one = subject(snapshots=2)
     files = learned(one, Memory()) | {"epoch-00002": b"damaged"}
     with pytest.raises(InputError):
-        late_rows(images(), subject=one, files=files, classes=CLASSES)
+        dynamics_rows(images(), subject=one, files=files, classes=CLASSES)

@@ -8,7 +8,7 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.tasks.slices.page import page, verdict
-from assay.tasks.slices.search import Judged, Slices, confirmed_findings, search, slice_findings, slice_values
+from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.findings import FindingIndex
 
@@ -17,7 +17,7 @@ RIGHT = np.array([True] * 57 + [False] * 3 + [True] * 20 + [False] * 20)
 
 
 def test_every_value_is_counted_and_the_worst_is_named_with_a_wider_interval():
-    found = slice_findings(Judged(RIGHT, {"site": SITES, "sex": ["f", "m"] * 50}), "net")
+    found = slice_findings(SlicedAnswers(RIGHT, {"site": SITES, "sex": ["f", "m"] * 50}), "net")
     by_name = {(one.metric, one.of, one.group): one for one in found}
     assert by_name["slices.accuracy", "site", "A"].value == 57 / 60
     assert by_name["slices.accuracy", "site", "B"].n == 40
@@ -28,7 +28,7 @@ def test_every_value_is_counted_and_the_worst_is_named_with_a_wider_interval():
 
 
 def test_the_correction_is_over_the_slices_of_all_subjects():
-    judged = Judged(np.tile(RIGHT, 4), {"site": SITES * 4})
+    judged = SlicedAnswers(np.tile(RIGHT, 4), {"site": SITES * 4})
     alone = {"net": search(judged, Slices(columns=("site",)), np.random.default_rng(0))}
     (p,) = [one.value for one in confirmed_findings(alone, 0.01) if one.metric == "slices.worse_p"]
     twice = confirmed_findings(alone | {"twin": alone["net"]}, 0.01)
@@ -37,7 +37,7 @@ def test_the_correction_is_over_the_slices_of_all_subjects():
 
 
 def test_the_page_says_which_slice_is_worse_and_by_how_much():
-    judged = Judged(np.tile(RIGHT, 4), {"site": SITES * 4})
+    judged = SlicedAnswers(np.tile(RIGHT, 4), {"site": SITES * 4})
     found = slice_findings(judged, "net")
     searched = search(judged, Slices(columns=("site",)), np.random.default_rng(0))
     index = FindingIndex([*found, *confirmed_findings({"net": searched}, 0.01)])
@@ -50,7 +50,7 @@ def test_the_page_says_which_slice_is_worse_and_by_how_much():
 
 
 def test_where_nothing_is_shown_the_page_does_not_call_slices_alike():
-    judged = Judged(np.array([True, False] * 100), {"site": (["A"] * 2 + ["B"] * 2) * 50})
+    judged = SlicedAnswers(np.array([True, False] * 100), {"site": (["A"] * 2 + ["B"] * 2) * 50})
     searched = search(judged, Slices(columns=("site",)), np.random.default_rng(1))
     index = FindingIndex([*slice_findings(judged, "net"), *confirmed_findings({"net": searched}, 0.01)])
     assert verdict(index) == ()
