@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pydantic import Field
 
 from assay.flows.notifiers.choice import VARIABLE, Message, NotifierChoice, NotifierSettings, NotSentError
-from assay.infra.storage.network import http_only, secret_from
+from assay.infra.storage.network import answer_within, secret_from
 
 _PAUSES = (1.0, 2.0, 4.0)  # seconds between tries
 _SECONDS_A_TRY = 10.0
@@ -84,7 +84,7 @@ def _tried(url: str, secret: str, message: Message, body: bytes, seconds: float)
     }
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
-        with http_only().open(request, timeout=seconds):
+        with answer_within(request, seconds):
             return None, False
     except urllib.error.HTTPError as error:
         error.close()

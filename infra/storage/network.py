@@ -11,10 +11,13 @@ import os
 import random
 import re
 import socket
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, TypeVar
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.masking import mask, register, register_address
@@ -141,18 +144,75 @@ def _causes(fault: BaseException) -> Iterator[BaseException]:
         waiting += [part for part in parts if isinstance(part, BaseException)]
 
 
-def http_only() -> urllib.request.OpenerDirector:
-    """An opener without the handlers that would leave the address it is given; other schemes are refused.
+@contextmanager
+def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[HTTPResponse]:
+    """The answer of an HTTP service, all of it within so many seconds: TimeoutError for what takes longer, be it the
+    handshake, the status line, headers that drip, `100 Continue` for ever, or the body.
 
-    >>> http_only().open("file:///etc/hostname")
+    Other schemes are refused, and nobody is followed elsewhere.
+
+    >>> with answer_within(urllib.request.Request("file:///etc/hostname"), 1.0): pass
     Traceback (most recent call last):
     urllib.error.URLError: <urlopen error unknown url type: file>
     """
+    opened, over = list[socket.socket](), threading.Event()
+
+    def end() -> None:
+        over.set()
+        for connection in opened:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        with _opener(opened).open(request, timeout=seconds) as answer:
+            assert isinstance(answer, HTTPResponse)
+            yield answer
+    except (OSError, HTTPException) as fault:
+        if over.is_set():
+            raise TimeoutError from fault
+        raise
+    finally:
+        timer.cancel()
+    if over.is_set():  # what was read until then may look like a whole answer
+        raise TimeoutError
+
+
+def _opener(opened: list[socket.socket]) -> urllib.request.OpenerDirector:
+    """An opener without the handlers that would leave the address it is given; it notes every socket it opens."""
+
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            opened.append(self.sock)
+
+    class Encrypted(HTTPSConnection):
+        def connect(self) -> None:
+            create = self._create_connection  # type: ignore[has-type]
+
+            def noted(*arguments: Any, **options: Any) -> socket.socket:
+                opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
+                return opened[-1]
+
+            self._create_connection = noted
+            super().connect()
+            opened.append(self.sock)
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, request: urllib.request.Request) -> HTTPResponse:
+            return self.do_open(Plain, request)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> HTTPResponse:
+            return self.do_open(Encrypted, request)
+
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
+        Http(),
+        Https(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),

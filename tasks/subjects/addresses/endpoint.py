@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cached_property, lru_cache
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -31,7 +31,7 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
 from assay.infra.storage.folders import Folder
-from assay.infra.storage.network import SECRET_OPTION, http_only, no_answer, secret_from
+from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer, secret_from
 from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
@@ -111,7 +111,6 @@ class Client:
     before: Callable[[], None] = lambda: None
     wait: Callable[[float], None] = time.sleep
     count: Callable[..., None] = lambda **_: None
-    _open: urllib.request.OpenerDirector = field(default_factory=http_only)
 
     @property
     def who(self) -> str:
@@ -160,17 +159,13 @@ class Client:
         )
 
     def _once(self, request: urllib.request.Request) -> Answer:
-        until = time.monotonic() + self.asking.timeout
-        with self._open.open(request, timeout=self.asking.timeout) as answer:
-            assert isinstance(answer, HTTPResponse)
+        with answer_within(request, self.asking.timeout) as answer:
             parts, size = [], 0
             while part := answer.read1(_CHUNK):
                 parts.append(part)
                 size += len(part)
                 if size > MOST_BYTES:
                     raise InputError(f"{self.who} answers with more than {MOST_BYTES >> 20} MiB: lower `asking.batch`.")
-                if time.monotonic() > until:
-                    raise TimeoutError
             return Answer(b"".join(parts), _headers(answer.headers))
 
 

@@ -1,0 +1,83 @@
+"""A time limit holds for the whole exchange with a service: handshake, status line, headers, interim answers, body."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from assay.infra.storage.network import answer_within
+
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+SLOW: dict[str, tuple[bytes, bytes]] = {
+    "says nothing": (b"", b""),
+    "drips its status line": (b"", b"H"),
+    "drips headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"),
+    "says to go on, for ever": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "drips its body": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b" "),
+    "drips its body without an end": (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+    "drips chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+}
+"""What a service begins with, and what it goes on with every tenth of a second for twenty seconds."""
+
+
+@contextmanager
+def service(begins: bytes, drips: bytes) -> Iterator[str]:
+    """The address of a service on loopback that answers so, to everybody."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        over = threading.Event()
+
+        def serve() -> None:
+            with suppress(OSError):
+                asked, _ = listening.accept()
+                with asked:
+                    asked.recv(1 << 16)
+                    asked.sendall(begins)
+                    until = time.monotonic() + 20
+                    while drips and time.monotonic() < until and not over.wait(0.1):
+                        asked.sendall(drips)
+                    over.wait(0 if begins == WHOLE else 20)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}/predict"
+        finally:
+            over.set()
+            thread.join()
+
+
+def read(url: str, seconds: float = 1.0) -> bytes:
+    with answer_within(urllib.request.Request(url, b"{}"), seconds) as answer:
+        return answer.read()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("how", SLOW)
+def test_a_service_that_takes_its_time_is_given_up_in_time(how: str, scheme: str) -> None:
+    """Over TLS each of these is a handshake that does not end, or is none."""
+    with service(*SLOW[how]) as place:
+        began = time.monotonic()
+        with pytest.raises((TimeoutError, urllib.error.URLError)) as fault:
+            read(f"{scheme}://{place}")
+        assert time.monotonic() - began < 10  # of the twenty seconds that it would drip
+    if scheme == "http":
+        assert isinstance(fault.value, TimeoutError)
+
+
+def test_an_answer_in_time_is_read_whole() -> None:
+    with service(WHOLE, b"") as place:
+        assert read(f"http://{place}", seconds=30) == b"ok"
+
+
+def test_nobody_who_does_not_listen_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        read(f"http://127.0.0.1:{port}/", seconds=30)
