@@ -137,6 +137,8 @@ def read_yaml(text: str, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "the text breaks off"
         reader.wrong(None if mark is None else mark.line + 1, (), "", f"not valid YAML: {' '.join(problem.split())}")
+    except _TooManyValuesError:
+        pass  # it is among the mistakes; what aliases of aliases multiply would not end
     except YAMLError as error:
         reader.wrong(None, (), "", f"not valid YAML: {' '.join(str(error).split())}")
     except (RecursionError, OverflowError):
@@ -146,6 +148,10 @@ def read_yaml(text: str, file: str) -> Document:
     return reader.document
 
 
+class _TooManyValuesError(Exception):
+    """The reader stops: aliases multiply what stands there."""
+
+
 class _Reader:
     """Walks the nodes of a document and turns them into plain values, noting lines and mistakes on the way."""
 
@@ -153,21 +159,28 @@ class _Reader:
         self.document = document
         self.values = 0
         self.open: set[int] = set()
+        self.noted: list[Where] = []
+        """The places whose lines are known, in the order in which they were met."""
 
     def wrong(self, line: int | None, where: Where, value: str, expected: str) -> None:
         self.document.mistakes.append((where, Mistake(self.document.file, line, dotted(where), value, expected)))
+
+    def note(self, where: Where, line: int) -> None:
+        """Keep the line of a place; the first one stays."""
+        if where not in self.document.lines:
+            self.document.lines[where] = line
+            self.noted.append(where)
 
     def value(self, node: Node, where: Where) -> Value:
         """The plain value of a node; `where` it stands."""
         from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
         line = node.start_mark.line + 1
-        self.document.lines.setdefault(where, line)
+        self.note(where, line)
         self.values += 1
         if self.values == MOST_VALUES:
             self.wrong(line, where, "", f"expected a file of fewer than {MOST_VALUES} values; do aliases repeat it?")
-        if self.values >= MOST_VALUES:
-            return None
+            raise _TooManyValuesError
         if len(where) > MOST_DEPTH:
             self.wrong(line, where[:2], "", f"nested more than {MOST_DEPTH} deep, which no setting is")
             return None
@@ -218,13 +231,19 @@ class _Reader:
                 self.wrong(line, (*where, key), "", message)
             else:
                 seen[key] = line
-                self.document.lines[(*where, key)] = line
+                self.note((*where, key), line)
+                self.document.lines[(*where, key)] = line  # the key's own line, whatever was merged in before
                 entries[key] = self.value(value_node, (*where, key))
         return entries
 
     def merge(self, node: Node, where: Where, entries: dict[str, Value]) -> None:
         """Takes in what `<<: *anchor` names; keys that stand beside it win."""
+        before = len(self.noted)
         merged = self.value(node, (*where, "<<"))
+        there, depth = dict[Where, list[Where]](), len(where) + (3 if isinstance(merged, list) else 2)
+        for place in self.noted[before:]:
+            there.setdefault(place[:depth], []).append(place)
+        del self.noted[before:]
         sources = merged if isinstance(merged, list) else [merged]
         for position, source in enumerate(sources):
             if not isinstance(source, dict):
@@ -234,12 +253,8 @@ class _Reader:
             for key, value in source.items():
                 if key not in entries:
                     entries[key] = value
-                    self._move_lines((*begin, key), (*where, key))
-
-    def _move_lines(self, old: Where, new: Where) -> None:
-        lines = self.document.lines
-        for where in [known for known in lines if known[: len(old)] == old]:
-            lines.setdefault((*new, *where[len(old) :]), lines[where])
+                    for place in there.get((*begin, key), ()):
+                        self.note((*where, key, *place[depth:]), self.document.lines[place])
 
 
 def plain(text: str, tag: str) -> Value:

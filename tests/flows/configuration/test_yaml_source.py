@@ -96,6 +96,26 @@ def test_aliases_that_multiply_are_stopped() -> None:
     assert any("fewer than 100000 values" in str(mistake) for _, mistake in mistakes)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["a0: &a0 {k: 1}"] + [f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)],
+        ["b: &b {" + ", ".join(f"k{n}: {n}" for n in range(200)) + "}", "c:\n  <<: [" + ", ".join(["*b"] * 2000) + "]"],
+    ],
+    ids=["merges of merges", "one mapping two thousand times"],
+)
+def test_merges_that_multiply_are_stopped(rows: list[str]) -> None:
+    """Without a stop the first of them, 700 bytes, has nine to the eleventh values."""
+    mistakes = read_yaml("\n".join(rows), "x.yaml").mistakes
+    assert any("fewer than 100000 values" in str(mistake) for _, mistake in mistakes)
+
+
+def test_what_is_merged_in_keeps_its_lines() -> None:
+    document = read_yaml("a: &a {x: 1, y: {z: 2}}\nb: &b\n  <<: *a\n  w: 3\nc:\n  <<: [*b, *a]\n  x: 5\n", "x.yaml")
+    assert document.value["c"] == {"x": 5, "y": {"z": 2}, "w": 3}
+    assert [document.line(("c", *place)) for place in (("x",), ("y",), ("y", "z"), ("w",))] == [7, 1, 1, 4]
+
+
 def test_short_forms_keep_the_lines_of_what_they_hold() -> None:
     text = "attacks:\n  - pgd:\n      eps: [0, 4/255]\n      steps: 20\n  - gap\n  - {attack: a2t}\n  - fgsm:\n"
     document = read_yaml(text, "x.yaml")
