@@ -22,7 +22,7 @@ from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.table import ExplainerName
-from assay.tasks.trust.findings import Asked, Step, seconds_spent
+from assay.tasks.trust.findings import StagesRun, Step, seconds_spent
 from assay.tasks.trust.page import page
 from assay.tasks.trust.page_tables import Explained as ExplanationsPage
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
@@ -99,10 +99,10 @@ class TrustAudit:
     opinions: Mapping[str, Mapping[ExplainerName, Opinion]]
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[StagesRun]:
         """What was made on the way to every opinion."""
         return [
-            Asked(
+            StagesRun(
                 subject,
                 explainer,
                 [one.to_keywords for one in opinion.repeats],

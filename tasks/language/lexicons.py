@@ -312,7 +312,7 @@ def _is_more_specific(name: Atoms, others: set[Atoms]) -> bool:
 
 def _adds(name: Atoms, other: Atoms) -> bool:
     """Whether a name has every word of another, in the plural or another spelling or not, and more."""
-    return len(other) < len(name) and all(any(_same(word, mine) for mine in name) for word in other)
+    return len(other) < len(name) and all(any(_same(word, own) for own in name) for word in other)
 
 
 def _same(word: str, other: str) -> bool:

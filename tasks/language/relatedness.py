@@ -149,7 +149,7 @@ CHANCE = 0.5
 
 
 @dataclass(frozen=True)
-class ToldApart:
+class SynonymArea:
     """How likely a synonym pair has a higher cosine than a random pair of the same words, with its 95 % interval."""
 
     auc: float
@@ -159,12 +159,12 @@ class ToldApart:
     """How many synonym pairs the vectors know; as many random ones were drawn."""
 
 
-def told_apart(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], seed: int) -> ToldApart | None:
+def synonym_area(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], seed: int) -> SynonymArea | None:
     """How well vectors tell synonyms from random pairs (AUC, DeLong's interval); None where they know too few pairs.
 
     >>> circle = {f"{place}{side}": (np.cos(place), np.sin(place)) for place in range(12) for side in "ab"}
     >>> pairs = [(f"{place}a", f"{place}b") for place in range(12)]
-    >>> told_apart(lambda words: np.array([circle[word] for word in words], dtype=np.float32), pairs, 0).auc
+    >>> synonym_area(lambda words: np.array([circle[word] for word in words], dtype=np.float32), pairs, 0).auc
     1.0
     """
     words = sorted({word for pair in pairs for word in pair})
@@ -182,4 +182,4 @@ def told_apart(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], s
     area = binary_auc(cosines, np.arange(len(every)) < len(synonyms))
     if area.value is None or area.low is None or area.high is None:
         return None
-    return ToldApart(area.value, area.low, area.high, len(synonyms))
+    return SynonymArea(area.value, area.low, area.high, len(synonyms))

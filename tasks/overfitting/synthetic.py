@@ -216,7 +216,7 @@ TEST = {"independent": 10_000, "dependent": 1_000}
 
 
 @dataclass(frozen=True)
-class One:
+class SyntheticRun:
     """A run of an experiment: a piece of work."""
 
     experiment: Experiment
@@ -224,7 +224,7 @@ class One:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainedClassifier:
     """A classifier, what it learnt from, and what it is tested on."""
 
     line: Line
@@ -232,7 +232,7 @@ class Learnt:
     test: Points
 
 
-def classifier(piece: One, steps: int, fixed_test_set: bool, seeds: Seeds) -> Learnt:
+def classifier(piece: SyntheticRun, steps: int, fixed_test_set: bool, seeds: Seeds) -> TrainedClassifier:
     """The classifier of a run.
 
     Independent: it learns from samples of its own. Dependent: it learns, with a penalty that forbids what is worth
@@ -244,21 +244,23 @@ def classifier(piece: One, steps: int, fixed_test_set: bool, seeds: Seeds) -> Le
     test = draw(TEST[piece.experiment], shared if fixed_test_set else generator)
     if piece.experiment == "independent":
         training = draw(TRAINING, generator)
-        return Learnt(learn(training, steps, 0.0, generator), training, test)
+        return TrainedClassifier(learn(training, steps, 0.0, generator), training, test)
     training = test.take(generator.permutation(len(test.y))[:TRAINING])
-    return Learnt(learn(training, steps, PENALTY, generator), training, test)
+    return TrainedClassifier(learn(training, steps, PENALTY, generator), training, test)
 
 
-def run_experiment(piece: One, *, eps: Sequence[float], steps: int, fixed_test_set: bool, seeds: Seeds) -> pa.Table:
+def run_experiment(
+    piece: SyntheticRun, *, eps: Sequence[float], steps: int, fixed_test_set: bool, seeds: Seeds
+) -> pa.Table:
     """The rows of one run, one per ε."""
-    learnt = classifier(piece, steps, fixed_test_set, seeds)
-    points = project(learnt.line, learnt.test)
+    trained = classifier(piece, steps, fixed_test_set, seeds)
+    points = project(trained.line, trained.test)
     shared = {
         "experiment": piece.experiment,
         "run": piece.run,
-        "risk": learnt.line.risk(),
-        "training_accuracy": float((learnt.line.margins(learnt.training) > 0).mean()),
-        "first_weight": float(learnt.line.weights[0]),
+        "risk": trained.line.risk(),
+        "training_accuracy": float((trained.line.margins(trained.training) > 0).mean()),
+        "first_weight": float(trained.line.weights[0]),
     }
     return pa.Table.from_pylist([shared | row_at(points, distance) for distance in eps], schema=SyntheticRuns.schema)
 

@@ -37,19 +37,19 @@ from assay.tasks.overfitting.settings import Bound, Dishonest, Generator, Orbit
 from assay.tasks.overfitting.synthetic import (
     WITHOUT_VALUES,
     Experiment,
-    One,
+    SyntheticRun,
     bin_tests,
     run_experiment,
     synthetic_findings,
 )
 from assay.tasks.overfitting.windows import (
-    Looked,
+    WindowShifts,
     learned_rows,
-    looked_from,
     require_known,
     shift_partition,
     window_findings,
     window_records,
+    window_shifts_from,
 )
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import rows_as_they_are, rows_on_side, split_column, splits_in
@@ -245,8 +245,8 @@ def measure_windows(
     `shifted` holds what shifting did on the test set (`test`) and on the controls: fresh samples with the same seeds
     (`fresh`), training samples (`training`), and the test set with the copy that was fitted to it (`dishonest`).
     """
-    sets: dict[str, list[Looked]] = {
-        role: [looked_from(collect(table, None), generators, role) for table in models]
+    sets: dict[str, list[WindowShifts]] = {
+        role: [window_shifts_from(collect(table, None), generators, role) for table in models]
         for role, models in shifted.items()
     }
     records = window_records(sets, name, generators, bound, alpha)
@@ -328,7 +328,7 @@ def run_synthetic(
     """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
     simulated: Artifact[SyntheticRuns] = map_pieces(
         run_experiment,
-        [One(experiment, run) for run in range(runs)],
+        [SyntheticRun(experiment, run) for run in range(runs)],
         into=SyntheticRuns,
         eps=eps,
         steps=steps,

@@ -191,12 +191,12 @@ def judge(
     judged: list[Judged] = []
     numbers = _numbers(records, history, stream)
     for subject in dict.fromkeys(record.subject for record in records):
-        mine = [record for record in records if record.subject == subject]
-        asked = [record for record in mine if record.role == "test"]
+        of_subject = [record for record in records if record.subject == subject]
+        asked = [record for record in of_subject if record.role == "test"]
         for test_set in dict.fromkeys(record.test_set for record in asked):
-            key = _look_up(mine, test_set)
+            key = _look_up(of_subject, test_set)
             family = [record for record in asked if record.test_set == test_set]
-            judged += _judged(family, mine, options, numbers[key], key)
+            judged += _judged(family, of_subject, options, numbers[key], key)
     return judged
 
 
@@ -230,8 +230,8 @@ def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]]
     look_ups: dict[str, list[str]] = {}
     known: dict[str, dict[str, int]] = {}
     for test_set, subject in dict.fromkeys((record.test_set, record.subject) for record in asked):
-        mine = [record for record in asked if record.subject == subject]
-        look_ups.setdefault(stream or test_set, []).append(_look_up(mine, test_set))
+        of_subject = [record for record in asked if record.subject == subject]
+        look_ups.setdefault(stream or test_set, []).append(_look_up(of_subject, test_set))
         earlier = known.setdefault(stream or test_set, {})
         for name in (stream, test_set):
             for key, number in history.get(name, {}).items():
@@ -239,13 +239,13 @@ def _numbers(records: Sequence[Record], history: Mapping[str, Mapping[str, int]]
     return {key: number for name, keys in look_ups.items() for key, number in numbered(keys, known[name]).items()}
 
 
-def _look_up(mine: Sequence[Record], test_set: str) -> str:
-    asked = [record for record in mine if record.role == "test" and record.test_set == test_set]
+def _look_up(of_subject: Sequence[Record], test_set: str) -> str:
+    asked = [record for record in of_subject if record.role == "test" and record.test_set == test_set]
     return look_up(test_set, (f"{record.generator} {record.bound} {record.models} {record.model}" for record in asked))
 
 
 def _judged(
-    family: Sequence[Record], mine: Sequence[Record], options: Overfitting, look: int, key: str
+    family: Sequence[Record], of_subject: Sequence[Record], options: Overfitting, look: int, key: str
 ) -> Iterator[Judged]:
     level = spent_level(options.alpha, look)
     decisive = [record for record in family if record.generator != ORBIT or record.bound == "exact"]
@@ -256,7 +256,7 @@ def _judged(
             yield Judged(here, level, look, key)
             continue
         p = next(corrected)
-        fresh = _control(mine, record)
+        fresh = _control(of_subject, record)
         control = at_level(fresh, level, options.alpha).tested if fresh is not None else None
         judgement = verdict(
             replace(here.tested, log_p=log(p) if p > 0 else here.tested.log_p),
@@ -267,25 +267,25 @@ def _judged(
             fresh_needed=record.generator != ORBIT,
         )
         more = needed(here.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
-        judgement = _unless_unseen(_unless_blind(judgement, mine, record, level), mine, record, level)
+        judgement = _unless_unseen(_unless_blind(judgement, of_subject, record, level), of_subject, record, level)
         counts = None
         if control is not None and control.p > level:
             counts = max(counts_from(control), here.tested.minimum_gap)
         yield Judged(here, level, look, key, p, judgement, more, counts)
-    for record in mine:
+    for record in of_subject:
         if record.role != "test":
             yield Judged(at_level(record, level, options.alpha), level, look, key)
 
 
-def _control(mine: Sequence[Record], record: Record) -> Record | None:
+def _control(of_subject: Sequence[Record], record: Record) -> Record | None:
     """The same test on fresh samples, of the same models."""
-    alike = (other for other in mine if other.role == "fresh" and other.generator == record.generator)
-    return next((other for other in alike if other.models == record.models), None)
+    same_test = (other for other in of_subject if other.role == "fresh" and other.generator == record.generator)
+    return next((other for other in same_test if other.models == record.models), None)
 
 
-def _unless_blind(judgement: Verdict, mine: Sequence[Record], record: Record, level: float) -> Verdict:
+def _unless_blind(judgement: Verdict, of_subject: Sequence[Record], record: Record, level: float) -> Verdict:
     """The verdict, but no evidence means nothing where a copy that was fitted to the test set is not found either."""
-    copies = [other for other in mine if other.role == "dishonest" and other.generator == record.generator]
+    copies = [other for other in of_subject if other.role == "dishonest" and other.generator == record.generator]
     missed = [copy for copy in copies if copy.tested.p > level or copy.tested.mean <= 0]
     if judgement.name != "no evidence" or not missed:
         return judgement
@@ -296,9 +296,11 @@ def _unless_blind(judgement: Verdict, mine: Sequence[Record], record: Record, le
     )
 
 
-def _unless_unseen(judgement: Verdict, mine: Sequence[Record], record: Record, level: float) -> Verdict:
+def _unless_unseen(judgement: Verdict, of_subject: Sequence[Record], record: Record, level: float) -> Verdict:
     """The verdict; where nothing was found, and no positive control shows that something could be, it says so."""
-    seen = [other for other in mine if other.generator == record.generator and other.role in ("training", "dishonest")]
+    seen = [
+        other for other in of_subject if other.generator == record.generator and other.role in ("training", "dishonest")
+    ]
     if judgement.name != "no evidence" or any(other.tested.p <= level and other.tested.mean > 0 for other in seen):
         return judgement
     if record.generator == ORBIT:
@@ -324,7 +326,7 @@ def _findings(judged: Judged) -> Iterator[Finding]:
 
     p = replace(measured("p_value", tested.p), p_value=tested.p, p_adjusted=judged.p_adjusted)
     yield p if judged.verdict is None else replace(p, verdict=judged.verdict.name, unit=OWN_LEVEL)
-    floor = tested.minimum_gap if isfinite(tested.minimum_gap) else None
+    floor = tested.finite_gap
     low, high = (None, None) if floor is None else (tested.mean - floor, tested.mean + floor)
     yield replace(measured("gap", tested.mean), low=low, high=high)
     yield measured("minimum_gap", floor)

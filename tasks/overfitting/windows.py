@@ -55,7 +55,7 @@ def require_margin(height: int, width: int, crop: int | None, eps: int, name: st
     return crop
 
 
-def looking(model: ImageModel, pixels: Pixels, truth: npt.NDArray[np.int64], crop: int) -> Look:
+def window_look(model: ImageModel, pixels: Pixels, truth: npt.NDArray[np.int64], crop: int) -> Look:
     """What the model says of these images [n, c, h, w] at any shift, in blocks of its one size.
 
     Moving an image down moves the window up: the pixels that come into view are the image's own.
@@ -126,7 +126,7 @@ def shift_partition(
     pixels = pixels_of(samples)
     require_pixels(pixels, samples["id"].to_pylist())
     model = load_image_model(subject, files)
-    lattice, shifted = shift(len(truth), eps, generators, looking(model, pixels, truth, crop))
+    lattice, shifted = shift(len(truth), eps, generators, window_look(model, pixels, truth, crop))
     return _table(samples["id"], truth.tolist(), lattice, shifted)
 
 
@@ -175,7 +175,7 @@ _Z = 1.96  # of the normal 95 % interval around a mean over samples
 
 
 @dataclass(frozen=True)
-class Looked:
+class WindowShifts:
     """What shifting the windows of one set of samples did to one model."""
 
     ids: tuple[str, ...]
@@ -206,13 +206,13 @@ def require_known(known: int, role: str) -> None:
         )
 
 
-def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "test") -> Looked:
+def window_shifts_from(table: pa.Table, generators: Sequence[Generator], role: str = "test") -> WindowShifts:
     """What a table of `ShiftedWindows` says of a set of samples, by id: whatever the order in which they came."""
     require_known(table.num_rows, role)
     table = table.sort_by("id")
     parts = {generator: table.filter(pc.equal(table["generator"], generator)) for generator in generators}
     first = parts[generators[0]]
-    return Looked(
+    return WindowShifts(
         tuple(first["id"].to_pylist()),
         tuple(first["gold"].to_pylist()),
         first["wrong"].to_numpy(),
@@ -225,7 +225,7 @@ def looked_from(table: pa.Table, generators: Sequence[Generator], role: str = "t
 
 
 def window_records(
-    sets: Mapping[str, Sequence[Looked]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
+    sets: Mapping[str, Sequence[WindowShifts]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
 ) -> list[Record]:
     """One test per generator and set of samples, over all models that were tested on it (section 3.3)."""
     return [
@@ -236,7 +236,7 @@ def window_records(
 
 
 def _record(
-    looked: Sequence[Looked], name: str, generator: Generator, role: Role, bound: Bound, alpha: float
+    looked: Sequence[WindowShifts], name: str, generator: Generator, role: Role, bound: Bound, alpha: float
 ) -> Record:
     first = looked[0]
     if any(model.ids != first.ids for model in looked):
@@ -267,7 +267,7 @@ def _record(
 
 
 def window_findings(
-    every: Mapping[str, Sequence[Looked]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
+    every: Mapping[str, Sequence[WindowShifts]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
 ) -> list[Finding]:
     """What is beside the tests: the error by offset, how many can be attacked, what it cost, and each seed's own p.
 
@@ -292,7 +292,7 @@ def window_findings(
     return findings
 
 
-def _by_offset(looked: Looked, role: str, name: str) -> Iterator[Finding]:
+def _by_offset(looked: WindowShifts, role: str, name: str) -> Iterator[Finding]:
     n = len(looked.ids)
     yield share("overfitting.error_by_offset", int(looked.wrong.sum()), n, of=role, group="offset=0", subject=name)
     for distance, places in enumerate(offsets_by_distance(looked.eps)):
@@ -302,7 +302,7 @@ def _by_offset(looked: Looked, role: str, name: str) -> Iterator[Finding]:
             yield _mean("overfitting.error_by_offset", errors, of=role, group=group, subject=name, unit="share")
 
 
-def _densities(tested: Sequence[Looked], generator: Generator, name: str) -> Iterator[Finding]:
+def _densities(tested: Sequence[WindowShifts], generator: Generator, name: str) -> Iterator[Finding]:
     """The mean of h over samples that are wrong already, and over those that a chosen shift makes wrong.
 
     Under a random generator the latter is the mean of L(f, g) h(g) over that of L(f, g), all draws together.
@@ -316,7 +316,7 @@ def _densities(tested: Sequence[Looked], generator: Generator, name: str) -> Ite
 
 
 def _seed(
-    looked: Looked, number: int, name: str, generators: Sequence[Generator], bound: Bound, alpha: float
+    looked: WindowShifts, number: int, name: str, generators: Sequence[Generator], bound: Bound, alpha: float
 ) -> Iterator[Finding]:
     group, n = f"seed={number}", len(looked.ids)
     yield share("overfitting.seed_error", int(looked.wrong.sum()), n, of="test", group=group, subject=name)

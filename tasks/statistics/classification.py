@@ -153,8 +153,8 @@ def _effective_groups(moved: npt.NDArray[np.float64], there: int, n: int, value:
     """How many independent samples know as much as groups that move the share so far: at most all there are; each group
     one where all are alike; none where there is a single group."""
     variance = float(moved @ moved) * there / max(1, there - 1)
-    alike = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, float(n))
-    return Effective(alike, there).counted(level)
+    independent = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, float(n))
+    return Effective(independent, there).counted(level)
 
 
 def accuracy(answers: Said, truth: Truth, groups: Groups = None) -> Proportion:

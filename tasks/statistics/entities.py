@@ -111,10 +111,10 @@ def resampled(counts: Sequence[Counts], generator: np.random.Generator, resample
     return [sums[:, 3 * at : 3 * at + 3].astype(np.int64) for at in range(len(counts))]
 
 
-def telling(counts: Counts) -> int:
+def informative_sentences(counts: Counts) -> int:
     """How many sentences have something to count.
 
-    >>> telling(np.array([[0, 0, 0], [0, 1, 0], [1, 1, 2]]))
+    >>> informative_sentences(np.array([[0, 0, 0], [0, 1, 0], [1, 1, 2]]))
     2
     """
     return int(counts.any(axis=1).sum())
@@ -160,11 +160,11 @@ def randomisation_p(first: Counts, second: Counts, generator: np.random.Generato
     if len(steps) <= _EXACT:
         ways = (np.arange(2 ** len(steps))[:, None] >> np.arange(len(steps))) & 1
         return float((_f1_distance(sums, ways @ steps) >= observed - _ROUNDING).mean())
-    alike, times = np.unique(steps, axis=0, return_counts=True)
-    block, as_far = max(1, _CELLS // len(alike)), 0
+    distinct, times = np.unique(steps, axis=0, return_counts=True)
+    block, as_far = max(1, _CELLS // len(distinct)), 0
     for start in range(0, draws, block):
         swapped = generator.binomial(times, 0.5, size=(min(block, draws - start), len(times)))
-        as_far += int((_f1_distance(sums, swapped @ alike) >= observed - _ROUNDING).sum())
+        as_far += int((_f1_distance(sums, swapped @ distinct) >= observed - _ROUNDING).sum())
     return (as_far + 1) / (draws + 1)
 
 

@@ -33,9 +33,9 @@ def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS
     """
     chosen: list[Mapping[str, Any]] = []
     for label, most in (("untrustworthy", per_class), ("trustworthy", _BESIDE)):
-        mine = sorted((row for row in labels if row["label"] == label), key=lambda row: (-_clarity(row), row["id"]))
-        for code in sorted({int(row["predicted"]) for row in mine}):
-            chosen += [row for row in mine if row["predicted"] == code][:most]
+        labelled = sorted((row for row in labels if row["label"] == label), key=lambda row: (-_clarity(row), row["id"]))
+        for code in sorted({int(row["predicted"]) for row in labelled}):
+            chosen += [row for row in labelled if row["predicted"] == code][:most]
     return chosen
 
 

@@ -63,11 +63,11 @@ def label_findings(
     other, as Eq. 6 says, but nobody should believe it."""
     toki = [row for row in labels if row["oracle"] == TOKI and row["label"] != "out of scope"]
     findings = []
-    for group, mine in _by_class(toki, "predicted", classes):
-        ids = [row["id"] for row in mine]
-        findings += [about.share(name, [row["label"] == name for row in mine], ids, group) for name in _LABELS]
+    for group, rows in _by_class(toki, "predicted", classes):
+        ids = [row["id"] for row in rows]
+        findings += [about.share(name, [row["label"] == name for row in rows], ids, group) for name in _LABELS]
         if about.explainer in _IN_PROBABILITIES:
-            decided = [row for row in mine if row["label"] != "undecided"]
+            decided = [row for row in rows if row["label"] != "undecided"]
             faint = [row["related_mass"] + row["unrelated_mass"] < FAINT for row in decided]
             findings.append(about.share("faint", faint, [row["id"] for row in decided], group))
     beside = [{**sample, "out": sample["gold"] != code} for sample, code in zip(samples, predicted, strict=True)]
@@ -244,7 +244,7 @@ Step = tuple[str, Artifact[Any]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class StagesRun:
     """What was made on the way to keywords, and to labels, in every repeat, about one subject by one explainer."""
 
     subject: str
@@ -253,7 +253,7 @@ class Asked:
     labels: Sequence[Sequence[Step]]
 
 
-def seconds_spent(asked: Iterable[Asked], store: Store) -> list[Finding]:
+def seconds_spent(asked: Iterable[StagesRun], store: Store) -> list[Finding]:
     """The time columns of Table 3 per subject and explainer, as they were when the stages ran, in this run or before.
 
     `trust.keyword_seconds` counts the explanation of the training texts, word vectors and keywords; its n are the

@@ -114,8 +114,8 @@ def related_to_name(words: Sequence[str], name: Sequence[str], spaces: Sequence[
     known = ~np.isnan(near)
     thetas = np.array([space.theta for space in spaces])[:, None]
     yes = agreed(np.where(known, near, -np.inf) >= thetas, known).tolist()
-    heard = np.asarray(known.any(axis=0)).tolist()
-    return [related if any_known else None for related, any_known in zip(yes, heard, strict=True)]
+    voted = np.asarray(known.any(axis=0)).tolist()
+    return [related if any_known else None for related, any_known in zip(yes, voted, strict=True)]
 
 
 TOKI, BY_NAME, NAIVE = "toki", "toki-ki", "naive"
@@ -245,7 +245,7 @@ AGREE = (0.0, 0.25, 0.5, 0.75, 0.99)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Variation:
     """One way of asking: which setting was moved, to which value, and whether that is the value in use."""
 
     setting: str
@@ -263,12 +263,12 @@ class Cut:
     used: bool
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[Variation]:
         """The ways: at the θ_dist in use, all other settings are moved too."""
-        moved = [Asked("theta_dist", self.theta_dist, self.used)]
+        moved = [Variation("theta_dist", self.theta_dist, self.used)]
         if self.used:
-            moved += [Asked("theta_relate", shift, shift == 0, shift=shift) for shift in THETA_RELATE]
-            moved += [Asked("vote", agree, agree == 0.5, agree=agree) for agree in AGREE]
+            moved += [Variation("theta_relate", shift, shift == 0, shift=shift) for shift in THETA_RELATE]
+            moved += [Variation("vote", agree, agree == 0.5, agree=agree) for agree in AGREE]
         return moved
 
 
@@ -308,7 +308,7 @@ def cut_rows(
     return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
 
 
-def _setting_row(asked: Asked, question: Question, labels: Sequence[str]) -> dict[str, Any]:
+def _setting_row(asked: Variation, question: Question, labels: Sequence[str]) -> dict[str, Any]:
     counts = confusion(labels, question.truth)
     value = float(g_mean(np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=np.float64)))
     return {

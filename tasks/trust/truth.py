@@ -63,7 +63,7 @@ def verdicts_of(
     plain = {"sample", "annotator", "verdict"} <= columns
     if not plain and not {"sample", "annotator", "guess", "confidence"} <= columns:
         raise InputError(f"{file} has the columns {', '.join(table.column_names)}; human verdicts need {_WAYS}.")
-    heard: dict[str, list[Label | None]] = defaultdict(list)
+    by_sample: dict[str, list[Label | None]] = defaultdict(list)
     seen: set[tuple[str, str]] = set()
     for number, row in enumerate(table.to_pylist(), start=1):
         sample, annotator = str(row["sample"]), str(row["annotator"])
@@ -71,8 +71,8 @@ def verdicts_of(
             raise InputError(f"{file} row {number}: annotator {annotator!r} judges sample {sample!r} twice.")
         seen.add((sample, annotator))
         if sample in predicted:
-            heard[sample].append(_label(row, predicted[sample], plain, classes, f"{file} row {number}"))
-    return {sample: plurality(verdicts) for sample, verdicts in heard.items()}
+            by_sample[sample].append(_label(row, predicted[sample], plain, classes, f"{file} row {number}"))
+    return {sample: plurality(verdicts) for sample, verdicts in by_sample.items()}
 
 
 def _label(row: Mapping[str, object], predicted: str, plain: bool, classes: Sequence[str], where: str) -> Label | None:

@@ -44,11 +44,11 @@ from assay.tasks.statistics.entities import (
     Entity,
     by_group,
     entities_of,
+    informative_sentences,
     percentiles,
     randomisation_p,
     resampled,
     scores,
-    telling,
 )
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
@@ -304,7 +304,7 @@ def tested_by(counts: Counts, sums: Counts) -> Tested:
     """What was counted of a tagger sentence by sentence, with the sums over resampled sentences."""
     total = counts.sum(axis=0)
     values, resamples = scores(total), scores(sums)
-    informative = telling(counts)
+    informative = informative_sentences(counts)
     if informative < FEWEST:
         resamples = scores(np.zeros((0, 3)))
     precision, recall, f1 = (
@@ -361,7 +361,7 @@ def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, signific
 
     Those that have nothing to find, and in which nothing is named, tell nothing and are not counted.
     """
-    n = min(telling(clean), telling(attacked))
+    n = min(informative_sentences(clean), informative_sentences(attacked))
     about = Finding("ner.drop_p", key[0], key[1], subject, n=n, unit="p")
     if not clean[:, 2].any():
         return replace(about, verdict="not measured")

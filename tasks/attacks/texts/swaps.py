@@ -32,7 +32,7 @@ from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
 from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
 from assay.tasks.language.embeddings.provider import Provider, word_vectors
-from assay.tasks.language.relatedness import ToldApart, pair_cosines, theta_relate, told_apart
+from assay.tasks.language.relatedness import SynonymArea, pair_cosines, synonym_area, theta_relate
 from assay.tasks.language.spaces import Anchors, Space, Vocabulary, related_words
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import is_negation, is_stop_word, normalised, spelling, words_of
@@ -319,7 +319,7 @@ def neighbour_piece(
         provider = _provider(attack.providers, 0, texts, inside, seed)
         vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
         rows = neighbour_rows(asked, vocabulary, provider, count)
-        known = {"provider": provider.name, **_separation(told_apart(provider.vectors, synonym_pairs(), seed))}
+        known = {"provider": provider.name, **_separation(synonym_area(provider.vectors, synonym_pairs(), seed))}
         if attack.given_cosine is None:
             known |= dict(zip(("synonyms", "related"), _synonym_cosines(provider, seed), strict=True))
     table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
@@ -330,13 +330,13 @@ def pool_limits(spaces: Sequence[Space], least: float | None, seed: int) -> pa.T
     """What the guided attack asks of each space, by its θ_relate where no least cosine is given, as `CosineLimits`."""
     rows = [
         {"provider": space.provider, "limit": space.theta if least is None else least}
-        | _separation(told_apart(space.of, synonym_pairs(), seed))
+        | _separation(synonym_area(space.of, synonym_pairs(), seed))
         for space in spaces
     ]
     return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
 
 
-def _separation(apart: ToldApart | None) -> dict[str, object]:
+def _separation(apart: SynonymArea | None) -> dict[str, object]:
     return {} if apart is None else asdict(apart)
 
 

@@ -18,9 +18,9 @@ from assay.tasks.overfitting.synthetic import (
     PENALTY,
     SIGMA,
     Line,
-    One,
     Points,
     Runs,
+    SyntheticRun,
     attack,
     bin_tests,
     classifier,
@@ -50,7 +50,7 @@ def verdict(findings):
 def grid(experiment: str, runs: int, steps: int, fixed: bool = False, eps: tuple[float, ...] = EPS) -> pa.Table:
     return pa.concat_tables(
         [
-            run_experiment(One(experiment, run), eps=eps, steps=steps, fixed_test_set=fixed, seeds=SEEDS)
+            run_experiment(SyntheticRun(experiment, run), eps=eps, steps=steps, fixed_test_set=fixed, seeds=SEEDS)
             for run in range(runs)
         ]
     )
@@ -78,7 +78,7 @@ def independent() -> Runs:
 
 @pytest.fixture(scope="module")
 def trained() -> tuple[Line, Points]:
-    made = classifier(One("dependent", 0), 1500, False, SEEDS)
+    made = classifier(SyntheticRun("dependent", 0), 1500, False, SEEDS)
     return made.line, made.test
 
 
@@ -207,10 +207,10 @@ def test_the_page_draws_all_rows_of_the_figure(dependent, independent):
 
 
 def test_on_one_test_set_only_what_is_learned_differs():
-    made = [classifier(One("dependent", run), 1, True, SEEDS) for run in range(2)]
+    made = [classifier(SyntheticRun("dependent", run), 1, True, SEEDS) for run in range(2)]
     assert (made[0].test.x == made[1].test.x).all()
     assert len({row.tobytes() for one in made for row in one.training.x}) > 600
-    apart = [classifier(One("dependent", run), 1, False, SEEDS) for run in range(2)]
+    apart = [classifier(SyntheticRun("dependent", run), 1, False, SEEDS) for run in range(2)]
     assert (apart[0].test.x != apart[1].test.x).all()
 
 

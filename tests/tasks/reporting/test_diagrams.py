@@ -11,7 +11,11 @@ from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Chord, Chords, Cloud, Scatter, Scatters
 
 NAMES = ["mass", "nodule", "edema"]
+
+
 BEFORE = Chord("clean", [[0, 4, 0], [4, 0, 1], [0, 1, 0]], [5, 0, 2], "few pairs")
+
+
 AFTER = Chord("attacked", [[0, 20, 10], [20, 0, 5], [10, 5, 0]], [0, 0, 0], "many pairs")
 
 

@@ -11,6 +11,8 @@ from assay.tasks.overfitting.settings import Generator
 from assay.tasks.overfitting.translations import Lattice, chosen, in_turn, offsets_by_distance, shift, shifts, span
 
 GENERATORS: tuple[Generator, ...] = ("strongest", "nearest", "random", "random2")
+
+
 SIDE = 9
 
 

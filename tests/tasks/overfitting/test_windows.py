@@ -23,11 +23,11 @@ from assay.tasks.overfitting.task import fresh_samples, measure_windows, shift_w
 from assay.tasks.overfitting.verdicts import judge
 from assay.tasks.overfitting.windows import (
     learned_rows,
-    looked_from,
-    looking,
     require_margin,
     shift_partition,
+    window_look,
     window_records,
+    window_shifts_from,
 )
 from assay.tasks.reporting.parts import LinePlot
 from assay.tasks.statistics.findings import FindingIndex, findings_from
@@ -39,9 +39,17 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 
 torch.set_num_threads(1)
+
+
 CROP, EPS = 8, 1
+
+
 TRAIN = Training(epochs=6, batch_size=32, augment=("window",), validation=0)
+
+
 SUBJECT = ResolvedSubject(Subject(name="tiny", network="small-cnn", width=0.5, crop=CROP, train=TRAIN))
+
+
 BOTH = ("strongest", "random")
 
 
@@ -117,10 +125,10 @@ def test_a_window_moves_within_the_image_and_nothing_is_padded(run):
     files = read_files(train_network(noisy([1060], 1000), three_classes(), SUBJECT).files)
     model, pixels = load_image_model(SUBJECT, files), pixels_of(noise(Piece(0, 12)))
     truth = np.zeros(12, np.int64)
-    look, moved = looking(model, pixels, truth, CROP), np.roll(pixels, (1, -3), axis=(2, 3))  # one down, three left
+    look, moved = window_look(model, pixels, truth, CROP), np.roll(pixels, (1, -3), axis=(2, 3))  # one down, three left
     everybody = np.arange(12)
     found = look(everybody, np.full(12, 1), np.full(12, -3))
-    expected = looking(model, moved, truth, CROP)(everybody, np.zeros(12, int), np.zeros(12, int))
+    expected = window_look(model, moved, truth, CROP)(everybody, np.zeros(12, int), np.zeros(12, int))
     assert [one.tolist() for one in found] == [one.tolist() for one in expected]
     assert found[0].tolist() != look(everybody, np.zeros(12, int), np.zeros(12, int))[0].tolist()
 
@@ -130,9 +138,9 @@ def test_where_it_is_the_subject_is_wrong_as_often_as_it_predicts_wrongly(run):
     files = train_network(noisy([1060], 1000), classes, SUBJECT).files
     said = collect(predict_images(samples, classes, files, SUBJECT), None)["predicted"].to_pylist()
     gold = collect(samples, ["gold"])["gold"].to_pylist()
-    looked = looked_from(collect(shift_windows(samples, classes, files, SUBJECT, EPS, BOTH), None), BOTH)
-    assert looked.wrong.tolist() == [one != two for one, two in zip(said, gold, strict=True)]
-    assert looked.wrong_at[:, 4].tolist() == looked.wrong.tolist()
+    shifted = window_shifts_from(collect(shift_windows(samples, classes, files, SUBJECT, EPS, BOTH), None), BOTH)
+    assert shifted.wrong.tolist() == [one != two for one, two in zip(said, gold, strict=True)]
+    assert shifted.wrong_at[:, 4].tolist() == shifted.wrong.tolist()
 
 
 def test_what_lies_in_the_margin_changes_no_prediction(run):
@@ -217,8 +225,8 @@ def row(name: str, wrong: bool, adversarial: float, weighted: float, looks: int 
 
 def test_a_record_says_what_is_in_its_table():
     rows = [row("a", True, 1, 1.0), row("b", True, 1, 0.5), row("c", False, 1, 0.25), row("d", False, 0, 0.0, 9)]
-    looked = looked_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
-    (one,) = window_records({"test": [looked]}, "s", ("strongest",), "paper", 0.05)
+    shifted = window_shifts_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
+    (one,) = window_records({"test": [shifted]}, "s", ("strongest",), "paper", 0.05)
     assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
     assert (one.h_original, one.h_adversarial, one.moved, one.tested.mean) == (0.75, 0.25, 1, -0.25 / 4)
 
@@ -239,8 +247,8 @@ def test_the_order_of_the_samples_changes_no_fingerprint():
     rows = [row("a", True, 1, 1.0), row("b", True, 1, 0.5), row("c", False, 1, 0.25)]
     found = []
     for order in (rows, rows[::-1]):
-        looked = looked_from(pa.Table.from_pylist(order, schema=ShiftedWindows.schema), ("strongest",))
-        found += window_records({"test": [looked]}, "s", ("strongest",), "paper", 0.05)
+        shifted = window_shifts_from(pa.Table.from_pylist(order, schema=ShiftedWindows.schema), ("strongest",))
+        found += window_records({"test": [shifted]}, "s", ("strongest",), "paper", 0.05)
     assert found[0] == found[1]
 
 
@@ -256,9 +264,11 @@ def test_what_was_set_aside_for_validation_is_not_what_was_learned(run):
 
 def test_models_that_saw_other_samples_are_not_averaged():
     tables = [[row("a", True, 1, 1.0)], [row("b", True, 1, 1.0)]]
-    looked = [looked_from(pa.Table.from_pylist(one, schema=ShiftedWindows.schema), ("strongest",)) for one in tables]
+    shifted = [
+        window_shifts_from(pa.Table.from_pylist(one, schema=ShiftedWindows.schema), ("strongest",)) for one in tables
+    ]
     with pytest.raises(RunError, match="not tested on the same samples"):
-        window_records({"test": looked}, "s", ("strongest",), "paper", 0.05)
+        window_records({"test": shifted}, "s", ("strongest",), "paper", 0.05)
 
 
 def test_no_test_by_windows_leaves_nothing_on_the_page():

@@ -1,4 +1,7 @@
-"""The order's test against its formula written out, against what must not change it, and against chance."""
+"""The order's test against its formula written out, against what must not change it, and against chance.
+
+And: sums of products are exact, however large the numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ from scipy.stats import mannwhitneyu, rankdata
 from scipy.stats import t as student
 
 from assay.tasks.statistics.auc import binary_auc
-from assay.tasks.statistics.order_test import area_difference, area_interval, order_test, ranked_area
+from assay.tasks.statistics.order_test import (
+    area_difference,
+    area_interval,
+    order_test,
+    ranked_area,
+    squared_sum,
+    whole_dot,
+)
 
 Case = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -149,3 +159,27 @@ def test_size_in_clusters_that_a_mann_whitney_test_gets_wrong(seed):
         ours += order_test(scores, right, groups).p_value <= 0.05
         theirs += mannwhitneyu(scores[right == 1], scores[right == 0]).pvalue <= 0.05
     assert ours <= 7 < theirs
+
+
+ANY = st.integers(-(2**63), 2**63 - 1)
+
+
+PAIRS = st.lists(st.tuples(ANY, ANY) | st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=30)
+
+
+@given(PAIRS)
+def test_a_dot_product_is_that_of_whole_numbers_without_end(pairs):
+    first, second = (np.array([pair[at] for pair in pairs], dtype=np.int64) for at in (0, 1))
+    assert whole_dot(first, second) == sum(one * two for one, two in pairs)
+
+
+def test_many_products_of_the_largest_do_not_overflow():
+    most = np.full(3_000_000, -(2**63), dtype=np.int64)
+    assert whole_dot(most, most) == 3_000_000 * 2**126
+    assert whole_dot(np.full(3_000_000, 2**31), np.full(3_000_000, 2**31)) == 3_000_000 * 2**62
+
+
+@given(PAIRS, st.integers(-(10**40), 10**40), st.integers(-(10**40), 10**40))
+def test_squares_of_weighted_sums_add_up(pairs, left, right):
+    columns = [np.array([pair[at] for pair in pairs], dtype=np.int64) for at in (0, 1)]
+    assert squared_sum(columns, (left, right)) == sum((left * one + right * two) ** 2 for one, two in pairs)

@@ -80,7 +80,7 @@ def test_fasttext_knows_new_words_by_their_letter_groups_and_others_not():
 
 def test_fasttext_is_the_same_in_another_process_whatever_python_hashes():
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from test_trained import corpus; "
+        "import sys; sys.path.insert(0, sys.argv[1]); from test_corpus import corpus; "
         "from assay.tasks.language.embeddings.corpus import fasttext_provider as f; "
         "print(f(corpus(40)).vectors(['soup', 'ship', 'captains']).tobytes().hex())"
     )
