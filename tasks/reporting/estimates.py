@@ -30,7 +30,7 @@ def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | Non
 def series_of(
     name: str,
     places: Sequence[float],
-    findings: Sequence[Finding | None],
+    findings: Sequence[Finding | Estimate | None],
     style: SeriesStyle = "line",
     names: Sequence[str] | None = None,
 ) -> Series:

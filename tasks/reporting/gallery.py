@@ -226,7 +226,8 @@ def _text(text: MarkedText, legend: dict[str, str]) -> Markup:
         for line in (text.stretches, text.below)
         if line
     ]
-    return tag("div", tag("h4", text.title), *lines, *map(_text_caption, text.said), class_="text", role="group")
+    captions = [tag("p", mark.text, class_=f"said {mark.tone}") for mark in text.said]
+    return tag("div", tag("h4", text.title), *lines, *captions, class_="text", role="group")
 
 
 def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
@@ -246,7 +247,3 @@ def _sign(tone: str, label: str) -> Markup | None:
         aria_label=label or None,
         aria_hidden=None if label else "true",
     )
-
-
-def _text_caption(mark: Mark) -> Markup:
-    return tag("p", mark.text, class_=f"said {mark.tone}")

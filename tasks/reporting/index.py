@@ -116,7 +116,11 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     summary += f", {numerals.plural(missed, 'night')} missed" if missed else ""
     empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
     links = [
-        tag("li", tag("a", name, href=f"#{place}"), tag("span", _sign(_nights(runs)[-1]), class_="sign"))
+        tag(
+            "li",
+            tag("a", name, href=f"#{place}"),
+            tag("span", _SIGNS[status_tone(_nights(runs)[-1].status)], class_="sign"),
+        )
         for place, (name, runs) in zip(places, groups, strict=True)
     ]
     nav = tag("nav", tag("p", "Pipelines", class_="toc-title"), tag("ol", *links), class_="toc", aria_label="Pipelines")
@@ -132,6 +136,9 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     page = tag("div", nav, tag("main", head, empty, states, *sections, id="report"), class_="page")
     skip = tag("a", "Skip to the runs", href="#report", class_="skip")
     return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
+
+
+_SIGNS = {"good": "✓", "bad": "✗", "neutral": "•"}
 
 
 def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
@@ -202,6 +209,8 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
     latest, followed = _nights(runs)[-1], [entry for entry in runs if not entry.sample]
     trends = [trend(place, index, title, followed) for index, title in enumerate(_drawn(followed))]
     first, more = trends[:_TRENDS], trends[_TRENDS:]
+    summary = tag("summary", numerals.plural(len(more), "more trend"))
+    folded = tag("details", summary, tag("div", *more, class_="trends")) if more else None
     newest = list(reversed(runs))
     shown, older = newest[:_RUNS], len(newest) - _RUNS
     note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
@@ -213,7 +222,7 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
         _flags(latest),
         *(tag("p", numerals.unbroken(note), class_="note") for note in notes),
         tag("div", *first, class_="trends") if first else None,
-        _folded(more) if more else None,
+        folded,
         scroller(f"Runs of {name}", _runs(name, shown)),
         note,
         id=place,
@@ -231,11 +240,6 @@ def _drawn(runs: Sequence[RunEntry]) -> list[str]:
     return [name for name, headline in newest.items() if not headline.spare]
 
 
-def _folded(trends: Sequence[Markup]) -> Markup:
-    title = f"{numerals.plural(len(trends), 'more trend')}"
-    return tag("details", tag("summary", title), tag("div", *trends, class_="trends"))
-
-
 def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
     heads = [
         tag("th", head, scope="col", class_=kind)
@@ -248,6 +252,7 @@ def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
 
 
 def _run(entry: RunEntry) -> Markup:
+    of_sample = tag("p", f"Of {entry.sample}; in no trend.", class_="note") if entry.sample else None
     name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run or "no run")
     return tag(
         "tr",
@@ -255,13 +260,5 @@ def _run(entry: RunEntry) -> Markup:
         tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds if entry.run else None), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", _of_sample(entry), numerals.unbroken(entry.verdict), _flags(entry)),
+        tag("td", of_sample, numerals.unbroken(entry.verdict), _flags(entry)),
     )
-
-
-def _of_sample(entry: RunEntry) -> Markup | None:
-    return tag("p", f"Of {entry.sample}; in no trend.", class_="note") if entry.sample else None
-
-
-def _sign(entry: RunEntry) -> str:
-    return {"good": "✓", "bad": "✗"}.get(status_tone(entry.status), "•")

@@ -94,7 +94,9 @@ def proportion(
             n if len(rates) == 1 or variance <= 1e-18 else min(value * (1 - value) / variance, float(counts.sum()))
         )
     else:
-        effective = _effective_samples(influence, codes_of(groups), np.asarray(mask.any(axis=1)), value, level)
+        codes = codes_of(groups)
+        moved, there = np.bincount(codes, influence).astype(np.float64), len(np.unique(codes[mask.any(axis=1)]))
+        effective = _effective_groups(moved, there, n, value, level)
     low, high = wilson([value * effective], [effective], level)
     return Proportion(value, float(low[0]), float(high[0]), n)
 
@@ -139,14 +141,6 @@ def _cells(hits: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[Bools, Boo
     cells = np.asarray(hits, dtype=np.bool_)
     mask = np.ones_like(cells) if known is None else np.asarray(known, dtype=np.bool_)
     return (cells[:, None], mask[:, None]) if cells.ndim == 1 else (cells, mask)
-
-
-def _effective_samples(
-    influence: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], known: Bools, value: float, level: float
-) -> float:
-    """How many independent samples know as much as these groups."""
-    there = len(np.unique(codes[known]))
-    return _effective_groups(np.bincount(codes, influence).astype(np.float64), there, int(known.sum()), value, level)
 
 
 def _effective_groups(moved: npt.NDArray[np.float64], there: int, n: int, value: float, level: float) -> float:

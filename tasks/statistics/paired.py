@@ -177,7 +177,9 @@ def share_difference(
         raise ValueError("a difference over no samples cannot be measured")
     won = np.array([first_right.sum(), second_right.sum()], dtype=np.float64)
     share = won / n
-    counted = float(n) if clusters is None else _effective_pairs(first_right, second_right, clusters, level)
+    counted = float(n)
+    if clusters is not None:  # as many independent pairs as know as much of the difference; none of a single cluster
+        counted = effective_size(first_right.astype(np.float64) - second_right, clusters).counted(level)
     if not counted:
         return Difference(float(share[0] - share[1]), -1.0, 1.0, n, level)
     low, high = wilson(share * counted, [counted, counted], level)
@@ -254,14 +256,6 @@ def mean_difference_by_cluster(
     statistic = ratio_of(sums, np.bincount(codes, minlength=blocks).astype(np.float64))
     within = expanded(blocks, level) if blocks > 1 else level
     return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), level)
-
-
-def _effective_pairs(
-    first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_], clusters: npt.ArrayLike, level: float
-) -> float:
-    """How many independent pairs know as much of the difference; none where there is a single cluster."""
-    size = effective_size(first_right.astype(np.float64) - second_right, clusters)
-    return size.counted(level)
 
 
 def _correlation(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_]) -> float:

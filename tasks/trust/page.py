@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from assay.tasks.reporting.estimates import first_few, series_of, share_text
+from assay.tasks.reporting.estimates import first_few, series_of, share_estimate, share_text
 from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
@@ -257,10 +257,9 @@ def thresholds_panels(explained: Explained) -> Panels:
             key=lambda row: float(row["value"]),
         )
         places = [row["value"] for row in rows]
-        shares = {"trustworthy": "trustworthy", "undecided": "undecided"}
         series = [
-            Series(label_, places, [row[column] / row["n"] if row["n"] else None for row in rows])
-            for column, label_ in shares.items()
+            Series(share, places, [row[share] / row["n"] if row["n"] else None for row in rows])
+            for share in ("trustworthy", "undecided")
         ]
         if any(row["g_mean"] is not None for row in rows):
             series.append(Series("G-mean", places, [row["g_mean"] for row in rows], style="dashed"))
@@ -268,37 +267,20 @@ def thresholds_panels(explained: Explained) -> Panels:
         alt = f"Shares of trustworthy and undecided predictions for {plural(len(rows), 'value')} of {name}" + (
             f"; {used:g} is used." if used is not None else "."
         )
-        plots.append(
-            LinePlot(
-                f"{name}: {used:g} is used" if used is not None else name,
-                series,
-                label,
-                "Share",
-                alt,
-                (0.0, 1.0),
-                scale="percent",
-            )
-        )
-    note = "One setting is moved, the others stay. " + (
-        "G-mean is against the truth."
-        if explained.truths
-        else "The truth is not known, so no value can be called better."
-    )
+        title = f"{name}: {used:g} is used" if used is not None else name
+        plots.append(LinePlot(title, series, label, "Share", alt, (0.0, 1.0), scale="percent"))
+    known, unknown = "G-mean is against the truth.", "The truth is not known, so no value can be called better."
+    note = f"One setting is moved, the others stay. {known if explained.truths else unknown}"
     return Panels(f"Other thresholds, {explained.subject}, {explained.explainer}", plots, note)
 
 
 def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
-    x, y, low, high = [], [], [], []
+    shares = {}
     for start, end in _bins(explained):
         inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
         if inside:
-            hits = inside.count("untrustworthy")
-            ends = wilson([hits], [len(inside)])
-            x.append((start + end) / 2 + aside)
-            y.append(hits / len(inside))
-            low.append(float(ends.low[0]))
-            high.append(float(ends.high[0]))
-    return Series(name, x, y, low, high, "points")
+            shares[(start + end) / 2 + aside] = share_estimate(inside.count("untrustworthy"), len(inside))
+    return series_of(name, list(shares), list(shares.values()), "points")
 
 
 def _bins(explained: Explained) -> list[tuple[float, float]]:

@@ -122,22 +122,13 @@ def explain_rows(
 
 def explanations_table(rows: pa.Table, explanations: list[Explanation], settings: Explaining) -> pa.Table:
     """The table of explanations beside the rows that were explained."""
-    kept = {name: rows[name] for name in ("id", "gold", "predicted", "confidence")}
+    words = [explanation.words for explanation in explanations]
     columns = {
-        "id": kept["id"],
+        **{name: rows[name] for name in ("id", "gold", "predicted", "confidence")},
         "explainer": pa.array([settings.explainer] * rows.num_rows, pa.string()),
-        "gold": kept["gold"],
-        "predicted": kept["predicted"],
-        "confidence": kept["confidence"],
-        "words": pa.array(
-            [[word.text for word in explanation.words] for explanation in explanations], pa.list_(pa.string())
-        ),
-        "starts": pa.array(
-            [[word.start for word in explanation.words] for explanation in explanations], pa.list_(pa.int32())
-        ),
-        "ends": pa.array(
-            [[word.end for word in explanation.words] for explanation in explanations], pa.list_(pa.int32())
-        ),
+        "words": pa.array([[word.text for word in some] for some in words], pa.list_(pa.string())),
+        "starts": pa.array([[word.start for word in some] for some in words], pa.list_(pa.int32())),
+        "ends": pa.array([[word.end for word in some] for some in words], pa.list_(pa.int32())),
         "importance": pa.array([list(explanation.importance) for explanation in explanations], pa.list_(pa.float64())),
         "text_words": pa.array([explanation.text_words for explanation in explanations], pa.int32()),
         "read_words": pa.array([explanation.read_words for explanation in explanations], pa.int32()),
