@@ -55,11 +55,9 @@ class Checkpoints(Protocol):
 
     def latest(self) -> tuple[int, dict[str, bytes]] | None:
         """The last step that was saved, and its files."""
-        ...
 
     def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
         """Keeps the files of a step, of so many in all."""
-        ...
 
 
 def weights_of(network: nn.Module) -> bytes:

@@ -7,11 +7,10 @@ says of a sample does not depend on how the samples were cut; an endpoint is ask
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,42 +18,15 @@ import pyarrow as pa
 from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, content_of
+from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.predictions import Matrix, checked_probabilities, feature_matrix, predictions_table
 
 if TYPE_CHECKING:
     import torch
 
 
-class Asked(Protocol):
-    """Whatever answers for a subject that Assay did not build."""
-
-    @property
-    def written(self) -> str:
-        """How the settings name it."""
-
-    @property
-    def fingerprint(self) -> str:
-        """The hash of what its answers depend on."""
-
-    @property
-    def asks_elsewhere(self) -> bool:
-        """Whether a service answers, which is asked for what there is and for nothing twice."""
-
-    def __hash__(self) -> int:
-        """Equal where what answers is the same: each process makes it once."""
-
-    def load(self) -> object:
-        """The object that answers."""
-
-    def at_work(self, what: str) -> AbstractContextManager[None]:
-        """Within the block it is asked; `what` it is begins the sentences about it."""
-
-    def raised(self, fault: BaseException, masked: bool = False) -> str:
-        """What it raised, in words; `masked` without those of the error."""
-
-    def line_of(self, fault: BaseException) -> str:
-        """Where in its code that was, or nothing."""
-
+Asked = CodeReference | GivenModel
+"""Whatever answers for a subject that Assay did not build: a person's own code, or a model at an address."""
 
 T = TypeVar("T")
 
@@ -65,6 +37,28 @@ def asked_at_once(block: Sequence[T], size: int, code: Asked) -> list[T]:
     An endpoint is asked for what there is, and for nothing twice.
     """
     return [*block, *([] if code.asks_elsewhere else [block[-1]] * (size - len(block)))]
+
+
+def answers_in_blocks(
+    code: Asked, what: str, function: Callable[[list[T]], object], items: Sequence[T], masked: bool, of: str
+) -> Iterator[tuple[int, list[T], int, object]]:
+    """What a function answers for a list, block by block: the place of the first item, the block, how many were asked
+    about, and the answer. What it raises becomes a sentence; `masked` without its words."""
+    for start in range(0, len(items), LISTED):
+        block = list(items[start : start + LISTED])
+        asked = asked_at_once(block, LISTED, code)
+        try:
+            with code.at_work(what):
+                answer = function(asked)
+        except AssayError:
+            raise
+        except Exception as fault:
+            reason = f"{code.raised(fault, masked)} on {of.format(len(asked))}"
+            error = InputError(f'The {what} "{code.written}" raised {reason}.')
+            if masked:
+                raise error from None
+            raise error from fault
+        yield start, block, len(asked), answer
 
 
 def classifier_function(code: Asked) -> Callable[[list[str]], object]:
@@ -91,7 +85,8 @@ def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
     return function
 
 
-BLOCK = 1024  # samples a model sees at a time
+BLOCK, LISTED = 1024, 16
+"""Samples that a model of tables sees at a time, and texts or sentences that a function sees."""
 
 Predictor = Callable[[pa.Table], object]
 
@@ -190,16 +185,9 @@ def _torch_predictor(
         )
     if features is None:
         raise InputError(f'The Torch module of "{code.written}" needs `features`: the columns it reads, in its order.')
-    try:
-        with code.at_work("model"):
-            module = build()
-    except AssayError:
-        raise
-    except Exception as fault:
-        raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
-    if not isinstance(module, torch.nn.Module):
-        raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
-    _load_weights(module, weights, code)
+    module = built_module(code, "model", build)
+    load_weights(module, weights, f'for "{code.written}"', f'the module that "{code.written}" builds')
+    module.eval()
 
     def predict(table: pa.Table) -> Matrix:
         matrix = feature_matrix(table, features)
@@ -221,18 +209,36 @@ def _torch_predictor(
     return predict
 
 
-def _load_weights(module: torch.nn.Module, weights: bytes, code: Asked) -> None:
+def built_module(code: Asked, what: str, build: Callable[[], object]) -> torch.nn.Module:
+    """The Torch module that a user's function builds, or the sentence for what it did instead."""
+    import torch
+
+    try:
+        with code.at_work(what):
+            module = build()
+    except AssayError:
+        raise
+    except Exception as fault:
+        raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
+    return module
+
+
+def load_weights(module: torch.nn.Module, weights: bytes, whose: str, fit: str, *, assign: bool = False) -> None:
+    """Fills a module with the weights of a safetensors file; raises in words where they do not fit it.
+
+    With `assign` they take the place of the module's own, which then need no memory (device `meta`).
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
-        module.load_state_dict(load(weights), strict=True)
+        module.load_state_dict(load(weights), strict=True, assign=assign)
     except SafetensorError as fault:
-        raise InputError(f'The weights for "{code.written}" are no safetensors file: {fault}.') from fault
+        raise InputError(f"The weights {whose} are no safetensors file: {fault}.") from fault
     except RuntimeError as fault:
-        reason = " ".join(str(fault).split())
-        raise InputError(f'The weights do not fit the module that "{code.written}" builds: {reason}') from fault
-    module.eval()
+        raise InputError(f"The weights do not fit {fit}: {' '.join(str(fault).split())}") from fault
 
 
 def as_probabilities(output: Matrix) -> Matrix:

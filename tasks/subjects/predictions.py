@@ -186,15 +186,20 @@ def require_same_samples(predictions: pa.Table, samples: pa.Table, name: str) ->
         )
 
 
+def as_numbers(output: object, who: str, expected: str) -> npt.NDArray[np.float64]:
+    """What a model returned as numbers, or the sentence for what is none."""
+    try:
+        return np.asarray(output, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
+
+
 def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[str], who: str) -> Matrix:
     """What a model returned for these samples as float64 [n, k], or an error that says what it should have returned."""
     expected = f"one row per sample with the probability of each of the {len(classes)} classes ({', '.join(classes)})"
-    try:
-        values = np.asarray(in_the_order_of(classes, output, who), dtype=np.float64)
-    except (TypeError, ValueError) as fault:
-        raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
+    values = as_numbers(in_the_order_of(classes, output, who), who, expected)
     if values.shape != (len(ids), len(classes)):
-        raise InputError(f"{who} returned the shape {_shape(values)} for {len(ids)} samples, expected {expected}.")
+        raise InputError(f"{who} returned the shape {list(values.shape)} for {len(ids)} samples, expected {expected}.")
     wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(wrong):
         raise InputError(
@@ -281,7 +286,3 @@ def _no_class(ids: pa.ChunkedArray, row: int, value: object, column: str, classe
         f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)} "
         f"or a code from 0 to {len(classes) - 1}."
     )
-
-
-def _shape(values: npt.NDArray[np.float64]) -> str:
-    return f"[{', '.join(str(size) for size in values.shape)}]"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from assay.infra.engines.calls import process_state
 from assay.infra.engines.devices import torch_device_here
-from assay.infra.errors import AssayError, InputError, RunError
+from assay.infra.errors import InputError, RunError
 from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
+from assay.tasks.subjects.own_models import built_module, load_weights
 
 if TYPE_CHECKING:
     import torch
@@ -34,20 +35,19 @@ if TYPE_CHECKING:
 
 def network_of(subject: ResolvedSubject, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
     """The subject's network with seeded weights, for images of so many channels whose shorter side is `size`."""
-    given = subject.code or subject.library
-    if given is not None:
-        build = _BUILDERS[type(given)]
-        return build(given, classes=classes, channels=channels, size=size, seed=seed)
+    extent = {"classes": classes, "channels": channels, "size": size, "seed": seed}
+    match subject.code or subject.library:
+        case GivenModel() as given:
+            from assay.tasks.subjects.images.given_networks import AskedNetwork
+
+            return AskedNetwork(given)
+        case LibraryNetwork() as library:
+            return library_network(library, **extent)
+        case CodeReference() as code:
+            return own_network(code, **extent)
     from assay.tasks.subjects.networks.building import build_network
 
-    name, width = str(subject.settings.network), subject.settings.width
-    return build_network(name, classes=classes, channels=channels, size=size, width=width, seed=seed)
-
-
-def _asked_network(given: GivenModel, **_extent: int) -> nn.Module:
-    from assay.tasks.subjects.images.given_networks import AskedNetwork
-
-    return AskedNetwork(given)
+    return build_network(str(subject.settings.network), width=subject.settings.width, **extent)
 
 
 def own_network(code: CodeReference, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
@@ -62,52 +62,25 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
     offered = {"classes": classes, "channels": channels, "size": size}
     wanted = inspect.signature(build).parameters
     missing = [
-        one.name
-        for one in wanted.values()
-        if one.default is one.empty
-        and one.name not in offered
-        and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
+        parameter.name
+        for parameter in wanted.values()
+        if parameter.default is parameter.empty
+        and parameter.name not in offered
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     if missing:
         raise InputError(
             f'The network "{code.written}" asks for {", ".join(missing)}; Assay can give classes, channels and size.'
         )
-    try:
-        with process_state, torch.random.fork_rng(devices=[]), code.at_work("network"):
-            torch.manual_seed(seed)
-            module = build(**{name: value for name, value in offered.items() if name in wanted})
-    except AssayError:
-        raise
-    except Exception as fault:
-        raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
-    if not isinstance(module, torch.nn.Module):
-        raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
-    return module
-
-
-_BUILDERS: dict[type, Callable[..., nn.Module]] = {
-    GivenModel: _asked_network,
-    LibraryNetwork: library_network,
-    CodeReference: own_network,
-}
-"""What makes a network of each form in which one comes to hand."""
+    given = {name: value for name, value in offered.items() if name in wanted}
+    with process_state, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return built_module(code, "network", partial(build, **given))
 
 
 def load_state(network: nn.Module, weights: bytes, who: str, *, assign: bool = False) -> None:
-    """Fills the network with the weights of a safetensors file; raises in words where they do not belong to it.
-
-    With `assign` they take the place of the network's own, which then need no memory (device `meta`).
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
-    try:
-        network.load_state_dict(load(weights), strict=True, assign=assign)
-    except SafetensorError as fault:
-        raise InputError(f"The weights of {who} are no safetensors file: {fault}.") from fault
-    except RuntimeError as fault:
-        reason = " ".join(str(fault).split())
-        raise InputError(f"The weights do not fit the network of {who}: {reason}") from fault
+    """Fills the network with the weights of a safetensors file; raises in words where they do not belong to it."""
+    load_weights(network, weights, f"of {who}", f"the network of {who}", assign=assign)
 
 
 def require_output(network: nn.Module, channels: int, height: int, width: int, classes: int, who: str) -> None:

@@ -6,15 +6,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.own_models import Asked, answering_function, asked_at_once
+from assay.infra.errors import InputError
+from assay.tasks.subjects.own_models import Asked, answering_function, answers_in_blocks
+from assay.tasks.subjects.predictions import as_numbers
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.trained import sealed_card
@@ -159,7 +160,6 @@ class Tagger(Protocol):
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags of every sentence; a sentence's do not depend on the others."""
-        ...
 
 
 Pair = tuple[str, str]
@@ -170,16 +170,12 @@ class Scorer(Protocol):
 
     def score(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
         """How similar the sentences of each pair are, [n]; a pair's score does not depend on the others."""
-        ...
 
     def count_cut(self, pairs: Sequence[Pair]) -> int:
         """How many pairs are longer than the scorer reads."""
-        ...
 
 
-T = TypeVar("T")
-
-BLOCK = 16  # sentences a function sees at a time; the last block is filled up with repeats, so the cut never shows
+_LIST = "a list of {}"
 
 
 @dataclass(frozen=True)
@@ -192,12 +188,13 @@ class OwnTagger:
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
         taggings: list[Tagging] = []
-        for start in range(0, len(sentences), BLOCK):
-            block = [list(words) for words in sentences[start : start + BLOCK]]
-            asked = asked_at_once(block, BLOCK, self.code)
-            output = _ask(self.code, "tagger", asked, self.masked)
+        function = answering_function(self.code, "tagger")
+        asked_about = [list(words) for words in sentences]
+        for _, block, asked, answer in answers_in_blocks(
+            self.code, "tagger", function, asked_about, self.masked, _LIST
+        ):
             for row, words in enumerate(block):
-                tags = _tags_of(output, len(asked), row, len(words), self)
+                tags = _tags_of(answer, asked, row, len(words), self)
                 taggings.append(Tagging(tags, [1.0] * len(tags)))
         return taggings
 
@@ -212,19 +209,12 @@ class OwnScorer:
     def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
         """The scores as the function gives them, checked, [n]."""
         result = np.empty(len(pairs))
-        for start in range(0, len(pairs), BLOCK):
-            block = list(pairs[start : start + BLOCK])
-            asked = asked_at_once(block, BLOCK, self.code)
-            output = _ask(self.code, "scorer", asked, self.masked)
-            try:
-                values = np.asarray(output, dtype=np.float64)
-            except (TypeError, ValueError) as fault:
+        function = answering_function(self.code, "scorer")
+        for start, block, asked, answer in answers_in_blocks(self.code, "scorer", function, pairs, self.masked, _LIST):
+            values = as_numbers(answer, f'The scorer "{self.code.written}"', "a number per pair")
+            if values.shape != (asked,) or not np.isfinite(values).all():
                 raise InputError(
-                    f'The scorer "{self.code.written}" returned {type(output).__name__}, expected a number per pair.'
-                ) from fault
-            if values.shape != (len(asked),) or not np.isfinite(values).all():
-                raise InputError(
-                    f"{_returned('scorer', self, output)} for {len(asked)} pairs, expected a finite number per pair."
+                    f"{_returned('scorer', self, answer)} for {asked} pairs, expected a finite number per pair."
                 )
             result[start : start + len(block)] = values[: len(block)]
         return result
@@ -232,22 +222,6 @@ class OwnScorer:
     def count_cut(self, pairs: Sequence[tuple[str, str]]) -> int:  # noqa: ARG002 - nobody knows what a function reads
         """None, as far as anybody can know."""
         return 0
-
-
-def _ask(code: Asked, what: str, block: list[T], masked: bool) -> object:
-    function = answering_function(code, what)
-    try:
-        with code.at_work(what):
-            return function(block)
-    except AssayError:
-        raise
-    except Exception as fault:
-        error = InputError(
-            f'The {what} "{code.written}" raised {code.raised(fault, masked)} on a list of {len(block)}.'
-        )
-        if masked:
-            raise error from None
-        raise error from fault
 
 
 def _returned(what: str, model: OwnTagger | OwnScorer, output: object) -> str:

@@ -6,15 +6,16 @@ partition or order. A user's own function is one, of which nothing else is known
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.own_models import Asked, asked_at_once, classifier_function
+from assay.infra.errors import InputError
+from assay.tasks.subjects.own_models import Asked, answers_in_blocks, classifier_function
+from assay.tasks.subjects.predictions import as_numbers
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -45,11 +46,9 @@ class TextModel(Protocol):
     @property
     def classes(self) -> int:
         """How many classes it tells apart."""
-        ...
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k], in the order of the audit's classes; any number of texts."""
-        ...
 
 
 @runtime_checkable
@@ -59,31 +58,24 @@ class TokenModel(TextModel, Protocol):
     @property
     def word_pieces(self) -> bool:
         """Whether a word's tokens never depend on its neighbours, so that dropping its tokens is dropping the word."""
-        ...
 
     @property
     def limit(self) -> int:
         """The most tokens it reads, those at the ends included; longer texts are cut."""
-        ...
 
     def encode(self, text: str) -> Encoded:
         """The tokens of a text."""
-        ...
 
     def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
         """The probability of every class for token ids that include the special ones, [n, k]."""
-        ...
 
     def gradients(self, text: str, target: int) -> npt.NDArray[np.float32]:
         """The gradient of log p(target) with respect to the input embedding of each token of `encode`, [tokens, d]."""
-        ...
 
     def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
-        ...
 
 
-BLOCK = 16  # texts a function sees at a time; the last block is filled up with repeats, so the cut never shows
 _SUM_TOLERANCE = 1e-3
 
 
@@ -100,32 +92,15 @@ class OwnTextModel:
         """The probability of every class, [n, k], checked."""
         function = classifier_function(self.code)
         result = np.empty((len(texts), self.classes))
-        for start in range(0, len(texts), BLOCK):
-            block = list(texts[start : start + BLOCK])
-            asked = asked_at_once(block, BLOCK, self.code)
-            answers = self._checked(self._ask(function, asked), start, len(asked))
-            result[start : start + BLOCK] = answers[: len(block)]
+        for start, block, asked, answer in answers_in_blocks(
+            self.code, "classifier", function, texts, self.masked, "{} texts"
+        ):
+            result[start : start + len(block)] = self._checked(answer, start, asked)[: len(block)]
         return result
-
-    def _ask(self, function: Callable[[list[str]], object], texts: list[str]) -> object:
-        try:
-            with self.code.at_work("classifier"):
-                return function(texts)
-        except AssayError:
-            raise
-        except Exception as fault:
-            reason = self.code.raised(fault, self.masked)
-            error = InputError(f'The classifier "{self.code.written}" raised {reason} on {len(texts)} texts.')
-            if self.masked:
-                raise error from None
-            raise error from fault
 
     def _checked(self, output: object, first: int, asked: int) -> npt.NDArray[np.float64]:
         who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"
-        try:
-            values = np.asarray(output, dtype=np.float64)
-        except (TypeError, ValueError) as fault:
-            raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
+        values = as_numbers(output, who, expected)
         if values.shape != (asked, self.classes):
             raise InputError(f"{who} returned the shape {list(values.shape)} for {asked} texts, expected {expected}.")
         sums = values.sum(axis=1)

@@ -48,15 +48,12 @@ class Classifier(Protocol):
 
     def eval(self) -> object:
         """Leaves the training mode."""
-        ...
 
     def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
         """The logits of ids [n, length], or of their embeddings [n, length, d]."""
-        ...
 
     def table(self) -> torch.Tensor:
         """The input embeddings of the vocabulary, [v, d]."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

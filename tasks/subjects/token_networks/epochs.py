@@ -78,11 +78,9 @@ class Exercise(Protocol):
     @property
     def lengths(self) -> IntArray:
         """The length of every sample: those of about equal length are learnt together."""
-        ...
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """What the network says of these samples now."""
-        ...
 
 
 def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
