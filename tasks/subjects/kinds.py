@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
 
 from assay.data.biomedical_schemas import Scored, Tagged
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.infra.stages.partitions import Tallied
+from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact, Table
 from assay.tasks.subjects.addresses.given import KindName
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -21,14 +25,35 @@ K = TypeVar("K", bound=Table)
 
 
 @dataclass(frozen=True)
-class Stages(Generic[K]):
-    """How a subject is brought to where it can be challenged; `K` is what it answers with."""
+class Predicting(Generic[K]):
+    """How a subject is asked about samples; `K` is what it answers with."""
+
+    predict: Stage[..., Artifact[K]]
+    """The stage that asks it."""
+
+    table: Callable[[pa.Table, ResolvedSubject, dict[str, bytes], tuple[str, ...]], pa.Table | Tallied]
+    """What that stage writes for a partition of the samples, with the subject's files and the classes."""
+
+    by_class: bool = True
+    """Whether its answers are classes of the audit, so that it is handed these."""
+
+    def given(
+        self,
+        samples: Artifact[Samples],
+        classes: Artifact[Classes],
+        files: Artifact[SubjectFiles],
+        subject: ResolvedSubject,
+    ) -> tuple[Any, ...]:
+        """The arguments of the stage."""
+        return (samples, classes, files, subject) if self.by_class else (samples, files, subject)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages(Predicting[K]):
+    """How a subject of samples that were set apart is brought to where it can be challenged."""
 
     train: Callable[[Artifact[Samples], Artifact[Classes], ResolvedSubject], TrainedSubject]
     """Its files, trained on the samples where it learns, else as it came; and how it learned."""
-
-    predict: Callable[[Artifact[Samples], Artifact[Classes], Artifact[SubjectFiles], ResolvedSubject], Artifact[K]]
-    """What it says of the samples."""
 
     measure: Callable[[Artifact[K], Artifact[Samples], Artifact[Classes], str], Artifact[Findings]] | None = None
     """The findings on its answers to clean samples, under its name; None where they stand beside those of attacks."""
@@ -41,7 +66,7 @@ class Stages(Generic[K]):
         subject: ResolvedSubject,
     ) -> tuple[Artifact[K], tuple[Artifact[Findings], ...]]:
         """What it says of clean samples, and the findings on that, where they are taken here."""
-        answers = self.predict(samples, classes, files, subject)
+        answers = self.predict(*self.given(samples, classes, files, subject))
         if self.measure is None:
             return answers, ()
         return answers, (self.measure(answers, samples, classes, subject.settings.name),)
@@ -103,33 +128,55 @@ class SubjectKind:
 
 
 def _of_images() -> Stages[Predictions]:
+    from assay.tasks.subjects.images.dataset import predict_table
     from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
 
-    return Stages(train_network, predict_images, measure_images)
+    return Stages(
+        predict_images,
+        lambda samples, subject, files, _: predict_table(samples, subject=subject, files=files),
+        train=train_network,
+        measure=measure_images,
+    )
 
 
 def _of_texts() -> Stages[Predictions]:
+    from assay.tasks.subjects.texts.rows import predict_table
     from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
-    return Stages(train_classifier, predict_texts, measure_texts)
+    return Stages(
+        predict_texts,
+        lambda samples, subject, files, known: predict_table(samples, subject=subject, files=files, classes=known),
+        train=train_classifier,
+        measure=measure_texts,
+    )
 
 
 def _of_tags() -> Stages[Tagged]:
-    from assay.tasks.subjects.sequences.task import predict_tags, train_tagger
+    from assay.tasks.subjects.sequences.task import predict_tags, tag_table, train_tagger
 
     return Stages(
-        lambda training, _, subject: train_tagger(training, subject),
-        lambda samples, _, files, subject: predict_tags(samples, files, subject),
+        predict_tags,
+        lambda samples, subject, files, _: tag_table(samples, subject=subject, files=files),
+        by_class=False,
+        train=lambda training, _, subject: train_tagger(training, subject),
     )
 
 
 def _of_pairs() -> Stages[Scored]:
-    from assay.tasks.subjects.sequences.task import predict_scores, train_scorer
+    from assay.tasks.subjects.sequences.task import predict_scores, score_table, train_scorer
 
     return Stages(
-        lambda training, _, subject: train_scorer(training, subject),
-        lambda samples, _, files, subject: predict_scores(samples, files, subject),
+        predict_scores,
+        lambda samples, subject, files, _: score_table(samples, subject=subject, files=files),
+        by_class=False,
+        train=lambda training, _, subject: train_scorer(training, subject),
     )
+
+
+def _of_columns() -> Predicting[Predictions]:
+    from assay.tasks.subjects.tables.task import predict_own, predict_samples
+
+    return Predicting(predict_samples, predict_own)
 
 
 KINDS = (
@@ -188,3 +235,8 @@ def stages_of(subject: Subject) -> AnyStages:
     if stages is None:
         raise ValueError(f"{subject.name} is a subject of columns, which is cross-fitted on all samples.")
     return stages()
+
+
+def asked_by(subject: Subject) -> Predicting[Any]:
+    """How a subject of any kind is asked about samples."""
+    return (kind_of(subject).stages or _of_columns)()

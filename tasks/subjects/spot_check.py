@@ -27,6 +27,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.parquet import read_part
 from assay.infra.user_code.references import note_elsewhere
 from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.kinds import asked_by
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 Learned = TypeVar("Learned", bound="Artifact[Any] | tuple[Any, ...]")
@@ -51,8 +52,9 @@ def as_it_answers_now(
     if subject.is_known_whole or isinstance(current_run().conductor, Plan):
         return subject, learned
     files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
-    predict, given = _predicting(subject, samples, classes, files)
-    manifest = current_run().store.find(predict.name, predict.key(given, {}))
+    asking = asked_by(subject.settings)
+    predict = asking.predict
+    manifest = current_run().store.find(predict.name, predict.key(asking.given(samples, classes, files, subject), {}))
     if manifest is None:
         return subject, learned
     asked, stored = _drawn(samples, predict.handles(manifest))
@@ -85,32 +87,6 @@ def _compared(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> 
     if isinstance(current, GivenModel):
         note_elsewhere(f"answers of {current.written}", f"{current.written}, changed", current.fingerprint)
     return replace(subject, code=current)
-
-
-def _predicting(
-    subject: ResolvedSubject, samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles]
-) -> tuple[Stage[..., Any], tuple[Any, ...]]:
-    """The stage that predicts for such a subject, and what it is given."""
-    match subject.settings.kind:
-        case "network":
-            from assay.tasks.subjects.images.task import predict_images
-
-            return predict_images, (samples, classes, files, subject)
-        case "classifier":
-            from assay.tasks.subjects.texts.task import predict_texts
-
-            return predict_texts, (samples, classes, files, subject)
-        case "tagger":
-            from assay.tasks.subjects.sequences.task import predict_tags
-
-            return predict_tags, (samples, files, subject)
-        case "scorer":
-            from assay.tasks.subjects.sequences.task import predict_scores
-
-            return predict_scores, (samples, files, subject)
-    from assay.tasks.subjects.tables.task import predict_samples
-
-    return predict_samples, (samples, classes, files, subject)
 
 
 def _drawn(samples: Artifact[Any], predictions: Artifact[Any]) -> tuple[pa.Table, pa.Table]:
@@ -148,33 +124,8 @@ def _answers(
 
 def answer(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: tuple[str, ...]) -> pa.Table:
     """What the stage that predicts would write for these samples."""
-    predicted: pa.Table | Tallied
-    match subject.settings.kind:
-        case "network":
-            from assay.tasks.subjects.images.dataset import predict_table as predict_images
-
-            predicted = predict_images(samples, subject=subject, files=files)
-        case "classifier":
-            from assay.tasks.subjects.texts.rows import predict_table as predict_texts
-
-            predicted = predict_texts(samples, subject=subject, files=files, classes=classes)
-        case "tagger":
-            from assay.tasks.subjects.sequences.task import tag_table
-
-            predicted = tag_table(samples, subject=subject, files=files)
-        case "scorer":
-            from assay.tasks.subjects.sequences.task import score_table
-
-            predicted = score_table(samples, subject=subject, files=files)
-        case _:
-            from assay.tasks.subjects.own_models import predict_with_own
-
-            assert subject.code is not None
-            code, weights, features = subject.code, subject.weights, subject.settings.features
-            predicted = predict_with_own(samples, code=code, weights=weights, features=features, classes=classes)
-    table = predicted.result if isinstance(predicted, Tallied) else predicted
-    assert isinstance(table, pa.Table)
-    return table
+    predicted = asked_by(subject.settings).table(samples, subject, files, classes)
+    return predicted.result if isinstance(predicted, Tallied) else predicted
 
 
 def _differences(stored: pa.Table, answers: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:

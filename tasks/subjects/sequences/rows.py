@@ -189,10 +189,8 @@ class OwnTagger:
         """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
         taggings: list[Tagging] = []
         function = answering_function(self.code, "tagger")
-        asked_about = [list(words) for words in sentences]
-        for _, block, asked, answer in answers_in_blocks(
-            self.code, "tagger", function, asked_about, self.masked, _LIST
-        ):
+        listed = [list(words) for words in sentences]
+        for _, block, asked, answer in answers_in_blocks(self.code, "tagger", function, listed, self.masked, _LIST):
             for row, words in enumerate(block):
                 tags = _tags_of(answer, asked, row, len(words), self)
                 taggings.append(Tagging(tags, [1.0] * len(tags)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -116,9 +116,7 @@ def predict_samples(
         column = subject.settings.predictions
         return _predicted(given_predictions, samples, subject, column=column, classes=names)
     if subject.kind == "own":
-        code, weights, features = subject.code, subject.weights, subject.settings.features
-        given = {"code": code, "weights": weights, "features": features}
-        return _predicted(predict_with_own, samples, subject, classes=names, **given)
+        return _predicted(predict_with_own, samples, subject, classes=names, **_own(subject))
     return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
@@ -166,6 +164,15 @@ def judge_subject(
     ]
     say(f"{name} · {', '.join(verdicts)}")
     return write_table(findings_table(findings), into=Findings)
+
+
+def _own(subject: ResolvedSubject) -> dict[str, Any]:
+    return {"code": subject.code, "weights": subject.weights, "features": subject.settings.features}
+
+
+def predict_own(samples: pa.Table, subject: ResolvedSubject, _: object, classes: Sequence[str]) -> pa.Table:
+    """What a user's own model says of these samples."""
+    return predict_with_own(samples, classes=classes, **_own(subject))
 
 
 def _agreement_counted(
