@@ -231,7 +231,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def content_marks(samples: pa.Table, *, content: Sequence[str]) -> pa.Table:
     """Ids, classes and a number for what each sample holds: equal ones, or (once in 2^64 pairs) a coincidence."""
-    digests = (blake2b(one.encode(), digest_size=8).digest() for one in contents_of(samples, content))
+    digests = (blake2b(held.encode(), digest_size=8).digest() for held in contents_of(samples, content))
     marks = np.frombuffer(b"".join(digests), "<u8")
     return samples.select(["id", "gold"]).append_column("content", pa.array(marks, pa.uint64()))
 

@@ -120,7 +120,7 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
 
 def _degenerate(findings: FindingIndex) -> dict[str, str]:
     """The subjects that (almost) always answer alike, each with what it answers."""
-    return {one.subject: one.verdict for one in findings.select("subject.degenerate", of=CLEAN) if one.degenerate}
+    return {flag.subject: flag.verdict for flag in findings.select("subject.degenerate", of=CLEAN) if flag.degenerate}
 
 
 def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
@@ -193,7 +193,7 @@ def _curve(name: str, title: str, curve: pa.Table, note: str = "") -> LinePlot:
         for label, column in (("training", "train_accuracy"), ("validation", "validation_accuracy"))
         if ordered[column].null_count < ordered.num_rows
     ]
-    ends = [f"{one.name} {percent(one.y[-1])}" for one in series]
+    ends = [f"{line.name} {percent(line.y[-1])}" for line in series]
     last = ordered["loss"][-1].as_py()
     alt = f"Accuracy of {name} over {len(epochs)} epochs: at the end {', '.join(ends)}; the loss ends at {last:.3g}."
     ticks = {epoch: f"{epoch:.0f}" for epoch in (epochs[0], epochs[len(epochs) // 2], epochs[-1])}
@@ -238,7 +238,7 @@ def page(findings: FindingIndex) -> Part:
     if blocks:
         blocks.append(Paragraph(_WHY))
         blocks += [_ends(findings, subjects), *_own_scores(findings, subjects), *_strata(findings, subjects)]
-    flags = [one for one in findings.select("subject.degenerate") if one.degenerate]
+    flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
     return Part(
@@ -266,7 +266,9 @@ def _yardstick(findings: FindingIndex, subject: str) -> str:
 
 def names(findings: FindingIndex) -> list[str]:
     """The subjects that were held against D1 … DN, in their order."""
-    return distinct(one.subject for one in findings.select("subject.accuracy") if one.of in _MEANT and one.subject)
+    return distinct(
+        share.subject for share in findings.select("subject.accuracy") if share.of in _MEANT and share.subject
+    )
 
 
 def accuracies(
@@ -275,7 +277,7 @@ def accuracies(
     """A subject's accuracy on D1, D2, … (or on their strata) by one yardstick, those that were measured.
 
     >>> found = [Finding("subject.accuracy", of="gold", group=f"D{i}", subject="s", value=0.5) for i in (10, 2)]
-    >>> [one.group for one in accuracies(FindingIndex(found), "s", "gold")]
+    >>> [share.group for share in accuracies(FindingIndex(found), "s", "gold")]
     ['D2', 'D10']
     """
     shares = measured(findings.select("subject.accuracy", subject=subject, of=yardstick))
@@ -328,11 +330,11 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     for yardstick, name in _MEANT.items():
         along = accuracies(findings, subject, yardstick)
         if along:
-            series.append(series_of(_LINES[yardstick], [float(one.slice.dataset or 0) for one in along], along))
+            series.append(series_of(_LINES[yardstick], [float(share.slice.dataset or 0) for share in along], along))
             descriptions.append(f"{name} goes from {_share_with_n(along[0])} to {_share_with_n(along[-1])}")
     if not series:
         return None
-    most = max(len(one.x) for one in series)
+    most = max(len(line.x) for line in series)
     ticks = {float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
         f"{capital(_the(subject))} along the order",

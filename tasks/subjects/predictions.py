@@ -132,10 +132,10 @@ def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object
     """
     if not isinstance(answers, NamedAnswers):
         return answers
-    named = [str(one) for one in answers.classes]
+    named = [str(name) for name in answers.classes]
     if sorted(named) == sorted(classes):
-        return answers.values[:, [named.index(one) for one in classes]]
-    codes = [_named_code(one) for one in answers.classes]
+        return answers.values[:, [named.index(name) for name in classes]]
+    codes = [_named_code(name) for name in answers.classes]
     if sorted(codes) == list(range(len(classes))):
         return answers.values[:, [codes.index(code) for code in range(len(classes))]]
     raise InputError(

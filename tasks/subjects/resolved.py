@@ -103,7 +103,7 @@ class ResolvedSubject:
         """What a classifier, tagger or scorer is: one that Assay trains, a Hugging Face model, the user's function."""
         if self.code is not None:
             return "own"
-        return next((one for one in get_args(Way) if one == self.settings.named), "hugging-face")
+        return next((way for way in get_args(Way) if way == self.settings.named), "hugging-face")
 
 
 def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:

@@ -92,17 +92,17 @@ def _compared(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> 
 def _drawn(samples: Artifact[Any], predictions: Artifact[Any]) -> tuple[pa.Table, pa.Table]:
     """Some samples, drawn by the run's seed, and what the store holds for each."""
     run = current_run()
-    inputs, outputs = (run.store.output(one) for one in (samples, predictions))
+    inputs, outputs = (run.store.output(artifact) for artifact in (samples, predictions))
     generator = Seeds(run.seed, "asked again").generator()
     count = min(PARTITIONS, len(inputs.parts))
     chosen = sorted(generator.choice(len(inputs.parts), size=count, replace=False).tolist())
     tables: list[tuple[pa.Table, pa.Table]] = []
     for at in chosen:
-        both = [read_part(run.store.folder, one.parts[at].files[one.place]) for one in (inputs, outputs)]
+        both = [read_part(run.store.folder, output.parts[at].files[output.place]) for output in (inputs, outputs)]
         size = min(-(-SAMPLES // count), both[0].num_rows)
         rows = pa.array(np.sort(generator.choice(both[0].num_rows, size=size, replace=False)))
         tables.append((both[0].take(rows), both[1].take(rows)))
-    return pa.concat_tables([one for one, _ in tables]), pa.concat_tables([one for _, one in tables])
+    return pa.concat_tables([asked for asked, _ in tables]), pa.concat_tables([stored for _, stored in tables])
 
 
 def _answers(

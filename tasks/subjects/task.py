@@ -208,8 +208,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     only = None
     if settings.limit is not None:
         audited = reduce_partitions(first_audited, samples, limit=settings.limit, **rule)
-        sizes, first = ({int(code): one for code, one in audited[name].items()} for name in ("sizes", "first"))
-        only = seated(sizes, {code: one.values for code, one in first.items()}, settings.limit)
+        sizes, first = ({int(code): counted for code, counted in audited[name].items()} for name in ("sizes", "first"))
+        only = seated(sizes, {code: smallest.values for code, smallest in first.items()}, settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
     how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")

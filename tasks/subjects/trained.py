@@ -34,7 +34,7 @@ def curve_table(curve: Sequence[Epoch]) -> pa.Table:
     >>> curve_table([Epoch(1, 0.5, 0.9, None)]).to_pylist()
     [{'epoch': 1, 'loss': 0.5, 'train_accuracy': 0.9, 'validation_accuracy': None}]
     """
-    return pa.Table.from_pylist([asdict(one) for one in curve], schema=TrainingCurve.schema)
+    return pa.Table.from_pylist([asdict(epoch) for epoch in curve], schema=TrainingCurve.schema)
 
 
 class TrainedSubject(NamedTuple):

@@ -273,7 +273,7 @@ class KServe:
         if isinstance(items[0], str):
             shape, kind, data = [len(items)], "BYTES", list(items)
         else:
-            stacked = np.stack([one if isinstance(one, np.ndarray) else _numbers(one) for one in items])
+            stacked = np.stack([item if isinstance(item, np.ndarray) else _numbers(item) for item in items])
             kind = self.datatype if self.datatype in _NUMBERS else "FP32"
             whole = kind[:2] != "FP"
             shape, data = list(stacked.shape), (stacked.astype(np.int64) if whole else stacked).ravel().tolist()
@@ -282,7 +282,7 @@ class KServe:
     def rows(self, answer: Any, count: int, who: str) -> Rows:
         """The output of that name, or the only one, as [samples, classes]."""
         outputs = answer.get("outputs") if isinstance(answer, dict) else None
-        if not isinstance(outputs, list) or not all(isinstance(one, dict) for one in outputs):
+        if not isinstance(outputs, list) or not all(isinstance(output, dict) for output in outputs):
             raise InputError(f"{who} answered without outputs, expected those of the Open Inference Protocol.")
         said = str(answer.get("model_version", ""))
         if said and self.version and said not in self.version.split(","):
@@ -322,10 +322,10 @@ def _kserve(asking: Asking, client: Client) -> Form:
     address = client.url.removesuffix("/").removesuffix("/infer")
     about = client.get(address).json(client.who)
     inputs = about.get("inputs") if isinstance(about, dict) else None
-    if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
+    if not isinstance(inputs, list) or not all(isinstance(tensor, dict) for tensor in inputs):
         raise InputError(f"{client.who} does not say what it has there as KServe does: set `asking.form: instances`.")
     if len(inputs) > 1:
-        named = ", ".join(str(one.get("name")) for one in inputs)
+        named = ", ".join(str(tensor.get("name")) for tensor in inputs)
         raise InputError(
             f"{client.who} takes {len(inputs)} tensors ({named}), and Assay sends one: serve it behind one."
         )
@@ -356,8 +356,8 @@ def _numbers(row: Mapping[str, Any]) -> Any:
 
 
 def _chosen(outputs: Sequence[Mapping[str, Any]], wanted: str | None, who: str) -> Mapping[str, Any]:
-    named = [str(one.get("name")) for one in outputs]
-    meant = [one for one in outputs if wanted in (None, one.get("name"))]
+    named = [str(output.get("name")) for output in outputs]
+    meant = [output for output in outputs if wanted in (None, output.get("name"))]
     if len(meant) == 1:
         return meant[0]
     why = f"has no output {wanted!r}" if wanted is not None and not meant else f"has {len(outputs)} outputs"

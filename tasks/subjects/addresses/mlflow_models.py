@@ -82,7 +82,9 @@ def _file_of(place: Path, written: str) -> tuple[str, bytes]:
     """The name and the content of the one file that a logged model consists of."""
     who = f'"{written}"'
     flavours = _flavours(Path(contained(place, "MLmodel", who)))
-    known = next(((one, entry) for one, entry in _FILES.items() if isinstance(flavours.get(one), dict)), None)
+    known = next(
+        ((flavour, entry) for flavour, entry in _FILES.items() if isinstance(flavours.get(flavour), dict)), None
+    )
     if known is None:
         there = ", ".join(sorted(map(str, flavours))) or "none"
         raise InputError(

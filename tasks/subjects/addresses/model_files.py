@@ -89,11 +89,11 @@ class Graph:
         self._who, self._features = f'The ONNX file "{given.written}"', given.features or ()
         self._session = _session(given.content, self._who)
         self._inputs = self._session.get_inputs()
-        self._output = _answering([(one.name, one.type) for one in self._session.get_outputs()], self._who)
-        self._by_feature = bool(self._features) and {one.name for one in self._inputs} == set(self._features)
+        self._output = _answering([(output.name, output.type) for output in self._session.get_outputs()], self._who)
+        self._by_feature = bool(self._features) and {given.name for given in self._inputs} == set(self._features)
         if len(self._inputs) != 1 and not self._by_feature:
             raise InputError(
-                f"{self._who} has the inputs {', '.join(one.name for one in self._inputs)}: expected one, or one for "
+                f"{self._who} has the inputs {', '.join(given.name for given in self._inputs)}: expected one, or one for "
                 "each of `features` by its name."
             )
         self._require_width()
@@ -102,7 +102,7 @@ class Graph:
         """The probabilities of every row [n, k], with the names of the classes where the file has them."""
         if self._by_feature:
             columns = columns_of(table, self._features)
-            return self._answers({one.name: _column(columns[one.name], one.type) for one in self._inputs})
+            return self._answers({given.name: _column(columns[given.name], given.type) for given in self._inputs})
         matrix = numbers_of(table, self._features, self._who)
         answers = self._answers({self._inputs[0].name: self._cast(matrix)})
         return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
@@ -233,7 +233,7 @@ def _made(content: bytes, who: str) -> Any:
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            if sum(one.file_size for one in packed.infolist()) > MOST_BYTES:
+            if sum(packed_file.file_size for packed_file in packed.infolist()) > MOST_BYTES:
                 raise InputError(f"{who} unpacks to more than {MOST_BYTES >> 30} GiB; give a smaller model.")
         strangers = skops.io.get_untrusted_types(data=content)
         if strangers:

@@ -174,16 +174,16 @@ REFUSED: dict[str, str] = {
 def address_of(written: str) -> Address | None:
     """The kind of address that this is; None for a name or code.
 
-    >>> [one and one.word for one in map(address_of, ("https://m/x", "models:/x@y", "m.ONNX", "m.py:f", "org/m"))]
+    >>> [kind and kind.word for kind in map(address_of, ("https://m/x", "models:/x@y", "m.ONNX", "m.py:f", "org/m"))]
     ['endpoint', 'mlflow', 'onnx', None, 'hugging-face']
     """
-    return next((one for one in ADDRESSES if one.is_one(written)), None)
+    return next((address for address in ADDRESSES if address.is_one(written)), None)
 
 
 def is_only_asked(written: str) -> bool:
     """Whether what is so named is a model at an address that has no gradient and learns nothing.
 
-    >>> [is_only_asked(one) for one in ("m.onnx", "https://m/x", "timm:resnet18", "./vit", "small-cnn")]
+    >>> [is_only_asked(written) for written in ("m.onnx", "https://m/x", "timm:resnet18", "./vit", "small-cnn")]
     [True, True, False, False, False]
     """
     address = address_of(written)
@@ -205,7 +205,7 @@ def examples_for(way: str, between: str = " or ") -> str:
     >>> examples_for("classifier")
     'https://host/predict or ./folder or org/name'
     """
-    return between.join(one.example for one in ADDRESSES if way in one.looks_at)
+    return between.join(address.example for address in ADDRESSES if way in address.looks_at)
 
 
 def wrong_address(way: str, named: str) -> str | None:

@@ -257,7 +257,7 @@ def gain_findings(
 def _shared(before: pa.Table, after: pa.Table) -> Iterator[tuple[str, str]]:
     """The circumstances that both answered, by gold, each sample once."""
     mine, theirs = (_answered_once(table) for table in (before, after))
-    return (one for one in mine if one in theirs and one[0] != WEAK)
+    return (circumstance for circumstance in mine if circumstance in theirs and circumstance[0] != WEAK)
 
 
 def _answered_once(answers: pa.Table) -> list[tuple[str, str]]:
@@ -266,7 +266,7 @@ def _answered_once(answers: pa.Table) -> list[tuple[str, str]]:
     names = [
         distinct(zip(table["of"].to_pylist(), table["group"].to_pylist(), strict=True)) for table in (single, several)
     ]
-    return [one for one in names[0] if one not in names[1]]
+    return [circumstance for circumstance in names[0] if circumstance not in names[1]]
 
 
 def _only(answers: pa.Table, of: str, group: str) -> pa.Table:
@@ -284,7 +284,7 @@ def _gains(paired: pa.Table, of: str, group: str) -> list[Finding]:
     stratum, clusters = paired["stratum"].to_numpy(), codes_of(paired["cluster"].to_numpy())
     right, defended = paired["right"].to_numpy(), paired["defended"].to_numpy()
     cuts = [(group, np.ones(len(stratum), dtype=np.bool_))]
-    cuts += [(group_of(group, f"stratum {one}"), stratum == one) for one in np.unique(stratum).tolist()]
+    cuts += [(group_of(group, f"stratum {number}"), stratum == number) for number in np.unique(stratum).tolist()]
     return [_gain(defended[here], right[here], clusters[here], of, name) for name, here in cuts]
 
 

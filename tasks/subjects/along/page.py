@@ -66,18 +66,18 @@ def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric
     """How right a subject is on every stratum under one circumstance, easiest first; or another metric of strata.
 
     >>> found = [Finding("along.accuracy", "pgd", f"eps=0.1, stratum {i}", "s", 0.5) for i in (10, 2)]
-    >>> [one.slice.stratum for one in along(FindingIndex(found), "s", "pgd", "eps=0.1")]
+    >>> [share.slice.stratum for share in along(FindingIndex(found), "s", "pgd", "eps=0.1")]
     [2, 10]
     """
     shares = measured(findings.select(metric, subject=subject, of=of))
-    here = [(one.slice.stratum, one) for one in shares if one.slice.stratum is not None]
-    chosen = [(at, one) for at, one in here if one.group == group_of(group, f"stratum {at}")]
-    return [one for _, one in sorted(chosen, key=lambda pair: pair[0])]
+    here = [(share.slice.stratum, share) for share in shares if share.slice.stratum is not None]
+    chosen = [(at, share) for at, share in here if share.group == group_of(group, f"stratum {at}")]
+    return [share for _, share in sorted(chosen, key=lambda pair: pair[0])]
 
 
 def _circumstances(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
     """What was done, and how strongly, in its order."""
-    return distinct((one.of, one.group) for one in findings.select("along.trend_p", subject=subject))
+    return distinct((test.of, test.group) for test in findings.select("along.trend_p", subject=subject))
 
 
 def _gentlest(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
@@ -99,12 +99,12 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
         strata = along(findings, subject, of, group)
         if strata:
             style: SeriesStyle = "dashed" if of == WEAK else "line"
-            places = [float(one.slice.stratum or 0) for one in strata]
+            places = [float(share.slice.stratum or 0) for share in strata]
             series.append(series_of(_named(of, group), places, strata, style))
             descriptions.append(f"{_named(of, group)} from {share_text(strata[0])} to {share_text(strata[-1])}")
     if not series:
         return None
-    most = int(max(place for one in series for place in one.x))
+    most = int(max(place for line in series for place in line.x))
     ticks = {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
         f"{subject} along the order",
@@ -189,7 +189,7 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
     strata = along(findings, subject, CLEAN)
     if not strata:
         return f"{subject} has no gold labels to be measured by along the order."
-    first, last = ((share_text(one), integer(one.n)) for one in (strata[0], strata[-1]))
+    first, last = ((share_text(end), integer(end.n)) for end in (strata[0], strata[-1]))
     return (
         f"By gold {subject} is right on {first[0]} of the easiest stratum (n = {first[1]}) and on {last[0]} of the "
         f"hardest (n = {last[1]}){_trend_text(findings, subject, CLEAN, '')}."

@@ -107,8 +107,8 @@ def compare_along(
         significance=significance,
         only_decided=undecided == "apart",
     )
-    trends = [one for one in findings if one.metric == GAIN_TREND and one.value is not None]
-    differing = sum(one.p_value is not None and one.p_value <= significance for one in trends)
+    trends = [finding for finding in findings if finding.metric == GAIN_TREND and finding.value is not None]
+    differing = sum(trend.p_value is not None and trend.p_value <= significance for trend in trends)
     say(f"{name} · gains differ along the order in {differing} of {len(trends)} circumstances" if trends else name)
     return write_table(findings_table(findings), into=Findings)
 
@@ -121,7 +121,11 @@ def _flips_of(flips: pa.Table, name: str) -> pa.Table:
 
 
 def _summary(findings: Sequence[Finding], ordered: OrderedSamples, name: str) -> str:
-    strata = [one for one in findings if one.of == CLEAN and one.slice.stratum is not None and one.value is not None]
+    strata = [
+        finding
+        for finding in findings
+        if finding.of == CLEAN and finding.slice.stratum is not None and finding.value is not None
+    ]
     if not strata:
         return f"{name} · {len(ordered.ids)} audited samples, no gold labels to measure by"
     ends = f"{strata[0].value:.0%} right on the first stratum, {strata[-1].value:.0%} on the last"

@@ -126,7 +126,7 @@ def require_one_shape(samples: pa.Table) -> tuple[int, int, int]:
             f"Sample {samples['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
             f"sample {samples['id'][0].as_py()!r} one of {first}: a network takes one shape; let the source resize."
         )
-    channels, height, width = (int(one) for one in shapes[0])
+    channels, height, width = (int(extent) for extent in shapes[0])
     return channels, height, width
 
 

@@ -135,7 +135,9 @@ class Preprocessing:
         if self.crop is not None:
             shown = _middle(shown, *self.crop)
         with torch.inference_mode(False):
-            mean, std = (torch.tensor(one, device=shown.device).reshape(1, -1, 1, 1) for one in (self.mean, self.std))
+            mean, std = (
+                torch.tensor(values, device=shown.device).reshape(1, -1, 1, 1) for values in (self.mean, self.std)
+            )
         return (shown * self.scale - mean) / std
 
     def extent(self, height: int, width: int) -> tuple[int, int]:
@@ -156,7 +158,7 @@ def _middle(images: Tensor, height: int, width: int) -> Tensor:
     """The centred window, with zeros around what is smaller than it."""
     short = [max(0, side - there) for side, there in zip((height, width), images.shape[-2:], strict=True)]
     if any(short):
-        above, left = (-(-one // 2) for one in short)
+        above, left = (-(-side // 2) for side in short)
         images = pad(images, (left, short[1] - left, above, short[0] - above))
     top, left = ((there - side) // 2 for side, there in zip((height, width), images.shape[-2:], strict=True))
     return images[..., top : top + height, left : left + width]
@@ -182,7 +184,7 @@ def preprocessing_of(processor: Any, channels: int, who: str) -> Preprocessing:
     normal = processor.do_normalize
     mean = tuple(map(float, processor.image_mean)) if normal else (0.0,) * channels
     std = tuple(map(float, processor.image_std)) if normal else (1.0,) * channels
-    if len(mean) != channels or len(std) != channels or not all(one > 0 for one in std):
+    if len(mean) != channels or len(std) != channels or not all(spread > 0 for spread in std):
         raise InputError(
             f"{who} looks at {channels} channels, and its preprocessor_config.json has the image_mean {list(mean)} and "
             f"the image_std {list(std)}: expected {channels} numbers each, the latter above 0."

@@ -96,8 +96,8 @@ def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) ->
 
 
 def _measured(findings: list[Finding]) -> str:
-    by_metric = {one.metric: one for one in findings if not one.group}
+    by_metric = {finding.metric: finding for finding in findings if not finding.group}
     accuracy, area = by_metric["subject.accuracy"], by_metric["subject.auc"]
-    shown = ["–" if one.value is None else f"{one.value:.1%}" for one in (accuracy, area)]
+    shown = ["–" if finding.value is None else f"{finding.value:.1%}" for finding in (accuracy, area)]
     degenerate = findings[-1].verdict
     return f"{shown[0]} right, AUC {shown[1]}" + (f" · {degenerate}" if degenerate.startswith("degenerate") else "")

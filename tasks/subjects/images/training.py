@@ -201,7 +201,7 @@ def train(
     course = _Course(model, lessons, options, seeds, hook, steps)
     optimizer = _optimizer(model.network, options)
     saved = checkpoints.latest()
-    curve = [] if saved is None else [Epoch(*one) for one in restore(model.network, optimizer, saved[1])]
+    curve = [] if saved is None else [Epoch(*row) for row in restore(model.network, optimizer, saved[1])]
     for epoch in range(len(curve), options.epochs):
         with _drawing_from(seeds, epoch, model.device):
             loss, accuracy = course.epoch(epoch, learners, optimizer)
@@ -211,7 +211,7 @@ def train(
                 f"`train.learning_rate` (it is {options.learning_rate:g})."
             )
         curve.append(Epoch(epoch + 1, loss, accuracy, course.accuracy(judges)))
-        rows = [[one.epoch, one.loss, one.train_accuracy, one.validation_accuracy] for one in curve]
+        rows = [[past.epoch, past.loss, past.train_accuracy, past.validation_accuracy] for past in curve]
         checkpoints.save(epoch + 1, options.epochs, learning_files(model.network, optimizer, rows))
     model.network.eval()
     return curve

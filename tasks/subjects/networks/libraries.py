@@ -111,7 +111,7 @@ def library_called(name: str) -> Library:
     >>> library_called("timm").name
     'timm'
     """
-    return next(one for one in LIBRARIES if one.name == name)
+    return next(library for library in LIBRARIES if library.name == name)
 
 
 def _of_timm(timm: Any, name: str, classes: int, channels: int, size: int) -> nn.Module:

@@ -134,8 +134,8 @@ class CrossReader:
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
         encoded = [self.tokenizer.encode(*pair) for pair in pairs]
-        batch = [np.array(one.ids or [self.pad], dtype=np.int64) for one in encoded]
-        kinds = [np.array(one.type_ids or [0], dtype=np.int64) for one in encoded]
+        batch = [np.array(pair.ids or [self.pad], dtype=np.int64) for pair in encoded]
+        kinds = [np.array(pair.type_ids or [0], dtype=np.int64) for pair in encoded]
         result = np.zeros(len(pairs))
         blocks, segments = (
             blocks_on(self.device, some, pad=pad, limit=self.limit) for some, pad in ((batch, self.pad), (kinds, 0))
@@ -211,7 +211,7 @@ class CrossExercise:
     @property
     def lengths(self) -> IntArray:
         """The pieces of every pair."""
-        return np.array([len(one) for one in self.ids], dtype=np.int64)
+        return np.array([len(pair) for pair in self.ids], dtype=np.int64)
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """The mean squared error; nothing is right or wrong."""
@@ -301,8 +301,8 @@ def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, t
         first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
         return TowerExercise(start.network, first, second, shares, pad)
     encoded = [tokenizer.encode(*pair) for pair in pairs]
-    ids = [np.array(one.ids, dtype=np.int64) for one in encoded]
-    return CrossExercise(start.network, ids, [np.array(one.type_ids, dtype=np.int64) for one in encoded], shares, pad)
+    ids = [np.array(pair.ids, dtype=np.int64) for pair in encoded]
+    return CrossExercise(start.network, ids, [np.array(pair.type_ids, dtype=np.int64) for pair in encoded], shares, pad)
 
 
 def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:

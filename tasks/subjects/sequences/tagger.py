@@ -167,7 +167,7 @@ def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTa
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
     pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
-    lengths = torch.tensor([len(one) for one in ids], device=device)
+    lengths = torch.tensor([len(sentence) for sentence in ids], device=device)
     mask = (torch.arange(pieces.shape[1], device=device)[None] < lengths[:, None]).long()
     logits = network(input_ids=pieces, attention_mask=mask).logits
     words = wanted != NONE
@@ -204,7 +204,7 @@ class SpellingExercise:
     @property
     def lengths(self) -> IntArray:
         """The words of every sentence."""
-        return np.array([len(one.codes) for one in self.sentences], dtype=np.int64)
+        return np.array([len(sentence.codes) for sentence in self.sentences], dtype=np.int64)
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
@@ -272,7 +272,7 @@ class TagExercise:
     @property
     def lengths(self) -> IntArray:
         """The pieces of every sentence."""
-        return np.array([len(one) for one in self.ids], dtype=np.int64)
+        return np.array([len(sentence) for sentence in self.ids], dtype=np.int64)
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
@@ -354,8 +354,8 @@ def _exercise(
         ends = (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
         return SpellingExercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
     aligned = [align(tokenizer, words, pad) for words in sentences]
-    taught = [targets(one, given) for one, given in zip(aligned, codes, strict=True)]
-    return TagExercise(start.network, [one.ids for one in aligned], taught, pad)
+    taught = [targets(sentence, given) for sentence, given in zip(aligned, codes, strict=True)]
+    return TagExercise(start.network, [sentence.ids for sentence in aligned], taught, pad)
 
 
 _BEGINS = ("B-", "S-", "U-")

@@ -201,16 +201,18 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
         ours = ranked_area(answered.scores[known], right, clusters, groups)
         for name, scores in orders.items():
             tested = order_test(scores, right, clusters)
-            rows = [replace(one, verdict="") for one in trend_findings("subject", tested, 1.0, "")[:1]]
+            rows = [replace(finding, verdict="") for finding in trend_findings("subject", tested, 1.0, "")[:1]]
             gain = area_difference(ranked_area(scores, right, clusters, groups), ours) if tested.area else None
             risk = area_finding("subject.aurc", risk_area_interval(scores, right, clusters), len(right))
             rows += [gain_finding("subject.auc_gain", gain, len(right)), risk]
-            findings += [replace(one, of="gold", group=name) for one in rows]
+            findings += [replace(finding, of="gold", group=name) for finding in rows]
     measured = {
         "subject.ece": calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator),
         "subject.brier": brier(chances, answered.gold[known], clusters, generator),
     }
-    return findings + [replace(area_finding(name, one, len(right)), of="gold") for name, one in measured.items()]
+    return findings + [
+        replace(area_finding(name, interval, len(right)), of="gold") for name, interval in measured.items()
+    ]
 
 
 def own_orders(answered: Answered) -> dict[str, Floats]:
@@ -287,10 +289,10 @@ def _own_scores_by_ranges(
         won, lost = judged.sums.sums["right"], judged.sums.sums["wrong"]
         if won and lost:
             tested = order_test_of(judged)
-            rows = [replace(one, verdict="") for one in trend_findings("subject", tested, 1.0, "")[:1]]
+            rows = [replace(finding, verdict="") for finding in trend_findings("subject", tested, 1.0, "")[:1]]
             gain = area_gain(judged) if tested.area else None
             rows += [gain_finding("subject.auc_gain", gain, won + lost), _risk(judged, won + lost)]
-            findings += [replace(one, of="gold", group=name) for one in rows]
+            findings += [replace(finding, of="gold", group=name) for finding in rows]
     known = KnownAnswers("gold", ("confidence",), apart)
     counted = count_calibration(inputs, known, pools)
     squares = reduce_partitions(squares_in, *inputs, apart=apart, pools=pools)
@@ -303,7 +305,7 @@ def _own_scores_by_ranges(
         "subject.brier": mean_over_pools(sums, squares[there, 0], generator),
     }
     n = int(squares[:, 0].sum())
-    return findings + [replace(area_finding(name, one, n), of="gold") for name, one in measured.items()]
+    return findings + [replace(area_finding(name, interval, n), of="gold") for name, interval in measured.items()]
 
 
 def lacks_probabilities(predictions: pa.Table) -> int:

@@ -160,7 +160,9 @@ def judge_subject(
     else:
         findings = judge(_answered(predictions, intervals, samples, clusters, undecided), name, significance, generator)
     verdicts = [
-        f"{one.verdict.partition(':')[0]} by {one.of} labels" for one in findings if one.metric == "subject.trend_p"
+        f"{finding.verdict.partition(':')[0]} by {finding.of} labels"
+        for finding in findings
+        if finding.metric == "subject.trend_p"
     ]
     say(f"{name} · {', '.join(verdicts)}")
     return write_table(findings_table(findings), into=Findings)

@@ -299,7 +299,7 @@ class TextExercise:
     @property
     def lengths(self) -> IntArray:
         """The pieces of every text."""
-        return np.array([len(one) for one in self.ids], dtype=np.int64)
+        return np.array([len(text) for text in self.ids], dtype=np.int64)
 
     def answer(self, rows: IntArray, device: str) -> Answer:
         """Cross-entropy, or the focal loss, over these texts, and how many are classified rightly."""

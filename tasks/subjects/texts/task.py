@@ -200,8 +200,8 @@ def measure_texts(
     names = class_names(collect(classes, None))
     rows = collect(samples, ["id", "gold"])
     findings = text_findings(collect(predictions, None), rows, names, name, groups_of(samples))
-    right = next(one for one in findings if one.metric == "subject.accuracy")
-    constant = next((one.verdict for one in findings if one.verdict.startswith("degenerate")), "")
+    right = next(finding for finding in findings if finding.metric == "subject.accuracy")
+    constant = next((finding.verdict for finding in findings if finding.verdict.startswith("degenerate")), "")
     shown = "no gold labels to measure by" if right.value is None else f"{right.value:.1%} of {right.n} right"
     say(f"{name} · {shown}" + (f" · {constant}" if constant else ""))
     return write_table(findings_table(findings), into=Findings)

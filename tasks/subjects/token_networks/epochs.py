@@ -130,7 +130,7 @@ def learn(
     steps = -(-len(learners) // options.batch_size)
     optimizer = optimizer_of(network, options)
     checkpoint = checkpoints.latest()
-    curve = [] if checkpoint is None else [Epoch(*one) for one in restore(network, optimizer, checkpoint[1])]
+    curve = [] if checkpoint is None else [Epoch(*row) for row in restore(network, optimizer, checkpoint[1])]
     for epoch in range(len(curve), options.epochs):
         generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
         with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
@@ -149,7 +149,9 @@ def learn(
         share = right / asked if asked else None
         theirs = _share_right(network, exercise, aside, device, judged)
         curve.append(Epoch(epoch + 1, loss / len(learners), share, theirs))
-        checkpoints.save(epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(one) for one in curve]))
+        checkpoints.save(
+            epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(reached) for reached in curve])
+        )
     network.to("cpu").eval()
     return curve
 
@@ -215,4 +217,4 @@ def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
 
 def presence(batch: list[IntArray], device: str) -> torch.Tensor:
     """The mask that goes with `padded`: 1 where a row has a piece, 0 where it was filled up."""
-    return padded([np.ones(len(one), dtype=np.int64) for one in batch], 0, device)
+    return padded([np.ones(len(row), dtype=np.int64) for row in batch], 0, device)

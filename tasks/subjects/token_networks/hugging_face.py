@@ -224,7 +224,7 @@ def _pieces(words: Counter[str]) -> list[str]:
 
 
 def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
 
 
 def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:

@@ -115,7 +115,7 @@ def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:
 
 def _by_stage(config: Mapping[str, Any], name: str, wrong: Callable[[str], InputError]) -> int:
     stages = config.get(name) or []
-    if not isinstance(stages, list) or not all(type(one) is int and one >= 0 for one in stages):
+    if not isinstance(stages, list) or not all(type(size) is int and size >= 0 for size in stages):
         raise wrong(f"config.json says {name}: {str(stages)[:40]}, and a list of whole numbers is expected there")
     return _BY_STAGE[name](stages or [0])
 
@@ -133,7 +133,7 @@ def _patches(config: Mapping[str, Any], wrong: Callable[[str], InputError]) -> i
 def _side(config: Mapping[str, Any], name: str, wrong: Callable[[str], InputError]) -> int:
     sides = config.get(name) or 0
     sides = sides if isinstance(sides, list) else [sides]
-    if not sides or not all(type(one) is int and one >= 0 for one in sides):
+    if not sides or not all(type(side) is int and side >= 0 for side in sides):
         raise wrong(f"config.json says {name}: {str(sides)[:40]}, and whole numbers are expected there")
     return int(max(sides))
 
