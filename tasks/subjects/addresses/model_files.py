@@ -93,8 +93,8 @@ class Graph:
         self._by_feature = bool(self._features) and {given.name for given in self._inputs} == set(self._features)
         if len(self._inputs) != 1 and not self._by_feature:
             raise InputError(
-                f"{self._who} has the inputs {', '.join(given.name for given in self._inputs)}: expected one, or one for "
-                "each of `features` by its name."
+                f"{self._who} has the inputs {', '.join(given.name for given in self._inputs)}: expected one, or one "
+                "for each of `features` by its name."
             )
         self._require_width()
 
