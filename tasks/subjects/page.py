@@ -4,7 +4,7 @@ D1…DN.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from assay.tasks.reporting.estimates import (
@@ -12,19 +12,24 @@ from assay.tasks.reporting.estimates import (
     CALIBRATION,
     CHANCES,
     RISK,
+    About,
+    ColumnOver,
     capital,
     chance_cells,
+    column,
     counted_by,
     estimate,
     first_few,
     series_of,
     share_text,
+    table_of,
 )
 from assay.tasks.reporting.numerals import integer, p_concluded, percent
 from assay.tasks.reporting.parts import (
     Block,
     Cell,
     Column,
+    ColumnKind,
     DataTable,
     LinePlot,
     Mark,
@@ -43,6 +48,9 @@ if TYPE_CHECKING:
 
 CLEAN = "clean"
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
+_ENTROPY = "Of the predicted classes, in bits: 0 means that one answer is all there is"
+_RECALL = "The share of a class's samples that are recognised as such."
+_AREA = "Of each class against the rest, or of each label, from probabilities."
 _FEW = 6  # classes: more are folded away, since attacks list them again
 
 
@@ -51,9 +59,12 @@ def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: i
     `groups` how many the audited samples stand in."""
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
-    blocks: list[Block] = [_figures(findings, subjects), _recalls(findings, subjects)]
+    blocks: list[Block] = [
+        _figures(findings, subjects),
+        _per_class(findings, subjects, "recall", "Recall per class", _RECALL, "percent"),
+    ]
     if findings.select("subject.class_auc", of=CLEAN):
-        blocks.append(_areas(findings, subjects))
+        blocks.append(_per_class(findings, subjects, "class_auc", "AUC per class", _AREA, "number"))
     if measured(findings.select("subject.ece", of=CLEAN)):
         blocks.append(_chances(findings, subjects))
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
@@ -125,33 +136,15 @@ def _degenerate(findings: FindingIndex) -> dict[str, str]:
 
 def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     columns = [
-        Column("Subject"),
-        Column("Accuracy", "percent"),
-        Column("AUC", "number", "From probabilities; the mean over classes or labels"),
-        Column("Majority", "percent", "What the most frequent class alone would get"),
-        Column("Entropy", "number", "Of the predicted classes, in bits: 0 means that one answer is all there is"),
-        Column("Answers"),
+        column("Subject", "subject"),
+        column("Accuracy", "subject.accuracy", "percent"),
+        column("AUC", "subject.auc", "number", "From probabilities; the mean over classes or labels"),
+        column("Majority", "subject.majority_rate", "percent", "What the most frequent class alone would get"),
+        column("Entropy", "subject.prediction_entropy", "number", _ENTROPY),
+        column("Answers", lambda about: _answers(findings, about.subject)),
     ]
-    metrics = ("accuracy", "auc", "majority_rate", "prediction_entropy")
-    rows = [
-        [
-            subject,
-            *(estimate(findings.entry(f"subject.{metric}", subject, CLEAN)) for metric in metrics),
-            _answers(findings, subject),
-        ]
-        for subject in subjects
-    ]
-    return DataTable("As they are", columns, rows, "Intervals are 95 %: Wilson for shares, DeLong for AUC.")
-
-
-def _recalls(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    note = "The share of a class's samples that are recognised as such."
-    return _per_class(findings, subjects, "recall", "Recall per class", note, "percent")
-
-
-def _areas(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    note = "Of each class against the rest, or of each label, from probabilities."
-    return _per_class(findings, subjects, "class_auc", "AUC per class", note, "number")
+    note = "Intervals are 95 %: Wilson for shares, DeLong for AUC."
+    return table_of("As they are", [About(name, CLEAN) for name in subjects], columns, note, findings=findings)
 
 
 def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
@@ -161,20 +154,15 @@ def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
 
 
 def _per_class(
-    findings: FindingIndex,
-    subjects: Sequence[str],
-    metric: str,
-    title: str,
-    note: str,
-    kind: Literal["number", "percent"],
+    findings: FindingIndex, subjects: Sequence[str], metric: str, title: str, note: str, kind: ColumnKind
 ) -> DataTable:
     classes = findings.distinct("group", f"subject.{metric}", of=CLEAN)
-    columns = [Column("Class"), *(Column(subject, kind) for subject in subjects)]
-    rows: list[list[Cell]] = [
-        [name, *(estimate(findings.get(f"subject.{metric}", subject, CLEAN, name)) for subject in subjects)]
-        for name in classes
-    ]
-    return DataTable(title, columns, rows, note, collapsed=len(rows) > _FEW)
+
+    def recognised(subject: str) -> ColumnOver:
+        return column(subject, lambda name: estimate(findings.get(f"subject.{metric}", subject, CLEAN, name)), kind)
+
+    columns = [column("Class", str), *map(recognised, subjects)]
+    return table_of(title, classes, columns, note, collapsed=len(classes) > _FEW)
 
 
 def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> Block:
@@ -214,6 +202,9 @@ def _answers(findings: FindingIndex, subject: str) -> Cell:
 
 _MEANT = {"weak": "agreement with the weak label", "gold": "accuracy by gold"}
 _LINES = {"weak": "with the weak label", "gold": "with gold"}
+_ORDERED_BY = {"": "our order", "confidence": "its confidence", "margin": "its margin"}
+_P = "Two-sided, samples that are alike counted together"
+_RHO = "Along D1 … DN: a description, nothing is concluded from it"
 _SHOWN = {
     ("agreement", "adverse"): "its agreement falls along the order",
     ("agreement", "violation"): "its agreement rises along the order",
@@ -349,87 +340,64 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
 
 
 def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    rows: list[list[Cell]] = []
-    for subject in subjects:
-        for yardstick, name in _MEANT.items():
-            along = accuracies(findings, subject, yardstick)
-            if not along:
-                continue
-            first, last, area = (
-                findings.get(f"subject.{metric}", subject, yardstick) for metric in ("first_tenth", "last_tenth", "auc")
-            )
-            test, rho = (findings.get(f"subject.{metric}", subject, yardstick) for metric in ("trend_p", "spearman"))
-            rows.append(
-                [
-                    subject,
-                    name,
-                    estimate(first),
-                    estimate(last),
-                    estimate(area),
-                    test.p_value if test else None,
-                    test.p_adjusted if test else None,
-                    test.verdict if test else "",
-                    rho.value if rho else None,
-                ]
-            )
+    def test(about: About) -> Finding | None:
+        return findings.get("subject.trend_p", *about)
+
     columns = [
-        Column("Subject"),
-        Column("Measured"),
-        Column("In the first tenth", "percent"),
-        Column("In the last tenth", "percent"),
-        Column("AUC", "percent", "How often a right answer outranks a wrong one in the order"),
-        Column("p", "p", "Two-sided, samples that are alike counted together"),
-        Column("p, corrected", "p", "Holm"),
-        Column("Shown"),
-        Column("ρ", "number", "Along D1 … DN: a description, nothing is concluded from it"),
+        column("Subject", "subject"),
+        column("Measured", lambda about: _MEANT[about.of]),
+        column("In the first tenth", "subject.first_tenth", "percent"),
+        column("In the last tenth", "subject.last_tenth", "percent"),
+        column("AUC", "subject.auc", "percent", "How often a right answer outranks a wrong one in the order"),
+        column("p", lambda about: getattr(test(about), "p_value", None), "p", _P),
+        column("p, corrected", lambda about: getattr(test(about), "p_adjusted", None), "p", "Holm"),
+        column("Shown", lambda about: getattr(test(about), "verdict", "")),
+        column("ρ", lambda about: getattr(findings.get("subject.spearman", *about), "value", None), "number", _RHO),
     ]
-    return DataTable("Along the order", columns, rows)
+    rows = [About(subject, of) for subject in subjects for of in _MEANT if accuracies(findings, subject, of)]
+    return table_of("Along the order", rows, columns, findings=findings)
 
 
 def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
     """How well the order and the subject's own scores tell where it is wrong by gold, and if its confidence is a
     chance; none without gold or probabilities."""
-    rows: list[list[Cell]] = []
-    for subject in subjects:
-        for group, name in (("", "our order"), ("confidence", "its confidence"), ("margin", "its margin")):
-            area, gain, risk = (
-                findings.get(f"subject.{metric}", subject, "gold", group) for metric in ("auc", "auc_gain", "aurc")
-            )
-            if area is None or findings.get("subject.ece", subject, "gold") is None:
-                continue
-            error, brier = (
-                None if group != "confidence" else findings.get(f"subject.{metric}", subject, "gold")
-                for metric in ("ece", "brier")
-            )
-            rows.append(
-                [subject, name, estimate(area), estimate(gain), estimate(risk), estimate(error), estimate(brier)]
-            )
-    if not rows:
-        return []
-    columns = [
-        Column("Subject"),
-        Column("Ordered by"),
-        Column("AUC", "percent", "How often a right answer outranks a wrong one"),
-        Column("More than our order", "percent", "Paired on the same samples (DeLong)"),
-        RISK,
-        CALIBRATION,
-        BRIER,
+
+    def of_confidence(metric: str) -> Callable[[About], Cell]:
+        return lambda about: (
+            estimate(findings.get(f"subject.{metric}", about.subject, "gold")) if about.group == "confidence" else None
+        )
+
+    rows = [
+        About(subject, "gold", group)
+        for subject in subjects
+        for group in _ORDERED_BY
+        if findings.get("subject.auc", subject, "gold", group) and findings.get("subject.ece", subject, "gold")
     ]
-    return [DataTable("Does the subject know where it is wrong?", columns, rows)]
+    columns = [
+        column("Subject", "subject"),
+        column("Ordered by", lambda about: _ORDERED_BY[about.group]),
+        column("AUC", "subject.auc", "percent", "How often a right answer outranks a wrong one"),
+        column("More than our order", "subject.auc_gain", "percent", "Paired on the same samples (DeLong)"),
+        ColumnOver(RISK, "subject.aurc"),
+        ColumnOver(CALIBRATION, of_confidence("ece")),
+        ColumnOver(BRIER, of_confidence("brier")),
+    ]
+    title = "Does the subject know where it is wrong?"
+    return [table_of(title, rows, columns, findings=findings)] if rows else []
 
 
 def _strata(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
-    rows: list[list[Cell]] = [
-        [subject, _MEANT[yardstick], share.slice.stratum, estimate(share)]
-        for subject in subjects
-        for yardstick in _MEANT
-        for share in accuracies(findings, subject, yardstick, "stratum")
+    strata = [
+        share for name in subjects for yardstick in _MEANT for share in accuracies(findings, name, yardstick, "stratum")
     ]
-    if not rows:
-        return []
-    columns = [Column("Subject"), Column("Measured"), Column("Stratum", "integer"), Column("Share", "bar")]
+    columns = [
+        column("Subject", "subject"),
+        column("Measured", lambda share: _MEANT[share.of]),
+        column("Stratum", lambda share: share.slice.stratum, "integer"),
+        column("Share", estimate, "bar"),
+    ]
     note = "A stratum is what a data set adds to the one before: disjoint samples, hardest last."
-    return [DataTable("Stratum by stratum", columns, rows, note, collapsed=True)]
+    return [table_of("Stratum by stratum", strata, columns, note, collapsed=True)] if strata else []
 
 
 def _share_with_n(share: Finding) -> str:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from assay.tasks.reporting.estimates import estimate, first_few, series_of, share_text
+from assay.tasks.reporting.estimates import About, column, estimate, first_few, series_of, share_text, table_of
 from assay.tasks.reporting.numerals import integer, p_equals
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Column,
-    DataTable,
-    LinePlot,
-    Panels,
-    Paragraph,
-    Part,
-    SeriesStyle,
-    Verdict,
-)
+from assay.tasks.reporting.parts import Block, Cell, DataTable, LinePlot, Panels, Paragraph, Part, SeriesStyle, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.along.findings import ACCURACY, CLEAN, GAIN, GAIN_TREND, WEAK, group_of
 
@@ -30,6 +19,7 @@ _WHAT = (
     "samples."
 )
 
+_AREA = "How often a sample on which it is right stands before one on which it is wrong"
 _P = "Cluster-robust, over single samples; corrected within its family"
 _INTERACTION = (
     "Does a defence help where samples are naturally hard, or only where they were easy? A gain is how much oftener "
@@ -93,6 +83,9 @@ def _named(of: str, group: str) -> str:
     return _NAMES.get(of) or " ".join(part for part in (of, how) if part)
 
 
+_CIRCUMSTANCE = column("Circumstance", lambda about: _named(about.of, about.group))
+
+
 def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     series, descriptions = [], []
     for of, group in _gentlest(findings, subject):
@@ -120,53 +113,43 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
 
 
 def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    rows: list[list[Cell]] = []
-    for subject in subjects:
-        for of, group in _circumstances(findings, subject):
-            strata = along(findings, subject, of, group)
-            area, tested = (findings.entry(f"along.{name}", subject, of, group) for name in ("auc", "trend_p"))
-            first, last = (estimate(strata[at]) if strata else None for at in (0, -1))
-            rows.append(
-                [
-                    subject,
-                    _named(of, group),
-                    first,
-                    last,
-                    estimate(area),
-                    _concluded(tested),
-                    tested.verdict if tested else "",
-                ]
-            )
+    def test(about: About) -> Finding | None:
+        return findings.entry("along.trend_p", *about)
+
+    rows = [About(subject, *circumstance) for subject in subjects for circumstance in _circumstances(findings, subject)]
     columns = [
-        Column("Subject"),
-        Column("Circumstance"),
-        Column("Easiest stratum", "percent"),
-        Column("Hardest stratum", "percent"),
-        Column("AUC", "number", "How often a sample on which it is right stands before one on which it is wrong"),
-        Column("p", "p", _P),
-        Column("Trend"),
+        column("Subject", "subject"),
+        _CIRCUMSTANCE,
+        column("Easiest stratum", _end(findings, 0), "percent"),
+        column("Hardest stratum", _end(findings, -1), "percent"),
+        column("AUC", "along.auc", "number", _AREA),
+        column("p", lambda about: _concluded(test(about)), "p", _P),
+        column("Trend", lambda about: getattr(test(about), "verdict", "")),
     ]
-    return DataTable("First and last stratum", columns, rows)
+    return table_of("First and last stratum", rows, columns, findings=findings)
+
+
+def _end(findings: FindingIndex, at: int, metric: str = ACCURACY) -> Callable[[About | Finding], Cell]:
+    """What was measured on the easiest (0) or hardest (-1) stratum."""
+
+    def cell(about: About | Finding) -> Cell:
+        strata = along(findings, about.subject, about.of, about.group, metric)
+        return estimate(strata[at]) if strata else None
+
+    return cell
 
 
 def _gains(findings: FindingIndex) -> DataTable:
-    rows: list[list[Cell]] = []
-    for trend in findings.select(GAIN_TREND):
-        strata = along(findings, trend.subject, trend.of, trend.group, GAIN)
-        ends = [estimate(strata[at]) if strata else None for at in (0, -1)]
-        overall = estimate(findings.entry(GAIN, trend.subject, trend.of, trend.group))
-        circumstance = _named(trend.of, trend.group)
-        rows.append([trend.subject, circumstance, overall, *ends, _concluded(trend), trend.verdict])
     columns = [
-        Column("Defended"),
-        Column("Circumstance"),
-        Column("Gain", "percent"),
-        Column("On the easiest stratum", "percent"),
-        Column("On the hardest stratum", "percent"),
-        Column("p", "p", _P),
-        Column("It gains"),
+        column("Defended", "subject"),
+        _CIRCUMSTANCE,
+        column("Gain", lambda trend: estimate(findings.entry(GAIN, trend.subject, trend.of, trend.group)), "percent"),
+        column("On the easiest stratum", _end(findings, 0, GAIN), "percent"),
+        column("On the hardest stratum", _end(findings, -1, GAIN), "percent"),
+        column("p", _concluded, "p", _P),
+        column("It gains", "verdict"),
     ]
-    return DataTable("What defences gain along the order", columns, rows)
+    return table_of("What defences gain along the order", findings.select(GAIN_TREND), columns)
 
 
 def _concluded(test: Finding | None) -> float | None:
@@ -175,14 +158,19 @@ def _concluded(test: Finding | None) -> float | None:
 
 
 def _strata(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    rows: list[list[Cell]] = [
-        [subject, _named(of, group), share.slice.stratum, estimate(share)]
+    rows = [
+        (_named(*circumstance), share)
         for subject in subjects
-        for of, group in _circumstances(findings, subject)
-        for share in along(findings, subject, of, group)
+        for circumstance in _circumstances(findings, subject)
+        for share in along(findings, subject, *circumstance)
     ]
-    columns = [Column("Subject"), Column("Circumstance"), Column("Stratum", "integer"), Column("Right", "bar")]
-    return DataTable("Stratum by stratum", columns, rows, collapsed=True)
+    columns = [
+        column("Subject", lambda row: row[1].subject),
+        column("Circumstance", lambda row: row[0]),
+        column("Stratum", lambda row: row[1].slice.stratum, "integer"),
+        column("Right", lambda row: estimate(row[1]), "bar"),
+    ]
+    return table_of("Stratum by stratum", rows, columns, collapsed=True)
 
 
 def _sentence(findings: FindingIndex, subject: str) -> str:
