@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,6 +45,16 @@ def learning_rate(options: Training, step: int, steps: int, epoch: int) -> float
 
 def _cosine(start: float, end: float, way: float) -> float:
     return end + (start - end) * (1 + math.cos(math.pi * way)) / 2
+
+
+def optimizer_of(
+    weights: Iterable[nn.Parameter], options: Training, foreach: bool | None = None
+) -> torch.optim.Optimizer:
+    """The optimizer that the settings name."""
+    shared: dict[str, Any] = {"lr": options.learning_rate, "weight_decay": options.weight_decay, "foreach": foreach}
+    if options.optimizer == "adam":
+        return torch.optim.Adam(weights, **shared)
+    return torch.optim.SGD(weights, momentum=options.momentum, nesterov=options.momentum > 0, **shared)
 
 
 NETWORK, _OPTIMIZER, _CURVE = "network.safetensors", "optimizer.safetensors", "curve.json"

@@ -20,7 +20,7 @@ from assay.tasks.subjects.addresses.given import GivenModel, KindName
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
 from assay.tasks.subjects.own_models import answering_function, classifier_function, read_weights, require_usable
-from assay.tasks.subjects.settings import Subject, options_of
+from assay.tasks.subjects.settings import KNOWN, Subject, options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
 Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "minilm", "hugging-face", "own"]
@@ -149,36 +149,29 @@ def _weights(settings: Subject, beside: Path) -> bytes | None:
         return None if settings.weights is None else read_weights(beside / settings.weights)
 
 
-def _resolve_classifier(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
-    if written == "small-bert":
-        return ResolvedSubject(settings)
-    if written == "minilm-linear":
-        return ResolvedSubject(settings, source=minilm_source())
-    if ":" not in written:
-        return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
-    code = refer_to_code(written, beside, settings)
-    classifier_function(code)
-    return ResolvedSubject(settings, code)
-
-
 def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
-    """A tagger or a scorer, by its name, its folder or hub id, or the user's function."""
+    """A classifier, a tagger or a scorer: by its name, its folder or hub id, or the user's function."""
     kind = settings.kind
-    if written == f"small-{kind}":
+    small, encoder = KNOWN[kind]
+    if written == small:
         return ResolvedSubject(settings)
-    if written == "minilm":
-        return ResolvedSubject(settings, source=minilm_source(f"{kind}: minilm", f"{kind}: small-{kind}"))
+    if written == encoder:
+        instead = () if kind == "classifier" else (f"{kind}: {encoder}", f"{kind}: {small}")
+        return ResolvedSubject(settings, source=minilm_source(*instead))
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
     code = refer_to_code(written, beside, settings)
-    answering_function(code, kind)
+    if kind == "classifier":
+        classifier_function(code)
+    else:
+        answering_function(code, kind)
     return ResolvedSubject(settings, code)
 
 
 _RESOLVE: dict[KindName, Callable[[Subject, str, Path], ResolvedSubject]] = {
     "model": _resolve_model,
     "network": _resolve_network,
-    "classifier": _resolve_classifier,
+    "classifier": _resolve_reader,
     "tagger": _resolve_reader,
     "scorer": _resolve_reader,
     "predictions": lambda settings, _written, _beside: ResolvedSubject(settings),

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, restore
+from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
@@ -41,24 +41,12 @@ def loss_for(name: Literal["cross-entropy", "focal"], *, multilabel: bool, softm
     if multilabel:
         return _labels_of_probabilities if softmaxed else _labels
     if name == "focal":
-        return _focal_of_probabilities if softmaxed else _focal
-    return _classes_of_probabilities if softmaxed else _classes
-
-
-def _classes(logits: Tensor, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(logits.float(), targets)
-
-
-def _classes_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
-    return functional.nll_loss(_log(probabilities), targets)
-
-
-def _focal(logits: Tensor, targets: Tensor) -> Tensor:
-    return _focussed(functional.log_softmax(logits.float(), dim=1), targets)
-
-
-def _focal_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
-    return _focussed(_log(probabilities), targets)
+        return lambda given, targets: _focussed(
+            _log(given) if softmaxed else functional.log_softmax(given.float(), dim=1), targets
+        )
+    if softmaxed:
+        return lambda probabilities, targets: functional.nll_loss(_log(probabilities), targets)
+    return lambda logits, targets: functional.cross_entropy(logits.float(), targets)
 
 
 def _focussed(logarithms: Tensor, targets: Tensor) -> Tensor:
@@ -199,7 +187,7 @@ def train(
     # The last batch of an epoch may be smaller, but not a single image: batch normalisation has nothing to go by then.
     steps = max(1, len(learners) // options.batch_size + (len(learners) % options.batch_size > 1))
     course = _Course(model, lessons, options, seeds, hook, steps)
-    optimizer = _optimizer(model.network, options)
+    optimizer = optimizer_of((weights for weights in model.network.parameters() if weights.requires_grad), options)
     saved = checkpoints.latest()
     curve = [] if saved is None else [Epoch(*row) for row in restore(model.network, optimizer, saved[1])]
     for epoch in range(len(curve), options.epochs):
@@ -313,19 +301,6 @@ class _Tally:
         """The share of hits; None where nothing could be judged."""
         hits, judged = float(self._sums[1]), float(self._sums[2])
         return hits / judged if judged else None
-
-
-def _optimizer(network: torch.nn.Module, options: Training) -> torch.optim.Optimizer:
-    learnt = [weights for weights in network.parameters() if weights.requires_grad]
-    if options.optimizer == "adam":
-        return torch.optim.Adam(learnt, lr=options.learning_rate, weight_decay=options.weight_decay)
-    return torch.optim.SGD(
-        learnt,
-        lr=options.learning_rate,
-        momentum=options.momentum,
-        weight_decay=options.weight_decay,
-        nesterov=options.momentum > 0,
-    )
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,48 +17,45 @@ from assay.infra.stages.partitions import Tallied, map_partitions, read_files, r
 from assay.infra.stages.stage import say, stage, stage_seeds
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
-from assay.tasks.subjects.sequences.rows import Scorer, Tagger, card_file, pairs_of, sentences_of
-from assay.tasks.subjects.sequences.scorer import learn_scores
-from assay.tasks.subjects.sequences.tagger import learn_tags
+from assay.tasks.subjects.sequences.rows import OwnScorer, OwnTagger, Scorer, Tagger, card_file, pairs_of, sentences_of
+from assay.tasks.subjects.sequences.scorer import given_scorer, learn_scores, scorer_from_files
+from assay.tasks.subjects.sequences.tagger import given_tagger, learn_tags, tagger_from_files
 from assay.tasks.subjects.settings import options_of
 from assay.tasks.subjects.trained import CARD, TrainedSubject, cut_in_words, trained_on_worker, without_epochs
+
+Model = TypeVar("Model")
+
+
+@lru_cache(maxsize=4)
+def _built(
+    source: BuiltFrom,
+    device: str | None,
+    own: Callable[[Any, bool], Model],
+    from_files: Callable[[Mapping[str, bytes], str | None], Model],
+) -> Model:
+    if json.loads(source.files["card.json"])["kind"] == "own":
+        return own(source.subject.code, source.subject.masked)
+    return from_files(source.files, device)
 
 
 def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
     """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _build_tagger(BuiltFrom.of(subject, files), device)
+    return _built(BuiltFrom.of(subject, files), device, OwnTagger, tagger_from_files)
 
 
 def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
     """`Tagged` for a partition of the samples, and how many sentences were longer than the tagger reads (`cut`)."""
     sentences = sentences_of(samples, subject.settings)
     taggings = load_tagger(subject, files).tag(sentences.tokens)
-    rows = [
-        sentences.ids,
-        sentences.tokens,
-        sentences.tags,
-        [tagging.tags for tagging in taggings],
-        [tagging.confidence for tagging in taggings],
-    ]
+    tags, confidence = [tagging.tags for tagging in taggings], [tagging.confidence for tagging in taggings]
+    rows = [sentences.ids, sentences.tokens, sentences.tags, tags, confidence]
     columns = [pa.array(values, field.type) for values, field in zip(rows, Tagged.schema, strict=True)]
     return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(tagging.cut for tagging in taggings)})
 
 
-@lru_cache(maxsize=2)
-def _build_tagger(source: BuiltFrom, device: str | None) -> Tagger:
-    if json.loads(source.files["card.json"])["kind"] == "own":
-        from assay.tasks.subjects.sequences.rows import OwnTagger
-
-        assert source.subject.code is not None
-        return OwnTagger(source.subject.code, source.subject.masked)
-    from assay.tasks.subjects.sequences.tagger import tagger_from_files
-
-    return tagger_from_files(source.files, device)
-
-
 def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
     """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _build_scorer(BuiltFrom.of(subject, files), device)
+    return _built(BuiltFrom.of(subject, files), device, OwnScorer, scorer_from_files)
 
 
 def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
@@ -71,18 +69,6 @@ def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str,
         raise InputError(f"The scorer gives no finite number for sample {pairs.ids[int(wrong[0])]!r}.")
     columns = [pa.array(pairs.ids, pa.string()), pa.array(pairs.scores, pa.float64()), pa.array(scores)]
     return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
-
-
-@lru_cache(maxsize=2)
-def _build_scorer(source: BuiltFrom, device: str | None) -> Scorer:
-    if json.loads(source.files["card.json"])["kind"] == "own":
-        from assay.tasks.subjects.sequences.rows import OwnScorer
-
-        assert source.subject.code is not None
-        return OwnScorer(source.subject.code, source.subject.masked)
-    from assay.tasks.subjects.sequences.scorer import scorer_from_files
-
-    return scorer_from_files(source.files, device)
 
 
 def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
@@ -109,8 +95,6 @@ def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Traine
     if subject.source is None:
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
-        from assay.tasks.subjects.sequences.tagger import given_tagger
-
         known = reduce_partitions(tags_in, training, subject=subject)["tags"]
         files, about = given_tagger(subject.source, sorted(known))
         strangers = f" · read as O: {', '.join(about['strangers'])}" if about["strangers"] else ""
@@ -157,8 +141,6 @@ def take_scorer(subject: ResolvedSubject) -> TrainedSubject:
     if subject.source is None:
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
-        from assay.tasks.subjects.sequences.scorer import given_scorer
-
         files, about = given_scorer(subject.source)
     say(f"{subject.settings.scorer}, as it came")
     return without_epochs(files | card_file(subject, files, about))

@@ -111,16 +111,12 @@ def degenerate_finding(counts: Counts, classes: Sequence[str], *, subject: str) 
 
 
 def _accuracies(hits: Counts, n: Counts, yardstick: str, subject: str) -> list[Finding]:
-    metric = "subject.accuracy"
-    nested = [
-        share(metric, int(h), int(m), of=yardstick, group=f"D{i}", subject=subject)
-        for i, (h, m) in enumerate(zip(np.cumsum(hits), np.cumsum(n), strict=True), start=1)
+    cuts = {"D": (np.cumsum(hits), np.cumsum(n)), "stratum ": (hits, n)}
+    return [
+        share("subject.accuracy", int(right), int(known), of=yardstick, group=f"{cut}{number}", subject=subject)
+        for cut, counted in cuts.items()
+        for number, (right, known) in enumerate(zip(*counted, strict=True), start=1)
     ]
-    strata = [
-        share(metric, int(h), int(m), of=yardstick, group=f"stratum {i}", subject=subject)
-        for i, (h, m) in enumerate(zip(hits, n, strict=True), start=1)
-    ]
-    return nested + strata
 
 
 def _trend(
@@ -128,16 +124,18 @@ def _trend(
 ) -> list[Finding]:
     """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders: described, nothing is concluded."""
     total = int(n.sum())
-    if total == 0:
-        silent = "not measured"
-        return [
-            Finding("subject.spearman", of=yardstick, subject=subject, n=0, verdict=silent),
-            Finding("subject.permutation_p", of=yardstick, subject=subject, n=0, verdict=silent),
-        ]
-    test = permutation_p(hits, n, permutations, generator)
+    test = permutation_p(hits, n, permutations, generator) if total else None
     return [
-        Finding("subject.spearman", of=yardstick, subject=subject, value=test.rho, n=total),
-        Finding("subject.permutation_p", of=yardstick, subject=subject, value=test.p_adverse, n=total, unit="p"),
+        Finding(
+            f"subject.{metric}",
+            yardstick,
+            subject=subject,
+            value=getattr(test, value, None),
+            n=total,
+            verdict="" if test else "not measured",
+            unit=unit if test else "",
+        )
+        for metric, value, unit in (("spearman", "rho", ""), ("permutation_p", "p_adverse", "p"))
     ]
 
 

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, restore
+from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, IntArray, blocks
@@ -128,7 +128,7 @@ def learn(
     if not len(learners):
         raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
     steps = -(-len(learners) // options.batch_size)
-    optimizer = optimizer_of(network, options)
+    optimizer = optimizer_of(network.parameters(), options, foreach=False)
     checkpoint = checkpoints.latest()
     curve = [] if checkpoint is None else [Epoch(*row) for row in restore(network, optimizer, checkpoint[1])]
     for epoch in range(len(curve), options.epochs):
@@ -154,22 +154,6 @@ def learn(
         )
     network.to("cpu").eval()
     return curve
-
-
-def optimizer_of(network: Any, options: Training) -> Any:
-    """The optimizer that the settings name; one parameter after the other, so that no fused kernel changes bits."""
-    if options.optimizer == "adam":
-        return torch.optim.Adam(
-            network.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, foreach=False
-        )
-    return torch.optim.SGD(
-        network.parameters(),
-        lr=options.learning_rate,
-        momentum=options.momentum,
-        weight_decay=options.weight_decay,
-        nesterov=options.momentum > 0,
-        foreach=False,
-    )
 
 
 def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:
