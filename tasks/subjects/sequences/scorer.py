@@ -32,6 +32,7 @@ from assay.tasks.subjects.token_networks.epochs import (
     blocks_on,
     ids_of,
     learn_here,
+    lengths_of,
     make_ready,
     padded,
     presence,
@@ -170,58 +171,35 @@ def scorer_from_files(files: Mapping[str, bytes], device: str | None) -> Scorer:
     return CrossReader(module, tokenizer, line, card["sigmoid"], pad, card["limit"], device)
 
 
-@dataclass(frozen=True)
-class TowerExercise:
+def tower_exercise(encoder: Any, first: list[IntArray], second: list[IntArray], shares: Scores, pad: int) -> Exercise:
     """Pairs as the pieces of either sentence; their cosine is to be their score, brought to 0 … 1."""
 
-    encoder: Any
-    first: list[IntArray]
-    second: list[IntArray]
-    shares: Scores
-    pad: int
-
-    @property
-    def lengths(self) -> IntArray:
-        """The pieces of the longer sentence of every pair."""
-        return np.array([max(map(len, pair)) for pair in zip(self.first, self.second, strict=True)], dtype=np.int64)
-
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """The mean squared error of the cosines; nothing is right or wrong."""
-        import torch
-
-        batch = [side[row] for side in (self.first, self.second) for row in rows]
-        ids, mask = padded(batch, self.pad, device), presence(batch, device)
-        hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    def answer(rows: IntArray, device: str) -> Answer:
+        batch = [side[row] for side in (first, second) for row in rows]
+        ids, mask = padded(batch, pad, device), presence(batch, device)
+        hidden = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         means = (hidden * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
         cosines = torch.nn.functional.cosine_similarity(means[: len(rows)], means[len(rows) :])
-        wanted = torch.from_numpy(self.shares[rows].astype(np.float32)).to(device)
-        return Answer(((cosines - wanted) ** 2).mean(), 0, 0)
+        return _squared_error(cosines, shares[rows], device)
+
+    return Exercise(np.maximum(lengths_of(first), lengths_of(second)), answer)
 
 
-@dataclass(frozen=True)
-class CrossExercise:
+def cross_exercise(network: Any, ids: list[IntArray], types: list[IntArray], shares: Scores, pad: int) -> Exercise:
     """Pairs as the pieces of both sentences together; the network's number is to be their score, brought to 0 … 1."""
 
-    network: Any
-    ids: list[IntArray]
-    types: list[IntArray]
-    shares: Scores
-    pad: int
+    def answer(rows: IntArray, device: str) -> Answer:
+        batch, kinds = ([side[row] for row in rows] for side in (ids, types))
+        numbers = read_pairs(network, padded(batch, pad, device), presence(batch, device), padded(kinds, 0, device))
+        return _squared_error(numbers, shares[rows], device)
 
-    @property
-    def lengths(self) -> IntArray:
-        """The pieces of every pair."""
-        return np.array([len(pair) for pair in self.ids], dtype=np.int64)
+    return Exercise(lengths_of(ids), answer)
 
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """The mean squared error; nothing is right or wrong."""
-        import torch
 
-        batch = [self.ids[row] for row in rows]
-        types = padded([self.types[row] for row in rows], 0, device)
-        numbers = read_pairs(self.network, padded(batch, self.pad, device), presence(batch, device), types)
-        wanted = torch.from_numpy(self.shares[rows].astype(np.float32)).to(device)
-        return Answer(((numbers - wanted) ** 2).mean(), 0, 0)
+def _squared_error(numbers: torch.Tensor, shares: Scores, device: str) -> Answer:
+    """The mean squared error; nothing is right or wrong."""
+    wanted = torch.from_numpy(shares.astype(np.float32)).to(device)
+    return Answer(((numbers - wanted) ** 2).mean(), 0, 0)
 
 
 def learn_scores(
@@ -299,10 +277,12 @@ def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, t
     pad = pad_of(start.network.config)
     if towers:
         first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
-        return TowerExercise(start.network, first, second, shares, pad)
+        return tower_exercise(start.network, first, second, shares, pad)
     encoded = [tokenizer.encode(*pair) for pair in pairs]
     ids = [np.array(pair.ids, dtype=np.int64) for pair in encoded]
-    return CrossExercise(start.network, ids, [np.array(pair.type_ids, dtype=np.int64) for pair in encoded], shares, pad)
+    return cross_exercise(
+        start.network, ids, [np.array(pair.type_ids, dtype=np.int64) for pair in encoded], shares, pad
+    )
 
 
 def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:

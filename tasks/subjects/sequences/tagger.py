@@ -8,8 +8,9 @@ out.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from assay.tasks.subjects.token_networks.epochs import (
     Exercise,
     blocks_on,
     learn_here,
+    lengths_of,
     make_ready,
     padded,
     tokenizer_in,
@@ -167,7 +169,7 @@ def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTa
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
     pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
-    lengths = torch.tensor([len(sentence) for sentence in ids], device=device)
+    lengths = torch.from_numpy(lengths_of(ids)).to(device)
     mask = (torch.arange(pieces.shape[1], device=device)[None] < lengths[:, None]).long()
     logits = network(input_ids=pieces, attention_mask=mask).logits
     words = wanted != NONE
@@ -191,37 +193,27 @@ class SpeltSentence:
     codes: list[int]
 
 
-@dataclass(frozen=True)
-class SpellingExercise:
+def spelling_exercise(
+    network: Any, sentences: list[SpeltSentence], ends: tuple[int, int], limit: int, pad: int
+) -> Exercise:
     """Tagged sentences in which some words are spelt out, others in every epoch."""
 
-    network: Any
-    sentences: list[SpeltSentence]
-    ends: tuple[int, int]
-    limit: int
-    pad: int
-
-    @property
-    def lengths(self) -> IntArray:
-        """The words of every sentence."""
-        return np.array([len(sentence.codes) for sentence in self.sentences], dtype=np.int64)
-
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
-        ids, target = zip(*(self._drawn(self.sentences[row]) for row in rows), strict=True)
-        return tag_answer(self.network, list(ids), list(target), self.pad, device)
-
-    def _drawn(self, sentence: SpeltSentence) -> tuple[IntArray, IntArray]:
+    def drawn(sentence: SpeltSentence) -> tuple[IntArray, IntArray]:
         """The pieces of a sentence and the target of each; what is not learnt from is never spelt out."""
-        share = SHARE if self.network.training else 0.0
-        spells = torch.rand(len(sentence.codes)).numpy() < share
-        ids, target = [self.ends[0]], [NONE]
+        spells = torch.rand(len(sentence.codes)).numpy() < (SHARE if network.training else 0.0)
+        ids, target = [ends[0]], [NONE]
         for place, code in enumerate(sentence.codes):
             pieces = (sentence.spelt if spells[place] else sentence.whole)[place]
             ids += pieces.tolist()
             target += [code, *[NONE] * (len(pieces) - 1)] if len(pieces) else []
-        ids, target = ids[: self.limit - 1], target[: self.limit - 1]
-        return np.array([*ids, self.ends[1]], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
+        ids, target = ids[: limit - 1], target[: limit - 1]
+        return np.array([*ids, ends[1]], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
+
+    def answer(rows: IntArray, device: str) -> Answer:
+        ids, target = zip(*(drawn(sentences[row]) for row in rows), strict=True)
+        return tag_answer(network, list(ids), list(target), pad, device)
+
+    return Exercise(lengths_of([sentence.codes for sentence in sentences]), answer)
 
 
 def speller(tokenizer: Tokenizer) -> Tokenizer:
@@ -238,47 +230,31 @@ def speller(tokenizer: Tokenizer) -> Tokenizer:
 
 def spelt(tokenizer: Tokenizer, sentences: Sequence[Sequence[str]], codes: Sequence[list[int]]) -> list[SpeltSentence]:
     """Sentences both ways."""
-    whole, parts = _Pieces(tokenizer, {}), _Pieces(speller(tokenizer), {})
+    whole, parts = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
     return [
-        SpeltSentence([whole.of(word) for word in words], [parts.of(word) for word in words], given)
+        SpeltSentence(list(map(whole, words)), list(map(parts, words)), given)
         for words, given in zip(sentences, codes, strict=True)
     ]
 
 
-@dataclass(frozen=True)
-class _Pieces:
-    """The pieces of words, each looked up once."""
+def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], IntArray]:
+    """What cuts words into pieces, each looked up once."""
 
-    tokenizer: Tokenizer
-    known: dict[str, IntArray]
+    @cache
+    def pieces(word: str) -> IntArray:
+        ids = tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
+        return np.array(ids, dtype=np.int64)
 
-    def of(self, word: str) -> IntArray:
-        """The pieces of a word."""
-        if word not in self.known:
-            pieces = self.tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
-            self.known[word] = np.array(pieces, dtype=np.int64)
-        return self.known[word]
+    return pieces
 
 
-@dataclass(frozen=True)
-class TagExercise:
+def tag_exercise(network: Any, ids: list[IntArray], target: list[IntArray], pad: int) -> Exercise:
     """Sentences as pieces, and the tag of each piece that carries one."""
 
-    network: Any
-    ids: list[IntArray]
-    target: list[IntArray]
-    pad: int
+    def answer(rows: IntArray, device: str) -> Answer:
+        return tag_answer(network, [ids[row] for row in rows], [target[row] for row in rows], pad, device)
 
-    @property
-    def lengths(self) -> IntArray:
-        """The pieces of every sentence."""
-        return np.array([len(sentence) for sentence in self.ids], dtype=np.int64)
-
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """Cross-entropy over the words of these sentences, and how many words are tagged rightly."""
-
-        ids, target = ([some[row] for row in rows] for some in (self.ids, self.target))
-        return tag_answer(self.network, ids, target, self.pad, device)
+    return Exercise(lengths_of(ids), answer)
 
 
 def learn_tags(
@@ -352,10 +328,10 @@ def _exercise(
     pad = pad_of(start.network.config)
     if spells:
         ends = (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
-        return SpellingExercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
+        return spelling_exercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
     aligned = [align(tokenizer, words, pad) for words in sentences]
     taught = [targets(sentence, given) for sentence, given in zip(aligned, codes, strict=True)]
-    return TagExercise(start.network, [sentence.ids for sentence in aligned], taught, pad)
+    return tag_exercise(start.network, [sentence.ids for sentence in aligned], taught, pad)
 
 
 _BEGINS = ("B-", "S-", "U-")

@@ -40,7 +40,8 @@ def _built(
 
 def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
     """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _built(BuiltFrom.of(subject, files), device, OwnTagger, tagger_from_files)
+    tagger: Tagger = _built(BuiltFrom.of(subject, files), device, OwnTagger, tagger_from_files)
+    return tagger
 
 
 def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
@@ -55,7 +56,8 @@ def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, b
 
 def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
     """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    return _built(BuiltFrom.of(subject, files), device, OwnScorer, scorer_from_files)
+    scorer: Scorer = _built(BuiltFrom.of(subject, files), device, OwnScorer, scorer_from_files)
+    return scorer
 
 
 def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:

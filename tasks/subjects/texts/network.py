@@ -25,8 +25,10 @@ from assay.tasks.subjects.token_networks.blocks import IntArray
 from assay.tasks.subjects.token_networks.epochs import (
     CHUNK,
     Answer,
+    Exercise,
     blocks_on,
     ids_of,
+    lengths_of,
     make_ready,
     padded,
     presence,
@@ -286,27 +288,16 @@ def _linear(
     )
 
 
-@dataclass(frozen=True)
-class TextExercise:
+def text_exercise(network: Any, ids: Sequence[IntArray], target: IntArray, pad: int, focal: bool = False) -> Exercise:
     """The texts as token ids, and their classes; `focal` weighs what is known well already down."""
 
-    network: Any
-    ids: Sequence[IntArray]
-    target: IntArray
-    pad: int
-    focal: bool = False
-
-    @property
-    def lengths(self) -> IntArray:
-        """The pieces of every text."""
-        return np.array([len(text) for text in self.ids], dtype=np.int64)
-
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """Cross-entropy, or the focal loss, over these texts, and how many are classified rightly."""
-        batch, target = [self.ids[row] for row in rows], torch.from_numpy(self.target[rows]).to(device)
-        pieces, mask = padded(batch, self.pad, device), presence(batch, device)
-        logits = self.network(input_ids=pieces, attention_mask=mask).logits
-        losses = torch.nn.functional.cross_entropy(logits, target, reduction="none")
-        if self.focal:
+    def answer(rows: IntArray, device: str) -> Answer:
+        batch, wanted = [ids[row] for row in rows], torch.from_numpy(target[rows]).to(device)
+        pieces, mask = padded(batch, pad, device), presence(batch, device)
+        logits = network(input_ids=pieces, attention_mask=mask).logits
+        losses = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
+        if focal:
             losses = losses * (1 - torch.exp(-losses)) ** 2
-        return Answer(losses.mean(), int((logits.argmax(dim=1) == target).sum()), len(rows))
+        return Answer(losses.mean(), int((logits.argmax(dim=1) == wanted).sum()), len(rows))
+
+    return Exercise(lengths_of(ids), answer)

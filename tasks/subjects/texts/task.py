@@ -50,7 +50,7 @@ def learn_texts(
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
     from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs
-    from assay.tasks.subjects.texts.network import TextExercise
+    from assay.tasks.subjects.texts.network import text_exercise
     from assay.tasks.subjects.token_networks.epochs import ids_of, learn_here, make_ready, tokenizer_in, validating
 
     options = subject.settings.train or Training()
@@ -63,7 +63,7 @@ def learn_texts(
     snapshots = Snapshots(checkpoints, kept_epochs(options))
     curve = learn_here(
         start.network,
-        TextExercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
+        text_exercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
         validating(origins_of(samples, texts), options.validation),
         options,
         seeds=seeds,

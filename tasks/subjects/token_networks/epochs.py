@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import astuple, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,15 +72,20 @@ class Answer:
     asked: int
 
 
-class Exercise(Protocol):
+@dataclass(frozen=True)
+class Exercise:
     """What is to be learnt."""
 
-    @property
-    def lengths(self) -> IntArray:
-        """The length of every sample: those of about equal length are learnt together."""
+    lengths: IntArray
+    """The length of every sample: those of about equal length are learnt together."""
 
-    def answer(self, rows: IntArray, device: str) -> Answer:
-        """What the network says of these samples now."""
+    answer: Callable[[IntArray, str], Answer]
+    """What the network says of these samples now, on a device."""
+
+
+def lengths_of(batch: Sequence[Sequence[Any] | IntArray]) -> IntArray:
+    """How many pieces each sample has."""
+    return np.array([len(pieces) for pieces in batch], dtype=np.int64)
 
 
 def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:

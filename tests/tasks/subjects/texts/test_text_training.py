@@ -17,7 +17,7 @@ from assay.infra.stages.exact import Seeds
 from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject, Training
-from assay.tasks.subjects.texts.network import TextExercise
+from assay.tasks.subjects.texts.network import text_exercise
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 from assay.tasks.subjects.texts.task import learn_texts
 from assay.tasks.subjects.token_networks.epochs import learn as train
@@ -154,7 +154,7 @@ class Torn(torch.nn.Module):
 def test_a_training_that_comes_apart_says_so_and_saves_nothing(tmp_path) -> None:
     ids = [np.array([1, 2], dtype=np.int64)] * 4
     torn = Torn()
-    exercise, nobody = TextExercise(torn, ids, np.array([0, 1, 0, 1]), pad=0), np.zeros(4, dtype=np.bool_)
+    exercise, nobody = text_exercise(torn, ids, np.array([0, 1, 0, 1]), pad=0), np.zeros(4, dtype=np.bool_)
     left = Checkpoints(str(tmp_path), "m")
     with pytest.raises(InputError, match=r"came apart in epoch 1: its loss is nan. Lower `train.learning_rate`"):
         train(torn, exercise, nobody, Training(), seeds=Seeds(0, "train"), device="cpu", checkpoints=left)
