@@ -21,7 +21,7 @@ from email.message import Message
 from functools import cached_property, lru_cache
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import numpy as np
@@ -211,24 +211,6 @@ _ANSWERS = ("predictions", "probabilities", "outputs")
 _NUMBERS = {"FP16", "FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL"}
 
 
-class Form(Protocol):
-    """How samples are sent and answers are read."""
-
-    @property
-    def url(self) -> str:
-        """Where samples are sent."""
-
-    @property
-    def version(self) -> str:
-        """The version that the service says it has; empty where it says none."""
-
-    def body(self, items: Sequence[Item]) -> Any:
-        """The request for these samples."""
-
-    def rows(self, answer: Any, count: int, who: str) -> Rows:
-        """The rows of the answer, one per sample; raises in words where they are none."""
-
-
 @dataclass(frozen=True)
 class Instances:
     """`{"instances": […]}` → `{"predictions": [[…]]}`, or the rows alone."""
@@ -297,6 +279,10 @@ class KServe:
             raise InputError(f"{who} answered with {len(flat)} numbers for the shape {shape}.")
         cut = [flat[at : at + width] for at in range(0, len(flat), width)]
         return checked_rows(cut, count, who, "expected the probabilities of every sample")
+
+
+Form = Instances | KServe
+"""How samples are sent and answers are read."""
 
 
 def form_of(asking: Asking, client: Client) -> Form:

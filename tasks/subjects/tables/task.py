@@ -8,7 +8,6 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,13 +47,13 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.tables.along_order import (
     Answered,
     agreement_findings,
+    answered_in,
     count_agreement,
     count_beside,
     count_predictions,
     degenerate_finding,
     judge,
     judge_by_ranges,
-    probabilities_in,
 )
 from assay.tasks.subjects.tables.logistic import (
     MOST_ROWS,
@@ -212,21 +211,11 @@ def _answered(
         collect(samples, ["id", "gold"]),
         collect(clusters, ["id", "cluster"]),
     ]
-    if undecided == "apart":
-        order = order.filter(pc.invert(order["undecided"]))
     for table in beside:
         order = order.filter(pc.is_in(order["id"], value_set=table["id"].combine_chunks()))
-    answers, known, alike = (table.take(pc.index_in(order["id"], table["id"].combine_chunks())) for table in beside)
-    gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
-    return Answered(
-        order["lower"].to_numpy(),
-        order["tie_break"].to_numpy(),
-        order["label"].to_numpy().astype(np.int64),
-        gold,
-        codes_of(alike["cluster"].to_numpy()),
-        answers["predicted"].to_numpy().astype(np.int64),
-        probabilities_in(answers),
-    )
+    aligned = [table.take(pc.index_in(order["id"], table["id"].combine_chunks())) for table in beside]
+    answered = answered_in([order, *aligned], undecided == "apart")
+    return replace(answered, clusters=codes_of(answered.clusters))
 
 
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
