@@ -52,7 +52,7 @@ from assay.tasks.overfitting.windows import (
     window_shifts_from,
 )
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.holding_out import rows_as_they_are, rows_on_side, split_column, splits_in
+from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import lessons_of
 from assay.tasks.subjects.images.learning import learn_images, new_model, trained
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, load_state
@@ -114,7 +114,7 @@ def fresh_samples(
     require_fresh(reduce_partitions(splits_in, samples, settings=evaluation)["splits"], evaluation, fresh)
     apart = evaluation.model_copy(update={"split": fresh})
     chosen: Artifact[Samples] = map_partitions(
-        rows_on_side, samples, into=Samples, name="chosen", side="evaluation", settings=apart, by_column=True
+        rows_on_side, samples, into=Samples, name="chosen", side="evaluation", rule=Rule(apart, by_column=True)
     )
     dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
     require_known(dense.rows - collect(dense, ["gold"])["gold"].null_count, "fresh")

@@ -7,6 +7,7 @@ one document: a sentence that a subject learned from in one pair is no new sente
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -243,61 +244,48 @@ def marks_among(samples: pa.Table, *, content: Sequence[str], marks: npt.NDArray
     return SparseSum.of(places, np.ones(len(places), dtype=np.int64))
 
 
-def on_side(
-    samples: pa.Table,
-    *,
-    side: Side,
-    settings: Evaluation,
-    by_column: bool,
-    content: Sequence[str] = (),
-    texts: Marks | None = None,
-) -> npt.NDArray[np.bool_]:
-    """Which rows of a partition train, or are audited [n]; by `texts`, where it was chosen which of them are audited.
+@dataclass(frozen=True)
+class Rule:
+    """How samples are told apart: by their split column, or by a hash of what they hold, or by the texts that were
+    chosen to be audited."""
+
+    settings: Evaluation
+    by_column: bool
+    content: Sequence[str] = ()
+    texts: Marks | None = None
+
+
+def on_side(samples: pa.Table, side: Side, rule: Rule) -> npt.NDArray[np.bool_]:
+    """Which rows of a partition train, or are audited [n].
 
     >>> rows = pa.table({"id": ["a", "b", "c", "d"], "split": ["train", "test", "val", None]})
-    >>> on_side(rows, side="evaluation", settings=Evaluation(), by_column=True).tolist()
+    >>> on_side(rows, "evaluation", Rule(Evaluation(), by_column=True)).tolist()
     [False, True, False, False]
     """
-    if by_column:
+    settings = rule.settings
+    if rule.by_column:
         wanted = settings.split if side == "evaluation" else settings.train
         text = samples[split_column(settings)].cast(pa.string())
         return np.asarray(pc.fill_null(pc.equal(text, wanted), False).to_numpy())
-    if texts is not None:
-        audited = of_groups(samples, content, texts)
+    if rule.texts is not None:
+        audited = of_groups(samples, rule.content, rule.texts)
     else:
-        audited = drawn(contents_of(samples, content), settings.holdout, "hold out")
+        audited = drawn(contents_of(samples, rule.content), settings.holdout, "hold out")
     return audited if side == "evaluation" else ~audited
 
 
-def rows_on_side(
-    samples: pa.Table,
-    *,
-    side: Side,
-    settings: Evaluation,
-    by_column: bool,
-    content: Sequence[str] = (),
-    texts: Marks | None = None,
-    only: frozenset[str] | None = None,
-) -> pa.Table:
+def rows_on_side(samples: pa.Table, *, side: Side, rule: Rule, only: frozenset[str] | None = None) -> pa.Table:
     """The rows of a partition that train, or are audited; of these `only` those named, where a limit chose them."""
-    chosen = on_side(samples, side=side, settings=settings, by_column=by_column, content=content, texts=texts)
+    chosen = on_side(samples, side, rule)
     if only is not None:
         chosen &= np.fromiter((sample in only for sample in samples["id"].to_pylist()), bool, samples.num_rows)
     return samples.take(pa.array(np.flatnonzero(chosen)))
 
 
-def first_audited(
-    samples: pa.Table,
-    *,
-    settings: Evaluation,
-    by_column: bool,
-    limit: int,
-    content: Sequence[str] = (),
-    texts: Marks | None = None,
-) -> dict[str, dict[str, Any]]:
+def first_audited(samples: pa.Table, *, rule: Rule, limit: int) -> dict[str, dict[str, Any]]:
     """Of the rows that are audited, per class how many there are, and the first `limit` by what is drawn for each: all
     that `draw_in_proportion` looks at."""
-    chosen = on_side(samples, side="evaluation", settings=settings, by_column=by_column, content=content, texts=texts)
+    chosen = on_side(samples, "evaluation", rule)
     known = samples.select(["id", "gold"]).filter(pa.array(chosen))
     queues = _queues(known["id"].to_pylist(), known["gold"].to_pylist())
     return {

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import (
     DOCUMENT,
     Marks,
+    Rule,
     Side,
     are_words,
     choose_groups,
@@ -187,16 +188,11 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     columns = reduce_partitions(columns_of, samples)["columns"]
     content = content_columns(columns, texts)
     parted = Parted(content) if by_column else parting(samples, settings, columns, content)
-    rule: dict[str, Any] = {
-        "settings": settings,
-        "by_column": by_column,
-        "content": parted.content,
-        "texts": parted.texts,
-    }
+    rule = Rule(settings, by_column, parted.content, parted.texts)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
-            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, **rule
+            rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, rule=rule
         )
         if chosen.rows == 0:
             raise InputError(
@@ -207,7 +203,7 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
 
     only = None
     if settings.limit is not None:
-        audited = reduce_partitions(first_audited, samples, limit=settings.limit, **rule)
+        audited = reduce_partitions(first_audited, samples, limit=settings.limit, rule=rule)
         sizes, first = ({int(code): counted for code, counted in audited[name].items()} for name in ("sizes", "first"))
         only = seated(sizes, {code: smallest.values for code, smallest in first.items()}, settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))

@@ -17,6 +17,7 @@ from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.subjects.holding_out import (
+    Rule,
     contents_of,
     draw_evenly,
     draw_in_proportion,
@@ -127,7 +128,7 @@ def test_a_draw_from_what_partitions_keep_is_the_draw_from_all(parts, limit):
     for ids, classes in zip(names, parts, strict=True):
         columns = {"id": pa.array(ids, pa.string()), "gold": pa.array(classes, pa.int16())}
         rows = pa.table(columns | {"split": pa.array(["test"] * len(ids), pa.string())})
-        found = merge(found, first_audited(rows, settings=Evaluation(), by_column=True, limit=limit))
+        found = merge(found, first_audited(rows, rule=Rule(Evaluation(), by_column=True), limit=limit))
     assert all(len(one.values) <= limit for one in found["first"].values())
     sizes = {int(code): size for code, size in found["sizes"].items()}
     drawn = seated(sizes, {int(code): one.values for code, one in found["first"].items()}, limit)
@@ -182,7 +183,7 @@ def test_a_text_goes_by_the_column_that_subjects_read():
 
 def test_samples_with_neither_image_nor_text_go_by_their_id():
     rows = pa.table({"id": [f"s{number}" for number in range(2000)]})
-    audited = on_side(rows, side="evaluation", settings=Evaluation(holdout=0.25), by_column=False)
+    audited = on_side(rows, "evaluation", Rule(Evaluation(holdout=0.25), by_column=False))
     assert 400 < np.count_nonzero(audited) < 600
 
 
