@@ -387,13 +387,8 @@ def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenM
         version = f"version {form.version}, as the service says"
     named = "" if vouched or settings.stands_on.never_cached else form.version
     given = replace(given, version=version, service_version=named, vouched=vouched, store=store, run=run)
-    note_answers(given)
+    note_elsewhere(f"answers of {given.written}", given.written, given.fingerprint)  # a clean-up keeps them
     return given
-
-
-def note_answers(given: GivenModel) -> None:
-    """Note in the record of the run whose answers it stands on, so that a clean-up keeps them."""
-    note_elsewhere(f"answers of {given.written}", given.written, given.fingerprint)
 
 
 def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:

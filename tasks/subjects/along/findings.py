@@ -305,16 +305,8 @@ def _gain_trend(paired: pa.Table, of: str, group: str, significance: float, only
     trend = trend_of(scores, gains, clusters)
     shown = trend.p_value <= significance
     verdict = (EASY if trend.t > 0 else HARD) if shown else not_shown(significance)
-    return Finding(
-        GAIN_TREND,
-        of=of,
-        group=group,
-        value=trend.p_value,
-        p_value=trend.p_value,
-        n=len(gains),
-        verdict=verdict,
-        unit=COMPARED,
-    )
+    p = trend.p_value
+    return Finding(GAIN_TREND, of, group, value=p, p_value=p, n=len(gains), verdict=verdict, unit=COMPARED)
 
 
 def _why_untested(

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 Curve = npt.NDArray[np.floating[Any]]
 
 
-def _triangle(at: Curve) -> Curve:
-    return np.asarray(np.maximum(0, 1 - np.abs(at)))
-
-
 def _cubic(at: Curve) -> Curve:
     """Keys's kernel with a = -1/2."""
     x = np.abs(at)
@@ -47,13 +43,9 @@ def _cubic(at: Curve) -> Curve:
     return np.where(x < 1, near, np.where(x < 2, far, 0))
 
 
-def _lanczos(at: Curve) -> Curve:
-    return np.where(np.abs(at) < 3, np.sinc(at) * np.sinc(at / 3), 0)
-
-
 FILTERS: dict[int, tuple[str, float, Callable[[Curve], Curve]]] = {
-    1: ("lanczos", 3.0, _lanczos),
-    2: ("bilinear", 1.0, _triangle),
+    1: ("lanczos", 3.0, lambda at: np.where(np.abs(at) < 3, np.sinc(at) * np.sinc(at / 3), 0)),
+    2: ("bilinear", 1.0, lambda at: np.asarray(np.maximum(0, 1 - np.abs(at)))),
     3: ("bicubic", 2.0, _cubic),
 }
 """Pillow's filters by their number: the name, how far each reaches, and its curve."""

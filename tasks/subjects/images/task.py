@@ -7,7 +7,6 @@ import json
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
-from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -17,7 +16,7 @@ from assay.tasks.subjects.images.dataset import LABELS, clean_findings, predict_
 from assay.tasks.subjects.images.learning import PROBED, learn_images, normalisation_in_words
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.token_networks.hugging_face import in_its_own_order
+from assay.tasks.subjects.token_networks.hugging_face import notice_order
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
@@ -29,7 +28,10 @@ def train_network(training: Artifact[Samples], classes: Artifact[Classes], subje
         training = write_table(first_rows(training, PROBED), into=Samples, name="probed")
     trained = trained_on_worker(learn_images, training, subject=subject, classes=tuple(names), seeds=stage_seeds())
     if subject.source is not None and subject.settings.train is None:
-        _say_order(read_files(trained.files), subject, names)
+        from assay.tasks.subjects.images.given_networks import ABOUT
+
+        about = json.loads(read_files(trained.files)[CARD])[ABOUT]
+        notice_order(about["config"], f'The network "{subject.settings.network}"', names)
     say(_summary(trained, subject, training.rows))
     return trained
 
@@ -54,7 +56,8 @@ def measure_images(
 ) -> Artifact[Findings]:
     """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
     names = class_names(collect(classes, None))
-    columns = ["id", "gold", *([LABELS] if _bears_labels(evaluation) else [])]
+    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    columns = ["id", "gold", *([LABELS] if several else [])]
     rows = collect(evaluation, columns)
     findings = clean_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
@@ -66,22 +69,6 @@ def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
     known = json.loads(files[CARD])["classes"]
     if known != classes:
         raise InputError(f"The network of {name} knows {known} classes, and the pipeline has {classes}.")
-
-
-def _say_order(files: dict[str, bytes], subject: ResolvedSubject, names: list[str]) -> None:
-    """Says so where a Hugging Face model was saved without the names of its classes."""
-    from assay.tasks.subjects.images.given_networks import ABOUT
-
-    if in_its_own_order(json.loads(files[CARD])[ABOUT]["config"]):
-        current_run().notice(
-            f'The network "{subject.settings.network}" names no classes (LABEL_0, …): its outputs are taken for '
-            f"{', '.join(names[:8])}, in this order."
-        )
-
-
-def _bears_labels(samples: Artifact[Samples]) -> bool:
-    has_labels: bool = reduce_partitions(columns_of, samples)["columns"] >= {LABELS}
-    return has_labels
 
 
 def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) -> str:

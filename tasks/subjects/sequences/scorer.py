@@ -45,8 +45,7 @@ from assay.tasks.subjects.token_networks.hugging_face import (
     complete,
     pad_of,
     read_network,
-    start_from,
-    start_small,
+    start_of,
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 from assay.tasks.subjects.trained import curve_table
@@ -212,7 +211,8 @@ def learn_scores(
     low, high = float(scores.min()), float(scores.max())
     shares = (scores - low) / (high - low)
     towers = subject.way != "hugging-face"
-    start = _start(subject, pairs, towers, seeds)
+    who, texts = f'The scorer "{subject.settings.scorer}"', [text for pair in pairs for text in pair]
+    start = start_of(subject.source, who, texts, "none" if towers else "score", 1, seeds)
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
     curve = learn_here(
@@ -264,13 +264,6 @@ def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Pair], S
             "ones."
         )
     return [pairs[place] for place in known], scores, [origins[place] for place in known]
-
-
-def _start(subject: ResolvedSubject, pairs: list[Pair], towers: bool, seeds: Seeds) -> Start:
-    if subject.source is None:
-        return start_small([text for pair in pairs for text in pair], "none", 1, seeds)
-    who = f'The scorer "{subject.settings.scorer}"'
-    return start_from(subject.source, who, "none" if towers else "score", 1, seeds)
 
 
 def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, towers: bool) -> Exercise:

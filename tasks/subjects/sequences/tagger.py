@@ -45,8 +45,7 @@ from assay.tasks.subjects.token_networks.hugging_face import (
     complete,
     pad_of,
     read_network,
-    start_from,
-    start_small,
+    start_of,
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 from assay.tasks.subjects.trained import curve_table
@@ -265,7 +264,8 @@ def learn_tags(
     assert options is not None
     lesson = _lesson(training, subject)
     sentences, names = lesson.sentences, lesson.names
-    start = _start(subject, sentences, len(names), seeds)
+    who = f'The tagger "{subject.settings.tagger}"'
+    start = start_of(subject.source, who, [" ".join(words) for words in sentences], "tokens", len(names), seeds)
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
     read_word_by_word(tokenizer)
@@ -313,12 +313,6 @@ def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
     return _Lesson(
         [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for _, _, origin in known]
     )
-
-
-def _start(subject: ResolvedSubject, sentences: list[Words], outputs: int, seeds: Seeds) -> Start:
-    if subject.source is None:
-        return start_small([" ".join(words) for words in sentences], "tokens", outputs, seeds)
-    return start_from(subject.source, f'The tagger "{subject.settings.tagger}"', "tokens", outputs, seeds)
 
 
 def _exercise(

@@ -12,7 +12,6 @@ import pyarrow as pa
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files
-from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_table
@@ -39,7 +38,6 @@ from assay.tasks.subjects.trained import (
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.token_networks.hugging_face import Start
 
 
 CUT = "texts beyond `limit` tokens are cut after it"
@@ -52,11 +50,13 @@ def learn_texts(
     from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs
     from assay.tasks.subjects.texts.network import text_exercise
     from assay.tasks.subjects.token_networks.epochs import ids_of, learn_here, make_ready, tokenizer_in, validating
+    from assay.tasks.subjects.token_networks.hugging_face import start_of
 
     options = subject.settings.train or Training()
     samples, codes = labelled_codes(training, classes)
     texts = texts_of(samples, subject.settings.text)
-    start = _start(subject, texts, len(classes), seeds)
+    who = f'The classifier "{subject.settings.classifier}"'
+    start = start_of(subject.source, who, texts, "classes", len(classes), seeds)
     tokenizer, pad = tokenizer_in(start.files), int(start.network.config.pad_token_id or 0)
     make_ready(start.network, tokenizer, start.limit)
     ids = [ids_of(tokenizer, text, pad) for text in texts]
@@ -91,14 +91,6 @@ def card_file(
         "truncation": CUT if "limit" in about else "its own",
     } | dict(about)
     return sealed_card(card, files, subject.fingerprint)
-
-
-def _start(subject: ResolvedSubject, texts: Sequence[str], classes: int, seeds: Seeds) -> Start:
-    from assay.tasks.subjects.token_networks.hugging_face import start_from, start_small
-
-    if subject.source is None:
-        return start_small(texts, "classes", classes, seeds)
-    return start_from(subject.source, f'The classifier "{subject.source.written}"', "classes", classes, seeds)
 
 
 def train_classifier(
@@ -162,14 +154,10 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
         about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
     else:
         from assay.tasks.subjects.texts.network import given_model
-        from assay.tasks.subjects.token_networks.hugging_face import in_its_own_order
+        from assay.tasks.subjects.token_networks.hugging_face import notice_order
 
         files, about = given_model(subject.source, names)
-        if in_its_own_order(json.loads(files["config.json"])):
-            current_run().notice(
-                f'The classifier "{subject.settings.classifier}" names no classes (LABEL_0, …): its outputs are taken '
-                f"for {', '.join(names[:8])}, in this order."
-            )
+        notice_order(json.loads(files["config.json"]), f'The classifier "{subject.settings.classifier}"', names)
     return without_epochs(files | card_file(subject, names, files, about))
 
 

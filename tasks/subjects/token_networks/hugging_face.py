@@ -23,6 +23,7 @@ from typing import Any, Literal
 from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
+from assay.infra.stages.runs import current_run
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 
@@ -319,3 +320,20 @@ def start_small(texts: Sequence[str], head: Head, outputs: int, seeds: Seeds) ->
         torch.manual_seed(seeds.integer("initialisation", bits=62))
         network = new_bert(tokenizer, outputs, head)
     return Start(network, configuration_files(tokenizer, network), LIMIT)
+
+
+def start_of(
+    source: ModelSource | None, who: str, texts: Sequence[str], head: Head, outputs: int, seeds: Seeds
+) -> Start:
+    """Where a training starts: from the model that came, or from a small BERT over a vocabulary of these texts."""
+    if source is None:
+        return start_small(texts, head, outputs, seeds)
+    return start_from(source, who, head, outputs, seeds)
+
+
+def notice_order(config: Mapping[str, Any], who: str, classes: Sequence[str]) -> None:
+    """A notice of the run where a model was saved without the names of its classes."""
+    if in_its_own_order(config):
+        current_run().notice(
+            f"{who} names no classes (LABEL_0, …): its outputs are taken for {', '.join(classes[:8])}, in this order."
+        )
