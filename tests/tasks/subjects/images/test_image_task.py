@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -348,13 +347,3 @@ def test_a_worker_killed_after_two_epochs_changes_no_bit_of_the_weights(tmp_path
     assert marker.exists()
     with make_run(store=str(stores[1])):
         assert weights_and_curve() == killed
-
-
-def test_throughput_counts_images():
-    from assay.tasks.subjects.images.inference import throughput
-    from assay.tasks.subjects.images.model import ImageModel
-
-    network = build_network("small-cnn", classes=10, channels=1, size=32).eval()
-    found = throughput(ImageModel(network, 10, False, (0.0,), (1.0,)), 1, 32, 32, batch=16, passes=3)
-    assert found.forward > found.forward_and_backward > 0
-    assert np.isfinite(found.forward)
