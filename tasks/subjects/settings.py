@@ -5,6 +5,7 @@ Also how ε is written in any setting, what suits the trainings that Assay knows
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Annotated, Literal, Self, get_args
 
@@ -308,65 +309,52 @@ class Subject(StandsOn):
         )
 
     @model_validator(mode="after")
-    def _only_own_code_stands_on_more(self) -> Self:
+    def _settings_fit_its_kind(self) -> Self:
+        for why in self._against():
+            raise ValueError(f"the subject {self.name} {why}")
+        return self
+
+    def _against(self) -> Iterator[str]:
+        """What does not fit together, each as the end of a sentence about the subject."""
+        written = {name: str(getattr(self, name)) for name in WAYS if getattr(self, name) is not None}
+        addresses = [address_of(named) for named in written.values()]
+        own_code = any(":" in named for name, named in written.items() if name != "predictions")
         given = next((name for name in StandsOn.model_fields if name in self.model_fields_set), None)
-        addresses = [address_of(str(getattr(self, way))) for way in WAYS]
-        if (
-            given is not None
-            and not any(addresses)
-            and not any(":" in str(getattr(self, way)) for way in WAYS if way != "predictions")
-        ):
-            raise ValueError(
-                f"the subject {self.name} has `{given}`, which is about a function of your own (module:object or "
-                "file.py:object)"
+        if given is not None and not any(addresses) and not own_code:
+            yield f"has `{given}`, which is about a function of your own (module:object or file.py:object)"
+        if len(written) != 1:
+            yield (
+                "needs exactly one of `model` (logistic, module:object or file.py:object), `network` (images), "
+                "`classifier` (text), `tagger` (entities), `scorer` (pairs of sentences) or `predictions` (a column of "
+                f"the samples), and has {' and '.join(written) or 'none of them'}"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _one_way_to_predict(self) -> Self:
-        given = [name for name in WAYS if getattr(self, name) is not None]
-        if len(given) != 1:
-            listed = " and ".join(given) if given else "none of them"
-            raise ValueError(
-                f"the subject {self.name} needs exactly one of `model` (logistic, module:object or file.py:object), "
-                f"`network` (images), `classifier` (text), `tagger` (entities), `scorer` (pairs of sentences) or "
-                f"`predictions` (a column of the samples), and has {listed}"
-            )
-        if self.weights is not None and (self.model == "logistic" or self.model is self.network is None):
-            raise ValueError(f"the subject {self.name} has `weights` but no Torch module to load them into")
-        address = address_of(self.named)
+        kind, train, (address,) = self.kind, self.train, addresses
+        if self.weights is not None and (self.model == "logistic" or kind not in ("model", "network")):
+            yield "has `weights` but no Torch module to load them into"
         if why := out_of_place(self.named, self.model_fields_set):
-            raise ValueError(f"the subject {self.name} has {why}")
+            yield f"has {why}"
         if address is None and self.asking is not None:
-            raise ValueError(f"the subject {self.name} has `asking`, which is about an address (https://…)")
+            yield "has `asking`, which is about an address (https://…)"
         is_built_here = address is None or (address.followed and not address.brings_weights)
-        if self.network is not None and is_built_here and (self.weights is None) == (self.train is None):
-            raise ValueError(
-                f"the subject {self.name} needs either `train` (Assay trains the network) or `weights` (a safetensors "
-                "file), and not both"
-            )
-        if self.train is not None and self.classifier is not None:
-            self._require_trainable(self.classifier)
-        if self.train is not None and self.train.snapshots and self.network is self.classifier is None:
-            raise ValueError(f"the subject {self.name} has `snapshots`, which are kept of a network or a classifier")
-        if self.crop is not None and self.network is None:
-            raise ValueError(f"the subject {self.name} has `crop`, which is about images, but no `network`")
-        if self.crop is None and self.train is not None and "window" in self.train.augment:
-            raise ValueError(f"the subject {self.name} is trained on windows of its images: `crop` says how large")
-        if self.revision is not None and self.network is self.classifier is self.tagger is self.scorer is None:
-            raise ValueError(f"the subject {self.name} has a `revision` but no hub model as `classifier`")
-        for kind, named in (("tagger", self.tagger), ("scorer", self.scorer)):
-            if named is not None and ":" in named and self.train is not None:
-                raise ValueError(f"the subject {self.name} has `train`, but its {kind} comes as it is: leave it out")
+        if kind == "network" and is_built_here and (self.weights is None) == (train is None):
+            yield "needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both"
+        if train is not None and self.classifier == "minilm-linear":
+            yield "has `train`, but its classifier is a linear layer that needs no epochs: leave `train` out"
+        if train is not None and kind == "classifier" and ":" in self.named:
+            yield "has `train`, but its classifier comes as it is: leave `train` out"
+        if train is not None and train.snapshots and kind not in ("network", "classifier"):
+            yield "has `snapshots`, which are kept of a network or a classifier"
+        if self.crop is not None and kind != "network":
+            yield "has `crop`, which is about images, but no `network`"
+        if self.crop is None and train is not None and "window" in train.augment:
+            yield "is trained on windows of its images: `crop` says how large"
+        if self.revision is not None and kind in ("model", "predictions"):
+            yield "has a `revision` but no hub model as `classifier`"
+        if train is not None and kind in ("tagger", "scorer") and ":" in self.named:
+            yield f"has `train`, but its {kind} comes as it is: leave it out"
         if self.features is not None and len(set(self.features)) < len(self.features):
-            twice = sorted({name for name in self.features if self.features.count(name) > 1})
-            raise ValueError(f"the subject {self.name} lists the feature {twice[0]!r} more than once")
-        return self
-
-    def _require_trainable(self, classifier: str) -> None:
-        if classifier == "minilm-linear" or ":" in classifier:
-            why = "is a linear layer that needs no epochs" if classifier == "minilm-linear" else "comes as it is"
-            raise ValueError(f"the subject {self.name} has `train`, but its classifier {why}: leave `train` out")
+            twice = min(name for name in self.features if self.features.count(name) > 1)
+            yield f"lists the feature {twice!r} more than once"
 
 
 TAGGING = {
