@@ -342,10 +342,14 @@ def sharing_between(
     if later.pipeline in refused:
         raise InputError(refused[later.pipeline])
     project.pipeline(later.pipeline)
-    question, opened = question_about(opened, config, later, earlier, finding), Store(opened.url)
-    changes = changes_between(opened, question.earlier, question.later)
+    return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
+
+
+def sharing(store: Store, project: Project, question: Question) -> Sharing:
+    """What is needed to share out the difference that is asked about."""
+    changes = changes_between(store, question.earlier, question.later)
     kinds = _kinds_below(project, question)
-    return Sharing(question, changes, Hybrids(opened, project, changes, question.after.key, kinds))
+    return Sharing(question, changes, Hybrids(store, project, changes, question.after.key, kinds))
 
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:

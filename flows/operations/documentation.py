@@ -179,7 +179,7 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
 def figure_of(kinds: Sequence[AuditKind[Any]]) -> str:
     """The audits and what each stands on, as a Mermaid graph.
 
-    >>> figure_of([one for one in KINDS if one.name in ("data", "curation")]).splitlines()[-1]
+    >>> figure_of([kind for kind in KINDS if kind.name in ("data", "curation")]).splitlines()[-1]
     '    data --> curation'
     """
     known = {kind.name for kind in kinds}

@@ -51,8 +51,8 @@ class OverSeeds:
 def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     """Every claim that several runs, each with a seed of its own, gave a value.
 
-    >>> [one] = over_seeds([[Finding("subject.accuracy", value=value)] for value in (0.5, 0.75, 1.0)])
-    >>> one.seeds, one.mean, one.spread, one.least, one.largest
+    >>> [claim] = over_seeds([[Finding("subject.accuracy", value=value)] for value in (0.5, 0.75, 1.0)])
+    >>> claim.seeds, claim.mean, claim.spread, claim.least, claim.largest
     (3, 0.75, 0.25, 0.5, 1.0)
     """
     values: dict[tuple[str, str, str, str], list[float]] = {}

@@ -49,7 +49,7 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
     """For every class the bound on a column that parts it best, above or below.
 
     >>> partings = thresholds("x", np.arange(12.0), np.repeat([0, 1], 6), 2)
-    >>> [(one.class_code, one.when.above, one.when.below, one.youden) for one in partings]
+    >>> [(parting.class_code, parting.when.above, parting.when.below, parting.youden) for parting in partings]
     [(0, None, 5.5, 1.0), (1, 5.5, None, 1.0)]
     """
     known = (gold >= 0) & ~np.isnan(values)
@@ -77,7 +77,7 @@ def values_of_words(column: str, values: Sequence[str | None], gold: Codes, clas
     """For every class the value of a column of words that speaks for it most.
 
     >>> partings = values_of_words("smokes", ["yes"] * 6 + ["no"] * 6, np.repeat([1, 0], 6), 2)
-    >>> [(one.class_code, one.when.equals, one.youden) for one in partings]
+    >>> [(parting.class_code, parting.when.equals, parting.youden) for parting in partings]
     [(0, 'no', 1.0), (1, 'yes', 1.0)]
     """
     cells = np.array(["" if value is None else value for value in values], object)
@@ -94,7 +94,7 @@ def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: 
     """For every class the words that speak for it, the most telling first; `dull` ones say nothing by themselves.
 
     >>> partings = telling_words(["a great song"] * 6 + ["win great money"] * 6, np.repeat([0, 1], 6), 2)
-    >>> [(one.class_code, one.word, one.youden) for one in partings]
+    >>> [(parting.class_code, parting.word, parting.youden) for parting in partings]
     [(0, 'song', 1.0), (1, 'money', 1.0), (1, 'win', 1.0)]
     """
     partings = []
@@ -134,7 +134,7 @@ def best_of(partings: Iterable[Parting], wanted: int, classes: int) -> list[Part
     twice while there is another that tells at least half as much.
 
     >>> good, fair, poor = Parting("a", 1, 0.9), Parting("b", 1, 0.8), Parting("c", 0, 0.1)
-    >>> [(one.looks_at, one.class_code) for one in best_of([good, fair, Parting("a", 0, 0.9), poor], 3, 2)]
+    >>> [(parting.looks_at, parting.class_code) for parting in best_of([good, fair, Parting("a", 0, 0.9), poor], 3, 2)]
     [('a', 1), ('a', 0), ('b', 1)]
     """
     left, chosen = [parting for parting in partings if parting.youden > 0], list[Parting]()

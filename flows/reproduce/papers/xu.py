@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from assay.data.published import (
-    XU_CONDITIONS,
-    XU_MEASURES,
-    XU_TABLE_1,
-    XU_TABLE_2,
-    XU_TABLE_3,
-    XU_TABLE_4,
-    XU_TABLE_4_PIPELINE,
-    XU_TABLE_5,
-    XU_TABLE_5_DEFENCES,
-    Attacked,
-    Compared,
-    Defended,
-    FlipProbability,
-)
+from assay.data import published
 from assay.flows.reproduce.paper_table import (
     Cell,
     Grid,
@@ -67,12 +53,12 @@ _DEFENCES = (
 )
 
 
-def _attacked(subject: Attacked) -> Source:
+def _attacked(subject: published.Attacked) -> Source:
     lines = []
-    for measure in XU_MEASURES:
+    for measure in published.XU_MEASURES:
         write = number(".3f") if measure == "AUC" else share()
         cells: list[Cell] = []
-        for (of, group, images), value in zip(XU_CONDITIONS, subject.rows[measure], strict=True):
+        for (of, group, images), value in zip(published.XU_CONDITIONS, subject.rows[measure], strict=True):
             metric = f"{'subject' if of == 'clean' else 'attack'}.{METRICS[measure]}"
             place = (metric, of, group + (", training" if images == "X" else ""), subject.subject)
             cells.append("–" if value is None else Ours(*place, write, (value,)))
@@ -80,7 +66,7 @@ def _attacked(subject: Attacked) -> Source:
     return Source(subject.model, {subject.pipeline: DATA[subject.pipeline]}, lines, BECAUSE)
 
 
-def _attacks(name: str, shows: str, subjects: Sequence[Attacked], note: str) -> PaperTable:
+def _attacks(name: str, shows: str, subjects: Sequence[published.Attacked], note: str) -> PaperTable:
     grid = Grid(
         "Accuracy, AUC and fooling rate under attack (X: training images)",
         ("model", "", "", "clean", "PGD 2/255", "PGD 4/255", "GAP 7 X", "GAP 7 val", "GAP 11 X", "GAP 11 val"),
@@ -90,14 +76,14 @@ def _attacks(name: str, shows: str, subjects: Sequence[Attacked], note: str) -> 
     return PaperTable(name, f"Xu et al., Table {name[-1]}", shows, [grid], (*_ATTACKED, note))
 
 
-def _flips(row: FlipProbability) -> Source:
+def _flips(row: published.FlipProbability) -> Source:
     ours = Ours("corruption.flip_probability", "mean", "all", row.subject, share(2), (row.flip_probability,))
     because = BECAUSE if row.model != "CheXNet" else f"the paper's number was not divided by n − 1, and {BECAUSE}"
     lines = [Line((row.model, papers_number(ours), ours))]
     return Source(row.model, {row.pipeline: DATA[row.pipeline]}, lines, because)
 
 
-def _six_networks(row: Compared) -> Line:
+def _six_networks(row: published.Compared) -> Line:
     flips = Ours("corruption.flip_probability", "mean", "all", row.subject, lambda _: "1 (the reference)")
     relative = "corruption.relative_flip_probability"
     cells = (
@@ -124,7 +110,7 @@ def _with_depth(result: Result) -> list[str]:
     return sentences
 
 
-def _defended(subject: Defended) -> Source:
+def _defended(subject: published.Defended) -> Source:
     def ours(of: str, group: str, paper: float) -> Ours:
         return Ours("defense.accuracy", of, group, subject.subject, share(), (paper,))
 
@@ -138,7 +124,7 @@ def _defended(subject: Defended) -> Source:
         if value is not None:
             starts = [ours(f"{defence}-{start}", _EPS, value) for start in ("subject", "scratch")]
             starts = [papers_number(starts[0]), *starts]
-        lines.append(Line((subject.model, XU_TABLE_5_DEFENCES[defence], *starts)))
+        lines.append(Line((subject.model, published.XU_TABLE_5_DEFENCES[defence], *starts)))
     data_set = DATA[subject.pipeline.removesuffix("-defended")]
     return Source(subject.model, {subject.pipeline: data_set}, lines, BECAUSE, remarks=_degenerate)
 
@@ -155,17 +141,20 @@ TABLES = (
     _attacks(
         "xu-1",
         "Table 1: AttnMel on skin lesions and Inception-v3 on eye backgrounds under PGD and GAP.",
-        XU_TABLE_1,
+        published.XU_TABLE_1,
         _MELANOMA,
     ),
     _attacks(
-        "xu-2", "Table 2: CheXNet on radiographs with several findings each, under PGD and GAP.", XU_TABLE_2, _LABELS
+        "xu-2",
+        "Table 2: CheXNet on radiographs with several findings each, under PGD and GAP.",
+        published.XU_TABLE_2,
+        _LABELS,
     ),
     PaperTable(
         "xu-3",
         "Xu et al., Table 3",
         "Table 3: the flip probability of the three subjects over the Robust-Benchmark.",
-        [Grid("Flip probability", ("model", "paper", "ours"), [_flips(row) for row in XU_TABLE_3])],
+        [Grid("Flip probability", ("model", "paper", "ours"), [_flips(row) for row in published.XU_TABLE_3])],
         _FLIPS,
     ),
     PaperTable(
@@ -179,8 +168,8 @@ TABLES = (
                 [
                     Source(
                         "all six",
-                        {XU_TABLE_4_PIPELINE: DATA["lesions"]},
-                        [_six_networks(row) for row in XU_TABLE_4],
+                        {published.XU_TABLE_4_PIPELINE: DATA["lesions"]},
+                        [_six_networks(row) for row in published.XU_TABLE_4],
                         BECAUSE,
                         remarks=_with_depth,
                     )
@@ -197,7 +186,7 @@ TABLES = (
             Grid(
                 "Accuracy under PGD at 4/255, 4 steps (None: clean); ours from the subject's weights and from scratch",
                 ("model", "accuracy", "paper", "ours", "from scratch"),
-                [_defended(subject) for subject in XU_TABLE_5],
+                [_defended(subject) for subject in published.XU_TABLE_5],
             )
         ],
         _DEFENCES,
