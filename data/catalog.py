@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -169,10 +169,16 @@ def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedD
     for folder in folders:
         if all((folder / file).exists() for file in wanted):
             for file in entry.files:
-                _require_right(name, file, folder / file.name)
+                if not is_right(file, path := folder / file.name):
+                    raise InputError(
+                        f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); "
+                        f"delete it and run `assay data get {name}`."
+                    )
             return LocatedDataset(name, entry, folder)
     looked = " or ".join(map(str, folders))
-    if missing := next((file for file in entry.files if file.url is None and not _mirrored(entry, file, places)), None):
+    alone = (file for file in entry.files if file.url is None)
+    mirrored = [place / (entry.folder or "") for place in places]
+    if missing := next((file for file in alone if not any((place / file.name).exists() for place in mirrored)), None):
         raise InputError(
             f"The data set {name} is not here (looked in {looked}). {to_bring(name, entry, missing, folders[-1])}"
         )
@@ -181,10 +187,6 @@ def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedD
     raise InputError(
         f"The data set {name} is not here; put {', '.join(entry.expects)} into {folders[-1]} ({entry.source})."
     )
-
-
-def _mirrored(entry: CatalogEntry, file: CatalogFile, places: Sequence[Path]) -> bool:
-    return any((place / (entry.folder or "") / file.name).exists() for place in places)
 
 
 def to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) -> str:
@@ -196,14 +198,6 @@ def to_bring(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path) ->
         f"{'put' if own else 'Put'} {file.name} (sha256 {file.sha256}) into {folder}, or set {MIRROR} to a folder that "
         f"has {entry.folder or name}/{file.name}."
     )
-
-
-def _require_right(name: str, file: CatalogFile, path: Path) -> None:
-    if not is_right(file, path):
-        raise InputError(
-            f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); delete it and run "
-            f"`assay data get {name}`."
-        )
 
 
 def is_right(file: CatalogFile, path: Path) -> bool:

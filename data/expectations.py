@@ -44,8 +44,7 @@ def check_contract(table: pa.Table, name: str, parameters: Mapping[str, int] | N
     note = "" if checked.num_rows == table.num_rows else f" (seeded sample of {table.num_rows} rows)"
     answers = _ask(checked, contract(name), dict(parameters or {}))
     rows = [_result(name, answer, checked.num_rows, note) for answer in answers]
-    columns = {field.name: [row[field.name] for row in rows] for field in ContractResults.schema}
-    return pa.table(columns, schema=ContractResults.schema)
+    return pa.Table.from_pylist(rows, schema=ContractResults.schema)
 
 
 def require_contract(results: pa.Table, source: str) -> pa.Table:
@@ -125,12 +124,9 @@ def _as_pandas(table: pa.Table) -> Any:
     import pandas as pd
 
     kinds = {pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
-    plain = [name for name in table.column_names if _is_whole(table.column(name))]
+    columns = zip(table.column_names, table.columns, strict=True)
+    plain = [name for name, column in columns if pa.types.is_integer(column.type) and not column.null_count]
     return table.to_pandas(types_mapper=kinds.get).astype(dict.fromkeys(plain, "int64"))
-
-
-def _is_whole(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_integer(column.type)) and column.null_count == 0
 
 
 def _result(name: str, answer: Any, rows: int, note: str) -> dict[str, object]:

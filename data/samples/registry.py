@@ -64,27 +64,19 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             made_of=("sklearn.datasets.data:breast_cancer.csv",),
         ),
         EmbeddedSample("sample/half-spaces", "assay.data.samples.half_spaces:half_spaces", {"seed": 0}),
-        EmbeddedSample(
-            "sample/digits",
-            "assay.data.samples.digits:digits",
-            {"seed": 0},
-            made_of=("sklearn.datasets.data:digits.csv.gz", "assay.data.images"),
-        ),
-        EmbeddedSample(
-            "sample/digits-placed",
-            "assay.data.samples.digits_placed:digits_placed",
-            {"seed": 0},
-            made_of=("sklearn.datasets.data:digits.csv.gz", "assay.data.images"),
-        ),
         *(
             EmbeddedSample(
                 f"sample/{name.replace('_', '-')}",
                 f"assay.data.samples.{name}:{name}",
                 {"seed": 0},
-                made_of=("assay.data.images",),
+                made_of=(*others, "assay.data.images"),
                 several_labels=name == "chest",
             )
-            for name in ("lesions", "lesions_small", "fundus", "chest")
+            for names, others in (
+                (("digits", "digits_placed"), ("sklearn.datasets.data:digits.csv.gz",)),
+                (("lesions", "lesions_small", "fundus", "chest"), ()),
+            )
+            for name in names
         ),
         *(
             EmbeddedSample(
@@ -96,21 +88,17 @@ EMBEDDED: dict[str, EmbeddedSample] = {
             for kind in _ALARMS
         ),
         *(
-            EmbeddedSample(name, "assay.data.samples.reviews:reviews", {"seed": 0, "strength": strength})
-            for name, strength in (
-                ("sample/reviews", 0.75),
-                ("sample/reviews-weak", 0.6),
-                ("sample/reviews-strong", 0.85),
-            )
+            EmbeddedSample(f"sample/{name}", "assay.data.samples.reviews:reviews", {"seed": 0, "strength": strength})
+            for name, strength in (("reviews", 0.75), ("reviews-weak", 0.6), ("reviews-strong", 0.85))
         ),
         *(
             EmbeddedSample(
-                f"sample/{name}",
-                f"assay.data.samples.{module}:{module}",
+                f"sample/{name.replace('_', '-')}",
+                f"assay.data.samples.{name}:{name}",
                 {"seed": 0},
                 made_of=("assay.data:lexicons/terms.tsv",),
             )
-            for name, module in (("abstracts", "abstracts"), ("abstract-pairs", "abstract_pairs"))
+            for name in ("abstracts", "abstract_pairs")
         ),
     )
 }

@@ -39,14 +39,14 @@ def found_rows(project: Project) -> Iterator[list[object]]:
     """Each pipeline with a source of its own: what its address leads to, and the columns there. What cannot be had is
     told among the mistakes."""
     from assay.tasks.ingest.layout import layout_of
-    from assay.tasks.ingest.readers import found_by
+    from assay.tasks.ingest.readers import files_found_by
     from assay.tasks.ingest.sources import resolve
 
     for name, pipeline in project.pipelines.items():
         if pipeline.source.dataset is None and pipeline.source.images is None:
             with suppress(AssayError):
                 source = resolve(pipeline.source, project.folder)
-                found = found_by(source.files, source.settings) or source.label
+                found = files_found_by(source.files, source.settings) or source.label
                 yield [name, found, columns_in_words(layout_of(source).types)]
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.ingest.entry import found_classes, known_classes, prepare, read_piece, survey_piece
+from assay.tasks.ingest.entry import declared_classes, prepare, read_piece, survey_piece, surveyed_classes
 from assay.tasks.ingest.file_search import CLASS, SPLIT, is_remote, listing
 from assay.tasks.ingest.gold import require_repeated
 from assay.tasks.ingest.image_pixels import ENDINGS, UnfitError, decoded
@@ -352,14 +352,14 @@ def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tu
 def _classes(
     resolved: ResolvedSource, source: Source, reading: Reading, pieces: Sequence[Piece], rows: int
 ) -> tuple[str, ...]:
-    known = known_classes(reading.layout, source, resolved.label)
+    known = declared_classes(reading.layout, source, resolved.label)
     if known is not None:
         return known
     surveys = [survey_piece(piece, reading) for piece in pieces]
     names, votes = (frozenset[str]().union(*(survey[what] for survey in surveys)) for what in ("names", "votes"))
     if reading.layout.label is not None:
         require_repeated(names, rows, resolved.label)
-    return found_classes(reading.layout, names, votes, resolved.label)
+    return surveyed_classes(reading.layout, names, votes, resolved.label)
 
 
 def _require_few_rejects(seen: Seen, source: Source, label: str) -> None:

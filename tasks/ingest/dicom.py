@@ -55,7 +55,6 @@ _FAULTS = (
     EOFError,
     ImportError,
     LookupError,
-    NotImplementedError,
     OSError,
     RuntimeError,
     TypeError,

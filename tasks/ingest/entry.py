@@ -39,7 +39,7 @@ from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.statistics.groups import GROUP, group_names
 
 
-class Door:
+class Entry:
     """Turns rows away, each once and for the first reason that is found."""
 
     def __init__(self, rows: Rows) -> None:
@@ -65,27 +65,27 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     value where one is required, a vote outside the classes, or an image that cannot be had or differs from the others.
     """
     layout = reading.layout
-    door = Door(rows)
+    entry = Entry(rows)
     ids = ids_of(rows, layout)
-    door.ids = ids if layout.id is not None else None
-    _require(door, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
-    columns = {name: _typed(door, name, layout) for name in layout.types.names if name != layout.id}
-    gold = _gold(door, columns, layout, classes)
-    columns |= _truths(door, columns, layout)
+    entry.ids = ids if layout.id is not None else None
+    _require(entry, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
+    columns = {name: _typed(entry, name, layout) for name in layout.types.names if name != layout.id}
+    gold = _gold(entry, columns, layout, classes)
+    columns |= _truths(entry, columns, layout)
     for name in layout.required:
         if name in columns:
-            _require(door, _missing(columns[name]), f"{name} is missing and required", name)
+            _require(entry, _missing(columns[name]), f"{name} is missing and required", name)
     features = {
-        name: _vote(door, name, columns[name], classes) if name in layout.votes else columns[name]
+        name: _vote(entry, name, columns[name], classes) if name in layout.votes else columns[name]
         for name in layout.features
     }
-    features |= _labels(door, columns, layout, classes)
-    features |= _images(door, reading)
+    features |= _labels(entry, columns, layout, classes)
+    features |= _images(entry, reading)
     if layout.group is not None:
         features[GROUP] = group_names(ids if layout.group == layout.id else columns[layout.group])
-    table = pa.table({"id": ids, "gold": gold, **features}).filter(pa.array(~door.closed))
+    table = pa.table({"id": ids, "gold": gold, **features}).filter(pa.array(~entry.closed))
     fields = [*Samples.schema, *(pa.field(name, column.type) for name, column in features.items())]
-    return pa.table(table.columns, schema=pa.schema(fields)), rejects_table(door.rejects)
+    return pa.table(table.columns, schema=pa.schema(fields)), rejects_table(entry.rejects)
 
 
 def ids_of(rows: Rows, layout: Layout) -> pa.Array:
@@ -96,36 +96,36 @@ def ids_of(rows: Rows, layout: Layout) -> pa.Array:
     return pc.binary_join_element_wise(rows.file, pa.array(rows.positions).cast(pa.string()), ":")
 
 
-def _typed(door: Door, name: str, layout: Layout) -> pa.Array:
-    """A column in its type; cells of text files that do not fit close the door to their rows."""
-    column, target = door.rows.table.column(name).combine_chunks(), layout.types.field(name).type
+def _typed(entry: Entry, name: str, layout: Layout) -> pa.Array:
+    """A column in its type; cells of text files that do not fit turn their rows away."""
+    column, target = entry.rows.table.column(name).combine_chunks(), layout.types.field(name).type
     if column.type == target or pa.types.is_integer(column.type):
-        door.reject(((at, "a time outside the years 1 to 9999") for at in out_of_calendar(column).tolist()), name)
+        entry.reject(((at, "a time outside the years 1 to 9999") for at in out_of_calendar(column).tolist()), name)
         return column
     values, bad = cast_text(column, target)
     noun = NOUNS.get(target, str(target))
-    door.reject(((at, f"{shown(column[at].as_py())} is not {noun}") for at in bad.tolist()), name)
+    entry.reject(((at, f"{shown(column[at].as_py())} is not {noun}") for at in bad.tolist()), name)
     return values
 
 
-def _gold(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> pa.Array:
+def _gold(entry: Entry, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> pa.Array:
     if layout.label is None:
-        return pa.nulls(len(door.closed), pa.int16())
+        return pa.nulls(len(entry.closed), pa.int16())
     codes, faults = gold_codes(columns[layout.label], classes)
-    door.reject(faults, layout.label)
+    entry.reject(faults, layout.label)
     return _where_shown(codes, columns, layout)
 
 
-def _truths(door: Door, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
+def _truths(entry: Entry, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
     """The columns of tags and scores that are not classes, each row of them checked; what is hidden is null."""
     truths: dict[str, pa.Array] = {}
     if layout.tagged is not None:
         words, tags = layout.tagged
         truths[tags], faults = checked_tags(columns[words], columns[tags])
-        door.reject(faults, tags)
+        entry.reject(faults, tags)
     if layout.score is not None:
         truths[layout.score], faults = checked_scores(columns[layout.score])
-        door.reject(faults, layout.score)
+        entry.reject(faults, layout.score)
     return {name: _where_shown(truth, columns, layout) for name, truth in truths.items()}
 
 
@@ -143,29 +143,31 @@ def _shown(columns: dict[str, pa.Array], layout: Layout) -> pa.Array | None:
     return pc.is_in(part, value_set=pa.array(layout.gold_in, pa.string()))
 
 
-def _labels(door: Door, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> dict[str, pa.Array]:
+def _labels(
+    entry: Entry, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]
+) -> dict[str, pa.Array]:
     """The column `labels`, where samples bear several classes; what is hidden is unknown."""
     if layout.labels is None:
         return {}
     parsed = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
     for position, reason, column in parsed.faults:
-        door.reject([(position, reason)], column)
+        entry.reject([(position, reason)], column)
     used = _shown(columns, layout)
     if used is not None:
         parsed.marks[~pc.fill_null(used, False).to_numpy(zero_copy_only=False)] = -1
     return {"labels": marks_column(parsed.marks)}
 
 
-def _images(door: Door, reading: Reading) -> dict[str, pa.Array]:
+def _images(entry: Entry, reading: Reading) -> dict[str, pa.Array]:
     """The pixels of each row that is still to enter, and their extents; empty where the image does not fit."""
     image = reading.layout.image
     if image is None:
         return {}
     assert image.form is not None
-    blobs = [b""] * len(door.closed)
-    for position, picture in pictures(door.rows, image, reading, door.closed):
+    blobs = [b""] * len(entry.closed)
+    for position, picture in pictures(entry.rows, image, reading, entry.closed):
         if isinstance(picture, UnfitError):
-            door.reject([(position, str(picture))], image.name if door.rows.files is None else None)
+            entry.reject([(position, str(picture))], image.name if entry.rows.files is None else None)
         else:
             blobs[position] = picture.tobytes()
     extents = (image.form.height, image.form.width, image.form.channels)
@@ -173,13 +175,13 @@ def _images(door: Door, reading: Reading) -> dict[str, pa.Array]:
     return dict(zip(COLUMNS, [pa.array(blobs, pa.large_binary()), *sizes], strict=True))
 
 
-def _vote(door: Door, name: str, column: pa.Array, classes: tuple[str, ...]) -> pa.Array:
+def _vote(entry: Entry, name: str, column: pa.Array, classes: tuple[str, ...]) -> pa.Array:
     """A column of votes as int8; nothing at all is an abstention."""
     votes = pc.fill_null(column, -1)
     outside = pc.or_(pc.less(votes, -1), pc.greater_equal(votes, len(classes)))
     bad = np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist()
     expected = f"-1 to abstain or a class from 0 to {len(classes) - 1}"
-    door.reject(((at, f"{name} votes {votes[at].as_py()}, and a vote is {expected}") for at in bad), name)
+    entry.reject(((at, f"{name} votes {votes[at].as_py()}, and a vote is {expected}") for at in bad), name)
     return pc.if_else(outside, pa.scalar(-1, votes.type), votes).cast(pa.int8())
 
 
@@ -188,9 +190,9 @@ def _missing(column: pa.Array) -> pa.Array:
     return pc.or_(missing, pc.equal(column, "")) if pa.types.is_string(column.type) else missing
 
 
-def _require(door: Door, absent: pa.Array, reason: str, column: str | None) -> None:
+def _require(entry: Entry, absent: pa.Array, reason: str, column: str | None) -> None:
     bad = np.flatnonzero(pc.fill_null(absent, True).to_numpy(zero_copy_only=False)).tolist()
-    door.reject(((at, reason) for at in bad), column)
+    entry.reject(((at, reason) for at in bad), column)
 
 
 def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
@@ -240,7 +242,7 @@ def survey_piece(piece: Piece, reading: Reading) -> dict[str, frozenset[str]]:
     return {"names": frozenset(names), "votes": frozenset(votes)}
 
 
-def known_classes(layout: Layout, settings: Source, source: str) -> tuple[str, ...] | None:
+def declared_classes(layout: Layout, settings: Source, source: str) -> tuple[str, ...] | None:
     """The classes where nobody needs to look for them: as given, as the data set names them, as columns are named."""
     if layout.other_truth:
         return ()
@@ -252,7 +254,7 @@ def known_classes(layout: Layout, settings: Source, source: str) -> tuple[str, .
     return None
 
 
-def found_classes(layout: Layout, names: frozenset[str], votes: frozenset[str], source: str) -> tuple[str, ...]:
+def surveyed_classes(layout: Layout, names: frozenset[str], votes: frozenset[str], source: str) -> tuple[str, ...]:
     """The classes that the surveys of all pieces, put together, show."""
     if layout.labels is not None:
         return settle_labels(layout.labels, None, names, source)

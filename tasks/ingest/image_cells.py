@@ -43,7 +43,9 @@ def pictures(
     rows: Rows, image: ImageColumn, reading: Reading, closed: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> Iterator[tuple[int, Picture | UnfitError]]:
     """Each open row's position with its picture in the form that all share, or with the reason why it has none."""
-    column = _contents(rows.table.column(image.name).combine_chunks())
+    column = rows.table.column(image.name).combine_chunks()
+    if pa.types.is_struct(column.type):  # as Hugging Face writes images
+        column = pc.struct_field(column, "bytes")
     read = _reader(rows, image, reading)
     for at in np.flatnonzero(~closed).tolist():
         try:
@@ -56,11 +58,6 @@ def pictures(
             yield at, picture
         except UnfitError as reason:
             yield at, reason
-
-
-def _contents(column: pa.Array) -> pa.Array:
-    """The bytes in a column of structs, where images are written so."""
-    return pc.struct_field(column, "bytes") if pa.types.is_struct(column.type) else column
 
 
 def _reader(rows: Rows, image: ImageColumn, reading: Reading) -> Callable[[int, pa.Scalar], Picture]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.tasks.ingest.settings import MOST_DRAWN, Pixels
 
@@ -38,18 +39,7 @@ LONGEST_SIDE = 32_767
 
 _SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 _LAYERED = ("P", "PA", "LA", "La", "RGBA", "RGBa")
-_FAULTS = (
-    OSError,
-    ValueError,
-    SyntaxError,
-    EOFError,
-    KeyError,
-    IndexError,
-    TypeError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-)
+_FAULTS = (OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, OverflowError, struct.error, zlib.error)
 """What PIL's readers raise on bytes that are no whole image."""
 
 
@@ -108,7 +98,9 @@ def decoded(data: bytes, channels: int | None) -> Picture:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _require_checksums(data)
+            if data.startswith(b"\x89PNG"):  # PIL checks the sums of a PNG's blocks only when it is asked to
+                with Image.open(io.BytesIO(data), formats=("PNG",)) as checked:
+                    checked.verify()
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 _require_single_and_small(image)
                 return _values(ImageOps.exif_transpose(image), channels, image.format == "PNG")
@@ -118,15 +110,6 @@ def decoded(data: bytes, channels: int | None) -> Picture:
         raise UnfitError(f"the image has more than {MOST_PIXELS} pixels") from error
     except _FAULTS as error:
         raise UnfitError(f"the image is damaged or cut short ({_plain(error)})") from error
-
-
-def _require_checksums(data: bytes) -> None:
-    """Nothing, or a fault: PIL checks the sums of a PNG's blocks only when it is asked to."""
-    from PIL import Image
-
-    if data.startswith(b"\x89PNG"):
-        with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
-            image.verify()
 
 
 def _require_single_and_small(image: Image.Image) -> None:
@@ -143,11 +126,11 @@ def _values(image: Image.Image, channels: int | None, is_png: bool) -> Picture:
     from PIL import Image
 
     if image.mode in _SIXTEEN_BITS or (image.mode == "I" and is_png):  # older versions of PIL read 16-bit PNG as I
-        return _repeated((np.asarray(image, np.float64) / 65535.0).astype(np.float32)[None], channels)
+        return in_channels((np.asarray(image, np.float64) / 65535.0).astype(np.float32)[None], channels)
     if image.mode == "F":
         values = np.asarray(image, np.float32)[None]
         require_bounds(values)
-        return _repeated(values, channels)
+        return in_channels(values, channels)
     if image.mode == "I":
         raise UnfitError("the image has 32-bit whole numbers, whose range is not known; save it with 8 or 16 bits")
     if channels is None and image.mode not in ("1", "L", "RGB"):
@@ -158,10 +141,6 @@ def _values(image: Image.Image, channels: int | None, is_png: bool) -> Picture:
     wanted = {None: "RGB" if image.mode == "RGB" else "L", 1: "L", 3: "RGB"}[channels]
     array = np.asarray(image if image.mode == wanted else image.convert(wanted), np.uint8)
     return np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0))
-
-
-def _repeated(grey: npt.NDArray[np.float32], channels: int | None) -> npt.NDArray[np.float32]:
-    return np.repeat(grey, 3, axis=0) if channels == 3 else grey
 
 
 def require_bounds(values: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> None:
@@ -287,7 +266,7 @@ def _flat(cell: pa.Scalar) -> tuple[pa.Array, list[int]]:
     while _is_list(values.type):
         if values.null_count:
             raise UnfitError("a row of the array is missing")
-        lengths = _lengths(values)
+        lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
         if len(np.unique(lengths)) > 1:
             raise UnfitError(
                 f"the rows of the array have {lengths.min()} to {lengths.max()} numbers; an image has no gaps"
@@ -297,13 +276,6 @@ def _flat(cell: pa.Scalar) -> tuple[pa.Array, list[int]]:
     if values.null_count:
         raise UnfitError("a pixel is missing")
     return values, extents
-
-
-def _lengths(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    import pyarrow.compute as pc
-
-    lengths: np.ndarray[tuple[int], np.dtype[np.int64]] = pc.list_value_length(values).to_numpy(zero_copy_only=False)
-    return lengths
 
 
 def _square(numbers: int) -> list[int]:
@@ -337,8 +309,9 @@ def _channels_first(array: Picture) -> Picture:
         return np.ascontiguousarray(np.moveaxis(array, -1, 0))
     if array.ndim == 3 and array.shape[0] in (1, 3):
         return array
-    extents = " x ".join(map(str, array.shape))
-    raise UnfitError(f"an array of {extents} is no image; height x width, with 1 or 3 channels last or first, is")
+    raise UnfitError(
+        f"an array of {_times(array.shape)} is no image; height x width, with 1 or 3 channels last or first, is"
+    )
 
 
 def raw_picture(content: bytes, channels: int, height: int, width: int) -> Picture:

@@ -140,15 +140,6 @@ class Lines:
     opens: bool
 
 
-@dataclass(frozen=True)
-class TagIndex:
-    """Where the sentences of a file stand, and how their entities begin."""
-
-    text: TextIndex
-    begins: tuple[int, int]
-    shape: Shape
-
-
 def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lines]:
     """The sentences of a stream of lines: runs of lines that are neither blank nor the beginning of a document."""
     held: list[bytes] = []
@@ -168,25 +159,25 @@ def sentences_in(lines: Iterator[bytes], offset: int, line: int) -> Iterator[Lin
         yield Lines(first, start, tuple(held), opens)
 
 
-def index_sentences(file: BinaryIO, columns: Places, start: int, name: str = "the file") -> TagIndex:
-    """The index of a file that stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
+def index_sentences(file: SourceFile, content: BinaryIO, columns: Places, start: int) -> FileIndex:
+    """The index of a file whose content stands at byte `start`, after a byte-order mark; one pass, nothing is kept."""
     marks, opened, count, plain, bare, size = list[_Mark](), list[_Mark](), 0, 0, 0, start
     widths, documents = Counter[int](), 0
 
     def lines() -> Iterator[bytes]:
         nonlocal size
         number = 0
-        while text := file.readline(MOST_RECORD + 1):
+        while text := content.readline(MOST_RECORD + 1):
             size, number = size + len(text), number + 1
-            require_record(len(text), name, number)
+            require_record(len(text), file.name, number)
             yield text
 
     for sentence in sentences_in(lines(), start, 1):
         mark = (count, sentence.offset, sentence.first)
         documents += sentence.opens
-        for some, here in ((marks, True), (opened, sentence.opens)):
-            if here and (not some or count - some[-1][0] >= _MARK_EVERY):
-                some.append(mark)
+        for places, counts in ((marks, True), (opened, sentence.opens)):
+            if counts and (not places or count - places[-1][0] >= _MARK_EVERY):
+                places.append(mark)
         count += 1
         try:
             cells, width = _cells(sentence, columns)
@@ -197,7 +188,8 @@ def index_sentences(file: BinaryIO, columns: Places, start: int, name: str = "th
         plain, bare = plain + begun[0], bare + begun[1]
     shape = Shape(widths.most_common(1)[0][0] if widths else 0, documents > 1)
     table = np.array(opened if shape.documents else marks, dtype=np.int64).reshape(-1, 3)
-    return TagIndex(TextIndex(size, count, table), (plain, bare), shape)
+    text = TextIndex(size, count, table)
+    return FileIndex(file.name, file.format, count, size - start, text, (plain, bare), shape)
 
 
 def iob_rows(
@@ -315,9 +307,7 @@ def index_iob(file: SourceFile, layout: Layout) -> FileIndex:
     head = layout.heads[file.name]
     with opened(file.url, file.name) as content:
         content.seek(head.start)
-        tagged = index_sentences(content, layout.iob_columns, head.start, file.name)
-    size, rows = tagged.text.size - head.start, tagged.text.records
-    return FileIndex(file.name, file.format, rows, size, tagged.text, tagged.begins, tagged.shape)
+        return index_sentences(file, content, layout.iob_columns, head.start)
 
 
 def read_iob(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:

@@ -12,7 +12,7 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -102,8 +102,8 @@ def _task(entry: Any, name: str, number: int) -> Task:
             "(JSON-MIN and CSV have not); export it as JSON."
         )
     try:
-        given = [each for each in entry["annotations"] if not each.get("was_cancelled")]
-        true = [each for each in given if each.get("ground_truth")]
+        given = [annotation for annotation in entry["annotations"] if not annotation.get("was_cancelled")]
+        true = [annotation for annotation in given if annotation.get("ground_truth")]
         answers = tuple(map(_answers, true or given))
         skipped = len(entry["annotations"]) - len(given)
         return Task(int(entry.get("id", number)), entry["data"], answers, bool(true), skipped)
@@ -171,13 +171,12 @@ def path_of(text: str) -> str:
 
 def _choices(tasks: Sequence[Task], name: str) -> dict[str, pa.Array]:
     """The choice that most made of each task, and that of each person where there are several of them."""
-    several = any(len(answers.of(CHOICES, name)) > 1 for task in tasks for answers in task.answers)
-    if several:
+    if any(len(answers.of(CHOICES, name)) > 1 for task in tasks for answers in task.answers):
         chosen = [sorted({c for answers in task.answers for c in answers.of(CHOICES, name)}) for task in tasks]
-        return {name: pa.array([found or None for found in chosen], pa.list_(pa.string()))}
+        return {name: pa.array([choices or None for choices in chosen], pa.list_(pa.string()))}
     people = sorted({answers.person for task in tasks for answers in task.answers})
     by = {person: [_first(task, person, name) for task in tasks] for person in people}
-    each = {f"{name}_by_{person}": pa.array(found, pa.string()) for person, found in by.items()}
+    each = {f"{name}_by_{person}": pa.array(choices, pa.string()) for person, choices in by.items()}
     most = [_most(choice for answers in task.answers for choice in answers.of(CHOICES, name)) for task in tasks]
     return {name: pa.array(most, pa.string())} | (each if len(people) > 1 else {})
 
@@ -224,31 +223,28 @@ def tags_of(text: str, spans: Sequence[dict[str, Any]]) -> list[str]:
     ordered = sorted(spans, key=lambda span: (span["start"], -span["end"]))
     tags, last = [], None
     for word in _WORD.finditer(text):
-        within = next((at for at, span in enumerate(ordered) if _overlaps(word.span(), span)), None)
+        within = next(
+            (at for at, span in enumerate(ordered) if word.start() < span["end"] and span["start"] < word.end()), None
+        )
         label = ordered[within]["label"] if within is not None else ""
         tags.append("O" if within is None else f"{'I' if within == last else 'B'}-{label}")
         last = within
     return tags
 
 
-def _overlaps(word: tuple[int, int], span: dict[str, Any]) -> bool:
-    return bool(word[0] < span["end"] and span["start"] < word[1])
-
-
 def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:
     """The field that holds the text which spans are of: where most of them say what stands there."""
-    hits = Counter(field for task in tasks for field in _fields_that_match(task, names))
+    hits = Counter(
+        field
+        for task in tasks
+        for answers in task.answers
+        for span in (span for name in names for span in answers.of(_SPANS, name))
+        for field, text in task.shown.items()
+        if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text")
+    )
     if not hits:
         raise InputError("The spans of this export are of no text that was shown; export the texts with them, as JSON.")
     return hits.most_common(1)[0][0]
-
-
-def _fields_that_match(task: Task, names: Sequence[str]) -> Iterator[str]:
-    for answers in task.answers:
-        for span in (span for name in names for span in answers.of(_SPANS, name)):
-            for field, text in task.shown.items():
-                if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text"):
-                    yield field
 
 
 LABEL_STUDIO = table_reader(
@@ -303,13 +299,13 @@ def gold_answers(files: Iterable[tuple[str, Sequence[Task]]], asked: PeoplesGold
         _require_question(name, tasks, asked.question)
         for place, task in enumerate(tasks, start=1):
             together.setdefault(_sample(task, asked.id, name, place), []).append(task)
-    return {sample: _said(sample, tasks, asked.question) for sample, tasks in together.items()}
+    return {sample: _gold_answer(sample, tasks, asked.question) for sample, tasks in together.items()}
 
 
-def require_classes(judged: Mapping[str, GoldAnswer], classes: Sequence[str], source: str) -> None:
+def require_classes(by_sample: Mapping[str, GoldAnswer], classes: Sequence[str], source: str) -> None:
     """Nothing, or the sentence for an answer that is no class."""
     unknown = next(
-        ((sample, answer.choice) for sample, answer in judged.items() if answer.choice not in (None, *classes)), None
+        ((sample, answer.choice) for sample, answer in by_sample.items() if answer.choice not in (None, *classes)), None
     )
     if unknown is not None:
         names = ", ".join(classes[:10])
@@ -319,7 +315,7 @@ def require_classes(judged: Mapping[str, GoldAnswer], classes: Sequence[str], so
         )
 
 
-def _said(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswer:
+def _gold_answer(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswer:
     true = [task for task in tasks if task.truth] or tasks
     last: dict[str, str] = {}
     for at, task in enumerate(true):
@@ -327,10 +323,8 @@ def _said(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswer:
             chosen = _choice(answers, sample, question)
             if chosen is not None:
                 last[answers.person if answers.person != NOBODY else f"{at}/{number}"] = chosen
-    counts = Counter(last.values()).most_common(2)
-    agreeing = counts[0][1] if counts else 0
-    clear = bool(counts) and (len(counts) == 1 or agreeing > counts[1][1])
-    return GoldAnswer(counts[0][0] if clear else None, len(last), agreeing, sum(task.skipped for task in tasks))
+    agreeing = max(Counter(last.values()).values(), default=0)
+    return GoldAnswer(_most(last.values()), len(last), agreeing, sum(task.skipped for task in tasks))
 
 
 def _choice(answers: Answers, sample: str, question: str) -> str | None:
@@ -389,10 +383,10 @@ class AnswerFiles:
     def read(self) -> dict[str, GoldAnswer]:
         """What people said, by sample; refused where a file became another one meanwhile."""
         known = self.fingerprint
-        judged = gold_answers(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
+        by_sample = gold_answers(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
         if AnswerFiles(self.asked, self.urls).fingerprint != known:
             raise InputError(f"{self.label} (gold) changed while being read: run again when nobody writes to it.")
-        return judged
+        return by_sample
 
 
 def find_answers(asked: PeoplesGold, base_dir: str | Path) -> AnswerFiles:
@@ -405,24 +399,24 @@ _CODE = pa.int16()
 
 
 def settled_samples(
-    samples: pa.Table, judged: Mapping[str, GoldAnswer], classes: Sequence[str]
+    samples: pa.Table, by_sample: Mapping[str, GoldAnswer], classes: Sequence[str]
 ) -> tuple[pa.Table, pa.Table]:
     """One partition's samples with people's answers as their gold, and its PeoplesAnswers.
 
     >>> rows = pa.table({"id": ["a", "b", "c"], "gold": pa.array([0, None, 1], _CODE)})
     >>> ham, spam, tie = GoldAnswer("ham", 1, 1), GoldAnswer("spam", 2, 2), GoldAnswer(None, 2, 1)
-    >>> told = {"a": spam, "b": ham, "c": tie, "elsewhere": ham}
-    >>> settled, answers = settled_samples(rows, told, ["ham", "spam"])
+    >>> by_sample = {"a": spam, "b": ham, "c": tie, "elsewhere": ham}
+    >>> settled, answers = settled_samples(rows, by_sample, ["ham", "spam"])
     >>> settled["gold"].to_pylist(), answers["outcome"].to_pylist()
     ([1, 0, 1], ['overruled', 'new', 'tied'])
     """
     ids = samples["id"].combine_chunks()
-    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(judged, pa.string())).to_numpy(zero_copy_only=False))
+    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(by_sample, pa.string())).to_numpy(zero_copy_only=False))
     rows = samples.select([name for name in samples.column_names if name != "gold"]).take(pa.array(asked))
     names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
     codes = {name: code for code, name in enumerate(classes)}
-    each = [judged[name] for name in names]
-    answers = [None if answer.choice is None else codes[answer.choice] for answer in each]
+    given_answers = [by_sample[name] for name in names]
+    answers = [None if answer.choice is None else codes[answer.choice] for answer in given_answers]
     given = np.full(len(ids), -1, np.int16)
     given[asked] = [-1 if code is None else code for code in answers]
     gold = pc.coalesce(pa.array(given, _CODE, mask=given < 0), samples["gold"].combine_chunks())
@@ -432,11 +426,12 @@ def settled_samples(
         "before": before,
         "answer": answers,
         "gold": gold.take(pa.array(asked)),
-        "people": [answer.people for answer in each],
-        "agreeing": [answer.agreeing for answer in each],
-        "skipped": [answer.skipped for answer in each],
+        "people": [answer.people for answer in given_answers],
+        "agreeing": [answer.agreeing for answer in given_answers],
+        "skipped": [answer.skipped for answer in given_answers],
         "outcome": [
-            answer.outcome(None if code is None else classes[code]) for answer, code in zip(each, before, strict=True)
+            answer.outcome(None if code is None else classes[code])
+            for answer, code in zip(given_answers, before, strict=True)
         ],
         "cluster": pa.nulls(len(names), pa.int64()) if clusters is None else clusters,
     }
@@ -448,9 +443,9 @@ def answer_findings(answers: pa.Table) -> list[Finding]:
     """`answers.given` of the samples that people were asked about, `.overruled` of those with gold before,
     `.unanimous` of those that several answered.
 
-    >>> told = {"a": GoldAnswer("spam", 2, 2), "b": GoldAnswer("ham", 1, 1)}
+    >>> by_sample = {"a": GoldAnswer("spam", 2, 2), "b": GoldAnswer("ham", 1, 1)}
     >>> rows = pa.table({"id": ["a", "b"], "gold": pa.array([0, None], _CODE)})
-    >>> findings = answer_findings(settled_samples(rows, told, ["ham", "spam"])[1])
+    >>> findings = answer_findings(settled_samples(rows, by_sample, ["ham", "spam"])[1])
     >>> [(finding.metric, finding.value, finding.n) for finding in findings]
     [('answers.given', 1.0, 2), ('answers.overruled', 1.0, 1), ('answers.unanimous', 1.0, 1)]
     """

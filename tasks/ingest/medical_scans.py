@@ -9,7 +9,7 @@ import hashlib
 import importlib
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -141,11 +141,6 @@ def pseudonym(identifier: str) -> str:
     return f"patient-{digest.hex()}"
 
 
-def names_of_scans(urls: Sequence[str]) -> list[str]:
-    """Scans by the beginning of their content's sha256 (`sha256sum` finds them): their file names may name patients."""
-    return [hash_of_file(url)[:16] for url in urls]
-
-
 def subject_of(url: str) -> str | None:
     """The subject that a path of the BIDS standard names.
 
@@ -236,24 +231,30 @@ def scan_reader(kind: ScanFormat) -> ReaderChoice:
         return FileIndex(file.name, file.format, rows, size_of(file.url))
 
     def read(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
-        url, schema = reading.urls[span.name], reading.layout.types
-        typed = pa.schema([schema.field(name) for name in needed])
+        url, types = reading.urls[span.name], reading.layout.types
+        rows: dict[int, dict[str, Any]] = {}
+        faults: dict[int, str] = {}
         try:
             opened = kind.open(_content(url), url, _scan(reading.layout), IMAGE in needed)
             if FOLDER in needed and opened.in_telling_folder:
                 raise UnfitError("its folder has the name or the number of its patient in it, and would become a class")
+            for at in range(span.start, span.stop):
+                try:
+                    rows[at + 1] = _cells(opened, opened.slices[at], span.name, url, IMAGE in needed)
+                except UnfitError as reason:
+                    faults[at + 1] = str(reason)
         except UnfitError as reason:
-            return _rejected(span, typed, [(at, str(reason)) for at in range(span.start, span.stop)])
-        cells = list(_cells(opened, span, url, needed))
-        kept = [(at, row) for at, row in cells if isinstance(row, dict)]
-        faults = [(at, str(row)) for at, row in cells if not isinstance(row, dict)]
-        arrays = [_column([row[name] for _, row in kept], typed.field(name).type) for name in needed]
-        positions = np.asarray([at + 1 for at, _ in kept], np.int64)
-        return Rows(span.name, pa.table(arrays, schema=typed), positions, _rejected(span, typed, faults).rejects)
+            faults = dict.fromkeys(range(span.start + 1, span.stop + 1), str(reason))
+        rejects = tuple(Reject(span.name, row, reason) for row, reason in faults.items())
+        columns = {}
+        for name in needed:
+            cells, dtype = [row[name] for row in rows.values()], types.field(name).type
+            columns[name] = picture_column(cells) if dtype == PICTURES else pa.array(cells, dtype)
+        return Rows(span.name, pa.table(columns), np.fromiter(rows, np.int64), rejects)
 
     places = Places(
         files_at,
-        names_of_scans,
+        lambda urls: [hash_of_file(url)[:16] for url in urls],  # what `sha256sum` begins with: names may name patients
         lambda file, _: hash_of_file(file.url),
         lambda file, _: size_of(file.url),
         lambda files, _: f"{len(files)} files",
@@ -276,24 +277,7 @@ def _content(url: str) -> bytes:
     return content
 
 
-def _cells(
-    opened: Opened, span: Span, url: str, needed: tuple[str, ...]
-) -> Iterator[tuple[int, dict[str, Any] | UnfitError]]:
-    """Each row of a span, by column, or why it has no picture."""
-    for at in range(span.start, span.stop):
-        number = opened.slices[at]
-        row: dict[str, Any] = {SCAN: f"{span.name}:{number}", PATIENT: opened.patient, SLICE: number}
-        try:
-            picture = opened.picture(number) if IMAGE in needed else None
-            yield at, row | {IMAGE: picture, FOLDER: folder_of_scan(url)} | opened.columns
-        except UnfitError as reason:
-            yield at, reason
-
-
-def _column(cells: list[Any], kind: pa.DataType) -> pa.Array:
-    return picture_column(cells) if kind == PICTURES else pa.array(cells, kind)
-
-
-def _rejected(span: Span, schema: pa.Schema, faults: Sequence[tuple[int, str]]) -> Rows:
-    rejects = tuple(Reject(span.name, at + 1, reason) for at, reason in faults)
-    return Rows(span.name, schema.empty_table(), np.empty(0, np.int64), rejects)
+def _cells(opened: Opened, number: int, name: str, url: str, pictures: bool) -> dict[str, Any]:
+    """The row of a slice, by column."""
+    known = {SCAN: f"{name}:{number}", PATIENT: opened.patient, SLICE: number, FOLDER: folder_of_scan(url)}
+    return known | {IMAGE: opened.picture(number) if pictures else None} | opened.columns

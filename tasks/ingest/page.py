@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED
 from assay.tasks.reporting.estimates import estimate
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part, RowColumn
 from assay.tasks.statistics.findings import FindingIndex
 
 _REASONS, _EXAMPLES = 25, 3
@@ -77,23 +77,18 @@ def _reasons(rejects: pa.Table) -> DataTable:
     for row in rejects.to_pylist():
         grouped.setdefault((row["reason"], row["column"] or ""), []).append(_place(row))
     ordered = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows: list[list[Cell]] = [
-        [reason, column, len(places), "\n".join(places[:_EXAMPLES])] for (reason, column), places in ordered[:_REASONS]
-    ]
-    rest = len(ordered) - len(rows)
+    rest = len(ordered) - _REASONS
     note = (
         f"{plural(rest, 'rarer reason')} not shown here; the rejects are an artifact of this run." if rest > 0 else ""
     )
-    columns = [
-        Column("Reason"),
-        Column("Column"),
-        Column("Rows", "integer"),
-        Column(
-            "First places",
-            help="File and line (or row), counted from 1, and the id if readable; of images in folders, the path",
-        ),
+    first = "File and line (or row), counted from 1, and the id if readable; of images in folders, the path"
+    columns: list[RowColumn] = [
+        (Column("Reason"), lambda item: item[0][0]),
+        (Column("Column"), lambda item: item[0][1]),
+        (Column("Rows", "integer"), lambda item: len(item[1])),
+        (Column("First places", help=first), lambda item: "\n".join(item[1][:_EXAMPLES])),
     ]
-    return DataTable("Rows that did not enter", columns, rows, note)
+    return DataTable.of("Rows that did not enter", ordered[:_REASONS], columns, note)
 
 
 def _place(row: dict[str, object]) -> str:
@@ -108,29 +103,18 @@ def _place(row: dict[str, object]) -> str:
 
 
 def _contract(contracts: pa.Table) -> DataTable:
-    rows: list[list[Cell]] = [
-        [
-            row["expectation"],
-            row["column"] or "",
-            row["success"],
-            row["checked"],
-            row["unexpected"],
-            row["contract"],
-            row["detail"] or "",
-        ]
-        for row in sorted(contracts.to_pylist(), key=lambda row: bool(row["success"]))
+    rows = sorted(contracts.to_pylist(), key=lambda row: bool(row["success"]))
+    columns: list[RowColumn] = [
+        (Column("Expectation"), lambda row: row["expectation"]),
+        (Column("Column"), lambda row: row["column"] or ""),
+        (Column("Held", "flag"), lambda row: row["success"]),
+        (Column("Rows checked", "integer"), lambda row: row["checked"]),
+        (Column("Unexpected", "integer", "Rows that did not meet it"), lambda row: row["unexpected"]),
+        (Column("Contract"), lambda row: row["contract"]),
+        (Column("Detail"), lambda row: row["detail"] or ""),
     ]
-    columns = [
-        Column("Expectation"),
-        Column("Column"),
-        Column("Held", "flag"),
-        Column("Rows checked", "integer"),
-        Column("Unexpected", "integer", "Rows that did not meet it"),
-        Column("Contract"),
-        Column("Detail"),
-    ]
-    held = all(row[2] for row in rows)
-    return DataTable("Data contract (Great Expectations)", columns, rows, collapsed=held)
+    held = all(row["success"] for row in rows)
+    return DataTable.of("Data contract (Great Expectations)", rows, columns, collapsed=held)
 
 
 _SHOWN = 25
@@ -171,10 +155,12 @@ def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingInd
 
 def _overruled(answers: pa.Table, classes: Sequence[str]) -> DataTable:
     """The samples whose gold column people contradict."""
-    rows: list[list[Cell]] = [
-        [row["id"], classes[row["before"]], classes[row["answer"]], f"{row['agreeing']} of {row['people']}"]
-        for row in answers.slice(0, _SHOWN).to_pylist()
+    more = answers.num_rows - _SHOWN
+    columns: list[RowColumn] = [
+        (Column("Sample"), lambda row: row["id"]),
+        (Column("Gold column"), lambda row: classes[row["before"]]),
+        (Column("People"), lambda row: classes[row["answer"]]),
+        (Column("How many"), lambda row: f"{row['agreeing']} of {row['people']}"),
     ]
-    more = answers.num_rows - len(rows)
-    columns = [Column("Sample"), Column("Gold column"), Column("People"), Column("How many")]
-    return DataTable("Gold that people changed", columns, rows, f"{plural(more, 'more sample')}." if more > 0 else "")
+    note = f"{plural(more, 'more sample')}." if more > 0 else ""
+    return DataTable.of("Gold that people changed", answers.slice(0, _SHOWN).to_pylist(), columns, note)

@@ -30,7 +30,7 @@ def places_of(word: str, settings: Source) -> Places:
     return FILES if word in _NO_READERS else READERS.named(word, settings).places
 
 
-def found_by(files: Sequence[SourceFile], settings: Source) -> str:
+def files_found_by(files: Sequence[SourceFile], settings: Source) -> str:
     """What was found, in a few words; nothing of a data set, which has a name."""
     return places_of(files[0].format, settings).summary(files, settings) if files else ""
 

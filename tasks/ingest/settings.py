@@ -262,6 +262,11 @@ class Source(Settings):
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 
+    @property
+    def origin(self) -> str:
+        """Which kind of source it is: the one place that is named."""
+        return next(name for name in ORIGINS if getattr(self, name) is not None)
+
     @model_validator(mode="before")
     @classmethod
     def _with_the_columns_that_are_made(cls, given: object) -> object:
@@ -304,9 +309,9 @@ class Source(Settings):
 
     def _require_none_of(self, names: Sequence[str], origin: str, reason: str) -> None:
         """Nothing, or the sentence for a setting that says nothing of a source from this origin."""
-        said = next((name for name in names if getattr(self, name)), None)
-        if getattr(self, origin) is not None and said is not None:
-            raise ValueError(f"{said} {reason}; leave it out")
+        setting = next((name for name in names if getattr(self, name)), None)
+        if getattr(self, origin) is not None and setting is not None:
+            raise ValueError(f"{setting} {reason}; leave it out")
 
     def _require_columns_of_one_meaning(self) -> None:
         meanings: dict[str, str] = {}

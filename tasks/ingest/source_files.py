@@ -39,16 +39,9 @@ from assay.tasks.ingest.settings import Source
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-_FAULTS = (
-    OSError,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    NotImplementedError,  # a zip packed in a way that Python does not know
-    RuntimeError,  # a zip under a password
-)
-"""What readers of packed and unpacked files raise on those that are damaged, at once or late."""
+_FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+"""What readers of packed and unpacked files raise on those that are damaged, at once or late; a RuntimeError of a zip
+under a password, or packed in a way that Python does not know."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from assay.tasks.ingest.layout import index_file, index_table, layout_of, plan_p
 from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import endings_of, places_of
 from assay.tasks.ingest.rows import require_parting
-from assay.tasks.ingest.settings import ORIGINS, Source
+from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import Address, GivenTable, SourceFile, SourceFiles
 from assay.tasks.reporting.numerals import plural
 
@@ -111,7 +111,7 @@ class ResolvedSource(SourceFiles):
 def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     """The source with its files found, or the sentence that says which one is missing or empty."""
     source = source.model_copy(update={"masked": None, "gold": None})  # neither changes what is read
-    origin = next(name for name in ORIGINS if getattr(source, name) is not None)
+    origin = source.origin
     if origin == "dataset":
         assert source.dataset is not None
         with blamed_on("dataset", source.dataset):
@@ -119,38 +119,33 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     patterns: tuple[str, ...] = getattr(source, origin)
     if origin == "images":
         with blamed_on(*blame_for(source)):
-            return _resolved_images(source, image_files(patterns, base_dir))
-    urls = dict[str, None]()
+            urls = image_files(patterns, base_dir)
+            images = tuple(SourceFile(url, name, "image") for url, name in zip(urls, names_below(urls), strict=True))
+            # the settings say how many images there are, not where they lie
+            return ResolvedSource(source.model_copy(update={"images": (f"{len(images)} images",)}), images)
+    urls_in_order = dict[str, None]()
     word = source.reader or origin
     places = places_of(word, source)
     for position, pattern in enumerate(patterns):
         with blamed_on(f"{origin}.{position}", pattern):
-            urls.update(dict.fromkeys(places.find(Address(pattern, base_dir, origin, endings_of(word, source)))))
+            urls_in_order.update(
+                dict.fromkeys(places.find(Address(pattern, base_dir, origin, endings_of(word, source))))
+            )
     with blamed_on(*blame_for(source)):
-        return _resolved_files(source, origin, list(urls), places.called(list(urls)))
-
-
-def _resolved_files(source: Source, origin: str, urls: list[str], names: list[str]) -> ResolvedSource:
-    files = tuple(
-        SourceFile(url, name, source.reader or _format(origin, name)) for url, name in zip(urls, names, strict=True)
-    )
-    settings = source.model_copy(update={origin: tuple(names)})
-    return ResolvedSource(settings=settings, files=files)
+        names = places.called(list(urls_in_order))
+        files = tuple(
+            SourceFile(url, name, source.reader or _format(origin, name))
+            for url, name in zip(urls_in_order, names, strict=True)
+        )
+        return ResolvedSource(source.model_copy(update={origin: tuple(names)}), files)
 
 
 def blame_for(source: Source) -> tuple[str, str]:
     """The setting, and its word, that is to blame for files: the only pattern, or all where it is not known which."""
-    origin = next(name for name in ORIGINS if getattr(source, name) is not None)
-    named = getattr(source, origin)
+    named = getattr(source, source.origin)
     if isinstance(named, str):
-        return origin, named
-    return (f"{origin}.0", named[0]) if len(named) == 1 else (origin, "")
-
-
-def _resolved_images(source: Source, urls: list[str]) -> ResolvedSource:
-    """Images by their names below the folder they share; the settings say how many, not where they lie."""
-    files = tuple(SourceFile(url, name, "image") for url, name in zip(urls, names_below(urls), strict=True))
-    return ResolvedSource(source.model_copy(update={"images": (f"{len(files)} images",)}), files)
+        return source.origin, named
+    return (f"{source.origin}.0", named[0]) if len(named) == 1 else (source.origin, "")
 
 
 def _format(origin: str, name: str) -> str:

@@ -36,14 +36,14 @@ from assay.tasks.ingest.entry import (
     chosen_by_hash,
     count_ids,
     count_suspects,
-    found_classes,
+    declared_classes,
     ids_of,
-    known_classes,
     places_of,
     prepare,
     read_piece,
     repeated_hashes,
     survey_piece,
+    surveyed_classes,
 )
 from assay.tasks.ingest.gold import LONG, long_sentences, require_repeated
 from assay.tasks.ingest.iob import IOB1, TOKENS
@@ -61,7 +61,7 @@ from assay.tasks.ingest.label_studio import (
 )
 from assay.tasks.ingest.layout import Piece, content_of_pieces, most_rows, plan_pieces, read_span
 from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
-from assay.tasks.ingest.readers import found_by
+from assay.tasks.ingest.readers import files_found_by
 from assay.tasks.ingest.rows import shown
 from assay.tasks.ingest.settings import Source, share_in_words
 from assay.tasks.ingest.sources import ResolvedSource
@@ -107,11 +107,11 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     results = _contract(samples, reading, classes)
     contract = write_table(expectations.require_contract(results, source.label), into=ContractResults)
     names = pa.table({"code": np.arange(len(classes)), "name": list(classes)}, schema=Classes.schema)
-    said = [f"{samples.rows} samples, {rejects.rows} rejected"]
-    if source.settings.images is None and (origin := found_by(source.files, source.settings)):
-        said.append(origin)
+    outcome = [f"{samples.rows} samples, {rejects.rows} rejected"]
+    if source.settings.images is None and (origin := files_found_by(source.files, source.settings)):
+        outcome.append(origin)
     if reading.convention == IOB1:
-        said.append("tags read as IOB1")
+        outcome.append("tags read as IOB1")
         current_run().notice(
             f"No entity of {source.label} begins with B- where an I- would do, so its tags are taken as IOB1 and "
             "rewritten as IOB2: every entity begins with B-."
@@ -119,8 +119,8 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     _warn_of_long_sentences(source.label, samples, reading.layout)
     _warn_of_slips(source.label, samples, reading.layout, classes)
     if reading.layout.image is not None and (form := reading.layout.image.form) is not None:
-        said.append(f"{form.width} x {form.height} pixels, {plural(form.channels, 'channel')}")
-    say(" · ".join(said))
+        outcome.append(f"{form.width} x {form.height} pixels, {plural(form.channels, 'channel')}")
+    say(" · ".join(outcome))
     return Ingested(samples, rejects, write_table(names, into=Classes), contract)
 
 
@@ -128,13 +128,13 @@ def _classes(
     source: ResolvedSource, settings: Source, reading: Reading, pieces: list[Piece], files: list[FileIndex]
 ) -> tuple[str, ...]:
     """The classes as given, or as all pieces together show them."""
-    known = known_classes(reading.layout, settings, source.label)
+    known = declared_classes(reading.layout, settings, source.label)
     if known is not None:
         return known
     content = content_of_pieces(source, reading)
     reuse = None if content is None else Reuse(content=content)
     survey = reduce_pieces(survey_piece, pieces, reuse=reuse, reading=reading)
-    classes = found_classes(reading.layout, survey["names"], survey["votes"], source.label)
+    classes = surveyed_classes(reading.layout, survey["names"], survey["votes"], source.label)
     if reading.layout.label is not None:
         require_repeated(survey["names"], sum(file.rows for file in files), source.label)
     if survey["votes"] and "-1" not in survey["votes"]:
@@ -298,11 +298,11 @@ def draw_share(samples: Artifact[Samples], share: float) -> Artifact[Samples]:
         )
     say(f"{drawn.rows} of {samples.rows} samples drawn ({share_in_words(share)})")
     rows = math.ceil(samples.rows / max(1, samples.partitions))
-    whole: Artifact[Samples] = map_partitions(as_they_are, drawn, into=Samples, rows=rows)
+    whole: Artifact[Samples] = map_partitions(unchanged, drawn, into=Samples, rows=rows)
     return whole
 
 
-def as_they_are(samples: pa.Table) -> pa.Table:
+def unchanged(samples: pa.Table) -> pa.Table:
     """The samples; what is left of many partitions goes into few."""
     return samples
 
@@ -364,18 +364,18 @@ def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers:
             f"{answers.label} (gold) gives one class a sample, and these samples have several, or another truth; leave "
             "source.gold out."
         )
-    said = answers.read()
-    require_classes(said, names, answers.label)
+    by_sample = answers.read()
+    require_classes(by_sample, names, answers.label)
     settled, kept = map_partitions(
-        settled_samples, samples, into=(Samples, PeoplesAnswers), judged=said, classes=tuple(names)
+        settled_samples, samples, into=(Samples, PeoplesAnswers), by_sample=by_sample, classes=tuple(names)
     )
     table = collect(kept, None)
     counts = Counter(table["outcome"].to_pylist())
-    elsewhere = len(said) - table.num_rows
+    elsewhere = len(by_sample) - table.num_rows
     if elsewhere:
         current_run().notice(
-            f"{elsewhere} of the {len(said)} samples that {answers.label} (gold) speaks of are not among tonight's; "
-            "an answer finds its sample by its id."
+            f"{elsewhere} of the {len(by_sample)} samples that {answers.label} (gold) speaks of are not among "
+            "tonight's; an answer finds its sample by its id."
         )
     given = sum(counts[outcome] for outcome in (NEW, CONFIRMED, OVERRULED))
     counted = ", ".join(f"{counts[outcome]} {words}" for outcome, words in _IN_WORDS.items() if counts[outcome])

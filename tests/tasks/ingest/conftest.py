@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.tasks.ingest.entry import found_classes, known_classes, prepare, read_piece, survey_piece
+from assay.tasks.ingest.entry import declared_classes, prepare, read_piece, survey_piece, surveyed_classes
 from assay.tasks.ingest.layout import Piece, most_rows, plan_pieces
 from assay.tasks.ingest.reader_choice import Reading
 from assay.tasks.ingest.settings import Source
@@ -33,12 +33,12 @@ def read(tmp_path: Path) -> Callable[..., Read]:
         source = resolve(Source.model_validate(settings), tmp_path)
         reading, files = prepare(source)
         pieces = plan_pieces(files, partitions, most_rows(reading.layout))
-        classes = known_classes(reading.layout, source.settings, source.label)
+        classes = declared_classes(reading.layout, source.settings, source.label)
         if classes is None:
             surveys = [survey_piece(piece, reading) for piece in pieces]
             names = frozenset().union(*(survey["names"] for survey in surveys))
             votes = frozenset().union(*(survey["votes"] for survey in surveys))
-            classes = found_classes(reading.layout, names, votes, source.label)
+            classes = surveyed_classes(reading.layout, names, votes, source.label)
         tables = [read_piece(piece, reading, classes) for piece in pieces]
         return Read(
             pa.concat_tables(samples for samples, _ in tables).combine_chunks(),
