@@ -69,7 +69,7 @@ class Audited:
         >>> "<li>a &lt; b</li>" in audited._repr_html_(), 'href="a/index.html"' in audited._repr_html_()
         (True, True)
         """
-        items = "".join(f"<li>{html.escape(one)}</li>" for one in (*self.verdicts, *self.gates))
+        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in (*self.verdicts, *self.gates))
         place = Path(self.report)
         link = place.as_uri() if place.is_absolute() else self.report
         return (

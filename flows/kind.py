@@ -215,12 +215,12 @@ class Outcomes:
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
         plain = {name: getattr(self, name) for name in ("metric", "subject", "reading", "of", "audit", "key")}
-        return plain | {"tables": {name: one.to_json() for name, one in self.tables.items()}}
+        return plain | {"tables": {name: table.to_json() for name, table in self.tables.items()}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """What `to_json` described."""
-        tables = {name: Artifact[Any].from_json(one) for name, one in value["tables"].items()}
+        tables = {name: Artifact[Any].from_json(table) for name, table in value["tables"].items()}
         return cls(**{**value, "tables": tables})
 
 
@@ -283,7 +283,7 @@ class Ground:
 
     def maybe(self, result: type[T]) -> T | None:
         """The result of that type, where the audit that gives it was asked for."""
-        return next((one for one in self.results.values() if isinstance(one, result)), None)
+        return next((made for made in self.results.values() if isinstance(made, result)), None)
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
 def _named_findings(run: Run, audited: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
     """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
     measured = [] if audited.findings is None else findings_from(collect(audited.findings, Findings.schema.names))
-    return [replace(one, run=run.id, pipeline=run.record.pipeline) for one in [*measured, *of_this_run]]
+    return [replace(finding, run=run.id, pipeline=run.record.pipeline) for finding in [*measured, *of_this_run]]
 
 
 def _exit_code(audited: Audit, gates: list[GateResult]) -> int:

@@ -49,11 +49,13 @@ def follow(ground: Ground) -> AlongTheOrder:
     """Hold every model against the order of the samples, and every defended copy against its original."""
     examination = ground.of(Examination)
     subjects = [*examination.of("network"), *examination.of("classifier")]
-    challenged = [one.challenged for one in (ground.maybe(Robustness), ground.maybe(WordAudit)) if one is not None]
+    challenged = [
+        audit.challenged for audit in (ground.maybe(Robustness), ground.maybe(WordAudit)) if audit is not None
+    ]
     models = {subject.name: subject for subject in subjects}
-    models |= {name: one.models[name] for one in challenged for name in one.copies}
+    models |= {name: made.models[name] for made in challenged for name in made.copies}
     originals = {
-        copy: subject for one in challenged for subject, copies in one.defended.items() for copy in copies.values()
+        copy: subject for made in challenged for subject, copies in made.defended.items() for copy in copies.values()
     }
     followed = {
         name: start_branch(f"{name} along the order", follow_one, ground, model, name in originals)
@@ -82,16 +84,18 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
     images, words, flips = ground.maybe(Robustness), ground.maybe(WordAudit), ground.maybe(Flips)
     attacked = {} if images is None else images.attacked.get(model.name, {})
     changed = {} if words is None else words.challenged.attacked.get(model.name, {})
-    answered = {name: one for name, one in changed.items() if one.noisy is not None and one.answers is not None}
+    answered = {
+        name: attack for name, attack in changed.items() if attack.noisy is not None and attack.answers is not None
+    }
     return follow_subject(
         order.curated,
         order.intervals,
         clusters,
         model.predictions,
-        {name: one.attacked for name, one in attacked.items()},
-        {name: one.attacked for name, one in changed.items() if one.attacked is not None},
-        {name: one.noisy for name, one in answered.items() if one.noisy is not None},
-        {name: one.answers for name, one in answered.items() if one.answers is not None},
+        {name: attack.attacked for name, attack in attacked.items()},
+        {name: attack.attacked for name, attack in changed.items() if attack.attacked is not None},
+        {name: attack.noisy for name, attack in answered.items() if attack.noisy is not None},
+        {name: attack.answers for name, attack in answered.items() if attack.answers is not None},
         (ORIGINAL, SEVERITY),
         None if flips is None or flips.corrupted is None else flips.corrupted.flips,
         model.name,

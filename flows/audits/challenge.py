@@ -104,7 +104,7 @@ class Challenged(Generic[T, M]):
         clean = [self.models[name].clean for name in self.copies]
         parts: list[Measures] = [*self.measures.values(), *self.gains.values()]
         measured = [*self.across.values(), *(findings for part in parts for findings in part.findings)]
-        return [*(one for one in clean if one is not None), *measured]
+        return [*(table for table in clean if table is not None), *measured]
 
 
 def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Challenged[T, M]:

@@ -41,14 +41,14 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 
 def _without_gradient(pipeline: Written) -> Iterator[Clash]:
     """Subjects that are only asked need an attack that only asks, and cannot be trained to withstand one."""
-    asked = [name_of(one) for _, one in each_subject(pipeline) if only_asked(one) and "network" in one]
+    asked = [name_of(subject) for _, subject in each_subject(pipeline) if only_asked(subject) and "network" in subject]
     if not asked:
         return
     written = [attack_choice(pipeline, attack) for attack in as_list(pipeline.get("attacks"))]
-    choices = [(at, one) for at, one in enumerate(written) if isinstance(one, ImageAttackChoice)]
-    if choices and not any(one.black_box for _, one in choices):
+    choices = [(at, choice) for at, choice in enumerate(written) if isinstance(choice, ImageAttackChoice)]
+    if choices and not any(choice.black_box for _, choice in choices):
         position, choice = choices[0]
-        asking = ", ".join(one.word for one in IMAGE_ATTACKS if one.black_box)
+        asking = ", ".join(choice.word for choice in IMAGE_ATTACKS if choice.black_box)
         yield Clash(
             ("attacks", position),
             f"{choice.word} follows gradients, and {asked[0]} is only asked and has none: add an attack that needs "
@@ -56,7 +56,7 @@ def _without_gradient(pipeline: Written) -> Iterator[Clash]:
         )
     for position, defense in enumerate(as_list(pipeline.get("defenses"))):
         if _defense_kind(pipeline, defense) == "images" and len(asked) == sum(
-            "network" in one for _, one in each_subject(pipeline)
+            "network" in subject for _, subject in each_subject(pipeline)
         ):
             yield Clash(
                 ("defenses", position), f"trains a subject, and {asked[0]} comes as it is: leave it out, or add another"
@@ -88,7 +88,7 @@ def attack_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iter
         yield Clash((*where, "of"), f"there is no such attack; {suggestion(of, known)}")
         return
     group, written = gate.get("group"), as_list(pipeline.get("attacks"))
-    meant = [_eps_of(one) for one in written if of not in called or attack_name(one) == of]
+    meant = [_eps_of(attack) for attack in written if of not in called or attack_name(attack) == of]
     if isinstance(group, str) and group.startswith("eps=") and meant and None not in meant:
         there = set[str]().union(*filter(None, meant))
         if group not in there:

@@ -159,17 +159,17 @@ class Curation:
     @property
     def labels(self) -> dict[str, Artifact[WeakLabels]]:
         """The weak labels by labeler."""
-        return {name: one.labelled.labels for name, one in self.labelers.items()}
+        return {name: branch.labelled.labels for name, branch in self.labelers.items()}
 
     @property
     def models(self) -> dict[str, Artifact[LabelModel]]:
         """What every labeler learned."""
-        return {name: one.labelled.model for name, one in self.labelers.items()}
+        return {name: branch.labelled.model for name, branch in self.labelers.items()}
 
     @property
     def orders(self) -> dict[str, Ordered]:
         """The order of every labeler."""
-        return {name: one.ordered for name, one in self.labelers.items() if one.ordered is not None}
+        return {name: branch.ordered for name, branch in self.labelers.items() if branch.ordered is not None}
 
     @property
     def headline(self) -> Ordered | None:
@@ -179,12 +179,12 @@ class Curation:
     @property
     def curves(self) -> list[Artifact[OrderingCurve]]:
         """How right the labels are along every order that was measured."""
-        return [one.curve for branch in self.labelers.values() for one in branch.measured]
+        return [measured.curve for branch in self.labelers.values() for measured in branch.measured]
 
     @property
     def contracts(self) -> list[Artifact[ContractResults]]:
         """What the contracts say of the curated sets."""
-        return [one.contract for one in self.orders.values()]
+        return [order.contract for order in self.orders.values()]
 
     @property
     def panel(self) -> Artifact[Panel] | None:
@@ -199,9 +199,9 @@ class Curation:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured of votes, panel and orders."""
-        parts = [one.findings for one in (self.summary, self.pruned) if one is not None]
+        parts = [measured.findings for measured in (self.summary, self.pruned) if measured is not None]
         for branch in self.labelers.values():
-            parts += [*(one.findings for one in branch.measured), *branch.judged]
+            parts += [*(measured.findings for measured in branch.measured), *branch.judged]
         return parts
 
 
@@ -254,7 +254,7 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     choices: tuple[Functions, ...] = ("panel", "all")
     ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[Findings]]()
     for functions in choices:
-        approaches = [one for one in wanted_approaches(voted.ordering) if one.functions == functions]
+        approaches = [approach for approach in wanted_approaches(voted.ordering) if approach.functions == functions]
         if not approaches:
             continue
         labelled = weak_labels(voted, labeler, functions)

@@ -137,9 +137,12 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     from assay.tasks.ingest.page import ingest_page
     from assay.tasks.statistics.groups import count_groups
 
-    contracts = [data.contract, *(one for made in ground.results.values() for one in getattr(made, "contracts", ()))]
-    gold = next((one.n for one in findings.select("ordering.accuracy") if one.n is not None), None)
-    checked = pa.concat_tables([collect(one, None) for one in contracts])
+    contracts = [
+        data.contract,
+        *(contract for made in ground.results.values() for contract in getattr(made, "contracts", ())),
+    ]
+    gold = next((finding.n for finding in findings.select("ordering.accuracy") if finding.n is not None), None)
+    checked = pa.concat_tables([collect(contract, None) for contract in contracts])
     rejects = collect(data.rejects, Rejects.schema.names)
     yield ingest_page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
     if data.answers is not None:
@@ -185,7 +188,7 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
     if seen and seen[0].types is not None:
         yield from _no_predictions(pipeline, seen[0].types)
     parts, asked = seen[0].parts if seen else None, pipeline.evaluation
-    if parts and any(getattr(one, way) is not None for one in pipeline.subjects for way in LEARNERS):
+    if parts and any(getattr(subject, way) is not None for subject in pipeline.subjects for way in LEARNERS):
         yield from missing_if_fails(("evaluation",), {}, lambda: require_splits(parts, asked))
 
 
@@ -206,7 +209,7 @@ def _without(source: Source, missing: MissingThing) -> Source | None:
     if setting not in Source.model_fields:
         return None
     named = getattr(source, setting)
-    fewer = tuple(one for one in named if one != word) if isinstance(named, tuple) else None
+    fewer = tuple(kept for kept in named if kept != word) if isinstance(named, tuple) else None
     optional = setting == "required" or Source.model_fields[setting].default is None
     if named is None or isinstance(named, dict) or setting in ORIGINS or not optional:
         return None

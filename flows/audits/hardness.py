@@ -56,7 +56,7 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
     """Somebody says how hard samples are, and the subjects that are named are there."""
     if "hardness" not in pipeline or pipeline["hardness"] is None:
         return
-    subjects = [name_of(one) for _, one in each_subject(pipeline)]
+    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     if not subjects:
         yield Clash(("hardness",), "relates what audits find hard, and nothing is audited: add a subject")
     for position, name in enumerate(as_list(as_dict(pipeline["hardness"]).get("subjects"))):

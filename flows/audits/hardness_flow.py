@@ -41,7 +41,10 @@ class HardnessAudit:
 def relate(ground: Ground, settings: Hardness | None, kinds: Sequence[AuditKind[Any]]) -> HardnessAudit:
     """Gather what every audit has to say, and hold it against each other."""
     measured = [
-        one for kind in kinds if kind.name in ground.results for one in kind.hardness(ground, ground.results[kind.name])
+        result
+        for kind in kinds
+        if kind.name in ground.results
+        for result in kind.hardness(ground, ground.results[kind.name])
     ]
     if not measured:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
@@ -82,7 +85,7 @@ def hard_samples(
             sample,
             _name(first["gold"], classes),
             _name(first["predicted"], classes),
-            {one["measure"]: (one["value"], one["harder_than"]) for one in rows},
+            {row["measure"]: (row["value"], row["harder_than"]) for row in rows},
             png=png(pixels_of(row)[0]) if pictured else None,
             text=None if column is None or pictured else "" if masked else str(row[column][0].as_py() or ""),
             row={} if pictured or column is not None else plain_row(row, masked),

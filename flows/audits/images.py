@@ -55,7 +55,7 @@ def smoothing_clashes(pipeline: Written) -> Iterator[Clash]:
 def diagnostics_clashes(pipeline: Written) -> Iterator[Clash]:
     """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
     yield from needs_subject(pipeline, "diagnostics", "network", "images")
-    seeing = [one for _, one in each_subject(pipeline) if "network" in one]
+    seeing = [subject for _, subject in each_subject(pipeline) if "network" in subject]
     if pipeline.get("diagnostics") is not None and seeing and all(map(only_asked, seeing)):
         yield Clash(
             ("diagnostics",),
@@ -99,7 +99,7 @@ def _number(value: Value) -> object:
 
 def sees_images(pipeline: AuditRequest) -> bool:
     """Whether a subject looks at images."""
-    return any(one.network is not None for one in pipeline.subjects)
+    return any(subject.network is not None for subject in pipeline.subjects)
 
 
 IMAGES = AuditKind(

@@ -94,13 +94,13 @@ class Robustness:
 
     def left_out(self, attacks: Sequence[ImageAttack]) -> dict[str, list[str]]:
         """By model the attacks that follow gradients, where it has none."""
-        return {one.name: missing for one in self.models if (missing := left_out(attacks, one))}
+        return {model.name: missing for model in self.models if (missing := left_out(attacks, model))}
 
     @property
     def attacked(self) -> dict[str, dict[str, Attacks]]:
         """By model and attack."""
         return {
-            model: {name: one.audited for name, one in by_attack.items()}
+            model: {name: attack.audited for name, attack in by_attack.items()}
             for model, by_attack in self.challenged.attacked.items()
             if by_attack
         }
@@ -130,7 +130,7 @@ class Images:
         missing = left_out(self.attacks, subject)
         if missing:
             current_run().notice(without_gradient({subject.name: missing}))
-        return [one for one in self.attacks if one.called not in missing]
+        return [attack for attack in self.attacks if attack.called not in missing]
 
     def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
         """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
@@ -174,7 +174,9 @@ class Images:
         """Show the images that were made against each model to all of them."""
         if len(attacked) < 2:
             return None
-        generators = {name: dict(one.generators) for name, one in attacked.items() if one.generators is not None}
+        generators = {
+            name: dict(attack.generators) for name, attack in attacked.items() if attack.generators is not None
+        }
         return transfer_attacks(
             self.examination.evaluation,
             self.examination.classes,
@@ -191,7 +193,7 @@ class Images:
         if not self.attacks:
             return ImageMeasures(())
         probed = probe_subject(self.examination.evaluation, *model.model, model.name)
-        tables, worst = [one.audited.attacked for one in attacked.values()], None
+        tables, worst = [attack.audited.attacked for attack in attacked.values()], None
         if not tables:
             return ImageMeasures((probed,))
         if len(tables) > 1:
@@ -202,7 +204,7 @@ class Images:
             tables, classes, listed, model.name, list(across.values()), evaluation=self.examination.evaluation
         )
         findings = [probed, measured]
-        learned_from = [one.on_training.attacked for one in attacked.values() if one.on_training is not None]
+        learned_from = [attack.on_training.attacked for attack in attacked.values() if attack.on_training is not None]
         if learned_from:
             findings.append(
                 measure_attacks(
@@ -234,8 +236,8 @@ class Images:
         """Hold every defended model against its original, sample by sample."""
         compared = {NONE: subject, **models}
         gained = measure_defences(
-            {defence: one.predictions for defence, one in compared.items()},
-            {defence: _tables(challenged, one.name) for defence, one in compared.items()},
+            {defence: model.predictions for defence, model in compared.items()},
+            {defence: _tables(challenged, model.name) for defence, model in compared.items()},
             self.examination.evaluation,
             self.examination.classes,
             subject.name,
@@ -247,11 +249,13 @@ class Images:
 
 def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:
     """The attacks that a subject without a gradient cannot be under."""
-    return [one.called for one in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(one).black_box)]
+    return [
+        attack.called for attack in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(attack).black_box)
+    ]
 
 
 def _tables(challenged: Challenged[AttackOnImages, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
-    tables = [one.audited.attacked for one in challenged.attacked.get(model, {}).values()]
+    tables = [attack.audited.attacked for attack in challenged.attacked.get(model, {}).values()]
     measures = challenged.measures.get(model)
     return tables if measures is None or measures.worst is None else [*tables, measures.worst]
 
@@ -298,14 +302,14 @@ class Flips:
 def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
     """Perturb the audited images step by step, each frame once for all subjects, and count the flips."""
     examination, settings = ground.of(Examination), settings or Corruptions()
-    subjects = {one.name: one for one in ground.of(Robustness).models}
+    subjects = {model.name: model for model in ground.of(Robustness).models}
     if not subjects:
         return Flips(None, ())
     corrupted = corrupt_subjects(
         examination.evaluation,
         examination.classes,
-        {name: one.files for name, one in subjects.items()},
-        {name: one.resolved for name, one in subjects.items()},
+        {name: subject.files for name, subject in subjects.items()},
+        {name: subject.resolved for name, subject in subjects.items()},
         settings,
     )
     reference = settings.reference or next(iter(subjects))
@@ -317,7 +321,7 @@ def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
         reference,
         examination.evaluation,
         examination.classes,
-        {name: one.predictions for name, one in subjects.items()},
+        {name: subject.predictions for name, subject in subjects.items()},
     )
     return Flips(corrupted, (measured,))
 
@@ -332,15 +336,15 @@ def outcomes_under_attack(ground: Ground, result: Robustness) -> Iterator[Outcom
         yield clean_outcomes(challenged.models[name], examination)
     attacked: dict[str, dict[str, Outcomes]] = {}
     for model, by_attack in challenged.attacked.items():
-        tables = {attack: one.audited.attacked for attack, one in by_attack.items()}
+        tables = {attack: made.audited.attacked for attack, made in by_attack.items()}
         measures = challenged.measures.get(model)
         if measures is not None and measures.worst is not None:
             tables[WORST] = measures.worst
         attacked[model] = {
             attack: Outcomes(
-                "attack.accuracy", model, ATTACKED, {ATTACKED: one, SAMPLES: examination.evaluation}, attack
+                "attack.accuracy", model, ATTACKED, {ATTACKED: table, SAMPLES: examination.evaluation}, attack
             )
-            for attack, one in tables.items()
+            for attack, table in tables.items()
         }
         yield from attacked[model].values()
     for subject, by_defence in challenged.defended.items():
@@ -366,7 +370,7 @@ def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) ->
 
 def _attacked(tables: Tables, group: str) -> Sampled | None:
     rows = tables.read(ATTACKED, ["id", "eps", "gold", "clean", "attacked"])
-    eps = next((one for one in rows["eps"].unique().to_pylist() if eps_name(one) == group), None)
+    eps = next((tried for tried in rows["eps"].unique().to_pylist() if eps_name(tried) == group), None)
     if eps is None:
         return None
     there = pc.equal(rows["eps"], eps)
@@ -402,10 +406,10 @@ def sampled_corruptions(outcomes: Outcomes, tables: Tables, of: str, group: str)
             return None
     if not rows.num_rows:
         return None
-    each = np.array([weights.get(one, 1.0) for one in rows["perturbation"].to_pylist()])
+    each = np.array([weights.get(perturbation, 1.0) for perturbation in rows["perturbation"].to_pylist()])
     ids, at = np.unique(np.array(rows["id"].to_pylist(), dtype=np.str_), return_inverse=True)
     above, below = (
-        np.bincount(at, rows[one].to_numpy() * each, len(ids)).astype(np.float64) for one in (hits, trials_)
+        np.bincount(at, rows[column].to_numpy() * each, len(ids)).astype(np.float64) for column in (hits, trials_)
     )
     there = below > 0
     return in_groups(Sampled(ids[there], above[there], below[there]), tables) if there.any() else None
@@ -431,8 +435,8 @@ def show_challenge(ground: Ground, robustness: Robustness, findings: FindingInde
     challenged = robustness.challenged
     if robustness.attacked:
         classes = classes_of(ground)
-        attacked = (one for by_attack in robustness.attacked.values() for one in by_attack.values())
-        pictures = [picture for one in attacked for picture in pictures_of(one, classes)]
+        attacked = (attack for by_attack in robustness.attacked.values() for attack in by_attack.values())
+        pictures = [picture for attack in attacked for picture in pictures_of(attack, classes)]
         yield attacks_page.page(findings, pictures, robustness.left_out(of_type(ground.pipeline.attacks, ImageAttack)))
     if of_type(ground.pipeline.defenses, AnyImageDefence):
         curves = {name: collect(challenged.models[name].curve, None) for name in challenged.copies}

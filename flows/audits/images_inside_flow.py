@@ -55,7 +55,7 @@ class Insides:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured inside."""
-        return [findings for one in self.subjects.values() for findings in one.findings]
+        return [findings for subject in self.subjects.values() for findings in subject.findings]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def look(ground: Ground, settings: Diagnostics | None) -> Insides:
     """Look inside every image subject, clean and under the attacks that were named."""
     pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
     settings = settings or Diagnostics()
-    wanted = settings.subjects or tuple(one.name for one in pipeline.subjects)
-    subjects = [one for one in robustness.models if one.name in wanted and one.resolved.has_gradient]
+    wanted = settings.subjects or tuple(subject.name for subject in pipeline.subjects)
+    subjects = [model for model in robustness.models if model.name in wanted and model.resolved.has_gradient]
     if not subjects:
         return Insides({})
     chosen = Chosen(
@@ -90,9 +90,9 @@ def look(ground: Ground, settings: Diagnostics | None) -> Insides:
                     chosen,
                     settings,
                     {
-                        one: made
-                        for one in watching
-                        if (made := robustness.challenged.attacked.get(subject.name, {}).get(one.called)) is not None
+                        attack: made
+                        for attack in watching
+                        if (made := robustness.challenged.attacked.get(subject.name, {}).get(attack.called)) is not None
                     },
                 )
                 for subject in subjects
@@ -114,25 +114,27 @@ def look_into(
     subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
 ) -> Inside:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
-    eps = {one.called: settings.eps or max(one.eps) for one in attacks}
-    again = {one.called: on_chosen(subject, chosen, one, made, eps[one.called]) for one, made in attacks.items()}
-    images = {name: one.images for name, one in again.items()}
+    eps = {attack.called: settings.eps or max(attack.eps) for attack in attacks}
+    again = {
+        attack.called: on_chosen(subject, chosen, attack, made, eps[attack.called]) for attack, made in attacks.items()
+    }
+    images = {name: attack.images for name, attack in again.items()}
     pictures = look_inside(
         chosen.audited,
         subject.files,
         subject.resolved,
         settings,
-        {name: one.attacked for name, one in again.items()},
+        {name: attack.attacked for name, attack in again.items()},
         images,
         eps,
     )
     embedded = embed_layers(chosen.training, chosen.audited, subject.files, subject.resolved, settings, images, eps)
     counted = [
-        count_labels(made.audited.attacked, subject.model.classes, subject.name, one.called, eps[one.called])
-        for one, made in attacks.items()
+        count_labels(made.audited.attacked, subject.model.classes, subject.name, attack.called, eps[attack.called])
+        for attack, made in attacks.items()
     ]
-    findings = (embedded.findings, *(one.findings for one in counted))
-    return Inside(pictures, embedded.points, tuple(one.counts for one in counted), findings)
+    findings = (embedded.findings, *(measured.findings for measured in counted))
+    return Inside(pictures, embedded.points, tuple(measured.counts for measured in counted), findings)
 
 
 def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: AttackOnImages, eps: float) -> Attacks:
@@ -141,7 +143,9 @@ def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: A
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
     )
     trained = audited.generators
-    generators = None if trained is None else {at: one for at, one in trained.items() if at == eps_name(eps)}
+    generators = (
+        None if trained is None else {at: generator for at, generator in trained.items() if at == eps_name(eps)}
+    )
     return attack_subject(chosen.audited, *subject.model, alone, subject.name, generators)
 
 
@@ -162,12 +166,16 @@ class Certificates:
     @property
     def certified(self) -> dict[tuple[str, str], Artifact[Certified]]:
         """The certified samples by subject, and by whether it was trained under noise."""
-        return {(name, how): one.certified for name, by_how in self.subjects.items() for how, one in by_how.items()}
+        return {
+            (name, how): certificate.certified
+            for name, by_how in self.subjects.items()
+            for how, certificate in by_how.items()
+        }
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How far the subjects are certified."""
-        return [one.measured for by_how in self.subjects.values() for one in by_how.values()]
+        return [certificate.measured for by_how in self.subjects.values() for certificate in by_how.values()]
 
 
 @subflow("smoothing")
@@ -214,11 +222,11 @@ def show_insides(ground: Ground, insides: Insides, findings: FindingIndex) -> It
         InsideSubject(
             name,
             classes,
-            collect(one.pictures, None),
-            collect(one.points, None),
-            [collect(counts, None) for counts in one.counts],
+            collect(subject.pictures, None),
+            collect(subject.points, None),
+            [collect(counts, None) for counts in subject.counts],
         )
-        for name, one in insides.subjects.items()
+        for name, subject in insides.subjects.items()
     ]
     if seen:
         yield insides_page(findings, seen)
@@ -228,5 +236,5 @@ def show_certificates(ground: Ground, certificates: Certificates, findings: Find
     """How far subjects are certified."""
     settings = ground.pipeline.asked(Smoothing)
     if certificates.certified and settings is not None:
-        tables = {key: collect(one, None) for key, one in certificates.certified.items()}
+        tables = {key: collect(certificate, None) for key, certificate in certificates.certified.items()}
         yield smoothing_page(findings, tables, settings.alpha)

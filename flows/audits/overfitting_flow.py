@@ -137,12 +137,15 @@ class OverfittingAudit:
     @property
     def tests(self) -> list[Artifact[IndependenceTests]]:
         """Every test of independence."""
-        return [*(one.tests for one in self.shifted.values()), *self.orbits.values()]
+        return [*(shifted.tests for shifted in self.shifted.values()), *self.orbits.values()]
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured along the windows, and in the experiments; the tests are judged later."""
-        return [*(one.measured for one in self.shifted.values()), *(one.measured for one in self.simulated.values())]
+        return [
+            *(shifted.measured for shifted in self.shifted.values()),
+            *(simulation.measured for simulation in self.simulated.values()),
+        ]
 
 
 @subflow("overfitting")
@@ -169,10 +172,10 @@ def compare_all(
         return {}
     tables, answered = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
     if tables is not None:
-        answered = {name: (ground.of(Data).samples, one.predictions) for name, one in tables.subjects.items()}
+        answered = {name: (ground.of(Data).samples, subject.predictions) for name, subject in tables.subjects.items()}
     if examination is not None:
         subjects = (*examination.of("network"), *examination.of("classifier"))
-        answered |= {one.name: (examination.evaluation, one.predictions) for one in subjects}
+        answered |= {subject.name: (examination.evaluation, subject.predictions) for subject in subjects}
     return {
         name: start_branch(f"orbits of {name}", compare_orbits, *table, asked.orbit, asked.bound, asked.alpha, name)
         for name, table in answered.items()
@@ -207,5 +210,8 @@ def stream_of(pipeline: AuditRequest) -> str:
 
 def show_overfitting(_ground: Ground, audit: OverfittingAudit, findings: FindingIndex) -> Iterator[Part]:
     """Judged tests and synthetic experiments."""
-    simulated = [Runs(collect(one.runs, WITHOUT_VALUES), collect(one.tests, None)) for one in audit.simulated.values()]
+    simulated = [
+        Runs(collect(simulation.runs, WITHOUT_VALUES), collect(simulation.tests, None))
+        for simulation in audit.simulated.values()
+    ]
     yield overfitting_page.page(findings, audit.judged, simulated, audit.alpha)

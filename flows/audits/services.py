@@ -52,11 +52,13 @@ def page(_ground: Ground, _services: Services, findings: FindingIndex) -> Iterat
 
 def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[Clash]:
     """Requests are counted where a subject is a service, and have a cost where they have a price."""
-    services = [one for _, one in each_subject(pipeline) if any(is_service(str(one.get(way))) for way in WAYS)]
+    services = [
+        subject for _, subject in each_subject(pipeline) if any(is_service(str(subject.get(way))) for way in WAYS)
+    ]
     if not services:
         yield Clash((*where, "finding"), "nothing will measure it: no subject is a service (`model: https://…`)")
         return
-    priced = any(as_dict(one.get("asking")).get("price") for one in services)
+    priced = any(as_dict(subject.get("asking")).get("price") for subject in services)
     if named.get("finding") == "services.cost" and not priced:
         yield Clash((*where, "finding"), "nothing will measure it: say the `price` of a request under `asking`")
 

@@ -87,8 +87,10 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 def subject_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on subjects of images or texts is on clean samples; one on subjects of tables is on a set of the order."""
     of, group, name = gate.get("of"), gate.get("group"), gate.get("subject")
-    meant = [one for _, one in each_subject(pipeline) if not isinstance(name, str) or name_of(one) == name]
-    on_tables = [one for one in meant if one.get("model") is not None or one.get("predictions") is not None]
+    meant = [subject for _, subject in each_subject(pipeline) if not isinstance(name, str) or name_of(subject) == name]
+    on_tables = [
+        subject for subject in meant if subject.get("model") is not None or subject.get("predictions") is not None
+    ]
     if not meant:
         return
     if not on_tables:
@@ -214,7 +216,7 @@ SUBJECTS = AuditKind(
 
 def are_followed(pipeline: AuditRequest) -> bool:
     """Whether samples are ordered, and a subject looks at images or texts."""
-    readers = any(one.network is not None or one.classifier is not None for one in pipeline.subjects)
+    readers = any(subject.network is not None or subject.classifier is not None for subject in pipeline.subjects)
     return readers and pipeline.asked(Ordering) is not None
 
 

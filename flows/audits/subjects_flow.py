@@ -109,17 +109,17 @@ class Examination:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How good the subjects are on clean samples, and what weak labels taught them."""
-        parts = [part for one in self.subjects.values() for part in (one.clean, one.lessons)]
+        parts = [part for subject in self.subjects.values() for part in (subject.clean, subject.lessons)]
         return [part for part in parts if part is not None]
 
     @property
     def predictions(self) -> dict[str, Artifact[Predictions]]:
         """The class that each subject of images or texts gives each audited sample."""
-        return {one.name: one.predictions for kind in ("network", "classifier") for one in self.of(kind)}
+        return {subject.name: subject.predictions for kind in ("network", "classifier") for subject in self.of(kind)}
 
     def of(self, kind: str) -> list[Examined]:
         """The subjects of one kind: `network` (images), `classifier` (texts), `tagger` (tags) or `scorer` (pairs)."""
-        return [one for one in self.subjects.values() if one.resolved.settings.kind == kind]
+        return [subject for subject in self.subjects.values() if subject.resolved.settings.kind == kind]
 
 
 @subflow("subjects")
@@ -190,12 +190,12 @@ class TableSubjects:
     @property
     def predictions(self) -> dict[str, Artifact[Predictions]]:
         """What each subject says of all samples."""
-        return {name: one.predictions for name, one in self.subjects.items()}
+        return {name: subject.predictions for name, subject in self.subjects.items()}
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How good they are along the order."""
-        return [findings for one in self.subjects.values() for findings in one.findings]
+        return [findings for subject in self.subjects.values() for findings in subject.findings]
 
 
 @subflow("subjects on tables")
@@ -237,7 +237,9 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
 def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
     """What the pipeline's subjects say of the samples, in the order of the pipeline."""
     below = (ground.maybe(TableSubjects), ground.maybe(Examination))
-    predictions = {name: one for result in below if result is not None for name, one in result.predictions.items()}
+    predictions = {
+        name: predicted for result in below if result is not None for name, predicted in result.predictions.items()
+    }
     return {
         subject.name: predictions[subject.name] for subject in ground.pipeline.subjects if subject.name in predictions
     }
@@ -264,7 +266,7 @@ def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcom
 
 def outcomes_of_clean(_ground: Ground, result: Examination) -> Iterator[Outcomes]:
     """The accuracy on clean images and texts."""
-    yield from (clean_outcomes(one, result) for one in result.subjects.values() if one.clean is not None)
+    yield from (clean_outcomes(subject, result) for subject in result.subjects.values() if subject.clean is not None)
 
 
 def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
@@ -344,5 +346,5 @@ def show_tables(_ground: Ground, _subjects: TableSubjects, findings: FindingInde
 def show_clean(_ground: Ground, examination: Examination, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects of images and texts are before anything is done to them, and how they learned."""
     if findings.select("subject", of="clean"):
-        curves = {name: collect(one.curve, None) for name, one in examination.subjects.items()}
+        curves = {name: collect(subject.curve, None) for name, subject in examination.subjects.items()}
         yield clean_page(findings, curves, count_groups(examination.evaluation))

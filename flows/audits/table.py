@@ -200,7 +200,7 @@ def _key(key: Key) -> Iterator[str]:
 
 
 def _measured(measured: Measured) -> Iterator[str]:
-    if not isinstance(measured.metrics, tuple) or not all(isinstance(one, Metric) for one in measured.metrics):
+    if not isinstance(measured.metrics, tuple) or not all(isinstance(metric, Metric) for metric in measured.metrics):
         yield f"the metrics of {measured.stage} are not a tuple of Metric"
         return
     for metric in measured.metrics:

@@ -67,7 +67,7 @@ def _names(pipeline: Written) -> Iterator[Clash]:
         yield Clash(("attacks", position, "name"), f"{name} {why} where findings are told apart: choose another name")
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     for where, subject in each_subject(pipeline) if pipeline.get("defenses") else ():
-        other = next((one for one in subjects if name_of(subject).startswith(f"{one}+")), None)
+        other = next((known for known in subjects if name_of(subject).startswith(f"{known}+")), None)
         if other is not None:
             yield Clash((*where, "name"), f"is how {other} is called with a defence: choose a name without its +")
 
@@ -91,7 +91,7 @@ def _copies(pipeline: Written) -> Iterator[Clash]:
                     + ("leave the defence out" if ":" in named else "give it train, or leave the defence out"),
                 )
         sentences = {str(options.get("sentence", "first")) for options in terms.values()}
-        if meant == MIXED and len(sentences) > 1 and any(one.get("scorer") is not None for one in readers):
+        if meant == MIXED and len(sentences) > 1 and any(subject.get("scorer") is not None for subject in readers):
             yield Clash(
                 ("defenses", position),
                 "mixed would mix attacks on both sentences of a pair: give the attacks one "
@@ -111,7 +111,7 @@ _KEYS = ("attacks", "subject", "subjects")
 
 def asked(pipeline: AuditRequest) -> bool:
     """Whether a subject tags words or scores pairs."""
-    return any(one.tagger is not None or one.scorer is not None for one in pipeline.subjects)
+    return any(subject.tagger is not None or subject.scorer is not None for subject in pipeline.subjects)
 
 
 def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:

@@ -164,7 +164,7 @@ class Terms:
     ) -> TermMeasures:
         """What a model says of the original samples and of the attacked ones, and what that comes to."""
         sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
-        sets |= {name: one for by_severity in attacked.values() for name, one in by_severity.items()}
+        sets |= {name: asked for by_severity in attacked.values() for name, asked in by_severity.items()}
         if model.resolved.settings.tagger is not None:
             measured = measure_tagger(
                 matches_in(sets, sets), model.name, self.ground.pipeline.statistics, self.examination.evaluation
@@ -196,7 +196,7 @@ class Terms:
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[SetsAsked, TermMeasures]
     ) -> Shares:
         """What a subject gained by training on attacked copies, and how much of that over its control."""
-        sets = {name: one.sets for name, one in challenged.measures.items()}
+        sets = {name: measured.sets for name, measured in challenged.measures.items()}
         if subject.name not in sets:
             return Shares(())
         gains = {
@@ -311,7 +311,7 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
         ("sts", "scorer", _moved_pairs),
     )
     for stage, way, examples in stages:
-        subjects = [one for one in examination.of(way) if one.name in measures]
+        subjects = [subject for subject in examination.of(way) if subject.name in measures]
         blocks = [
             block
             for subject in (subjects if not ground.pipeline.masked else ())
@@ -353,9 +353,9 @@ def _hidden_entities(
 def _tagged_examples(
     examination: Examination, subject: Examined, sets: SetsAsked, attack: TermAttack, key: str
 ) -> list[TaggedExample]:
-    matches = [collect(one.matches, ["id", "gold_hits"]) for one in (sets[ORIGINAL], sets[key]) if one.matches]
+    matches = [collect(asked.matches, ["id", "gold_hits"]) for asked in (sets[ORIGINAL], sets[key]) if asked.matches]
     lost = most_telling(matches[0], matches[1], attack.examples)
-    before, after = (_by_id(collect_rows(sets[one].answers, lost).to_pylist()) for one in (ORIGINAL, key))
+    before, after = (_by_id(collect_rows(sets[name].answers, lost).to_pylist()) for name in (ORIGINAL, key))
     samples, perturbed = _by_id(collect_rows(examination.evaluation, lost).to_pylist()), sets[key].perturbed
     changes: list[dict[str, Any]] = [] if perturbed is None else collect_rows(perturbed.changes, lost).to_pylist()
     words = attacked_columns(subject.resolved, attack).words
@@ -368,7 +368,7 @@ def _tagged_examples(
             after[sample]["gold"],
             before[sample]["predicted"],
             after[sample]["predicted"],
-            [one for one in changes if one["id"] == sample],
+            [row for row in changes if row["id"] == sample],
         )
         for sample in lost
     ]
@@ -384,9 +384,9 @@ def _moved_pairs(
         perturbed = sets[key].perturbed if key in sets else None
         if perturbed is None or attack.examples == 0:
             continue
-        scores = [collect(sets[one].answers, ["id", "gold", "predicted"]) for one in (ORIGINAL, key)]
+        scores = [collect(sets[name].answers, ["id", "gold", "predicted"]) for name in (ORIGINAL, key)]
         moved = most_moved(scores[0], scores[1], attack.examples)
-        before, after = (_by_id(one.to_pylist()) for one in scores)
+        before, after = (_by_id(answers.to_pylist()) for answers in scores)
         samples = _by_id(collect_rows(examination.evaluation, moved).to_pylist())
         attacked = _by_id(collect_rows(perturbed.samples, moved).to_pylist())
         other = pair[1 if attack.sentence == "first" else 0]

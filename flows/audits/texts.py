@@ -49,7 +49,9 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
             )
             continue
         explainer = attack.get("explainer")
-        asked = [one for one in as_list(as_dict(trust).get("explainers")) if isinstance(one, str)] or ["lime"]
+        asked = [
+            explainer for explainer in as_list(as_dict(trust).get("explainers")) if isinstance(explainer, str)
+        ] or ["lime"]
         if isinstance(explainer, str) and explainer not in asked:
             yield Clash(
                 ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
@@ -58,10 +60,10 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         learns = kind_called("classifier").learns
-        readers = [one for _, one in each_subject(pipeline) if isinstance(one.get("classifier"), str)]
+        readers = [subject for _, subject in each_subject(pipeline) if isinstance(subject.get("classifier"), str)]
         if defense.get("attack") not in (*texts, MIXED):
             continue
-        if readers and not any(learns(str(one["classifier"]), one.get("train")) for one in readers):
+        if readers and not any(learns(str(subject["classifier"]), subject.get("train")) for subject in readers):
             names, comes = " and ".join(map(name_of, readers)), "comes" if len(readers) == 1 else "come"
             yield Clash(
                 ("defenses", position),
@@ -74,7 +76,7 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
 def _unequal_limits(pipeline: Written, attacks: list[dict[str, Value]]) -> Iterator[Clash]:
     """Word attacks stand beside each other on the same texts, so all attack as many."""
     choices = [attack_choice(pipeline, attack) for attack in attacks]
-    swapping = [at for at, one in enumerate(choices) if isinstance(one, TextAttackChoice) and one.swaps_words]
+    swapping = [at for at, choice in enumerate(choices) if isinstance(choice, TextAttackChoice) and choice.swaps_words]
     limits = {position: attacks[position].get("texts") for position in swapping}
     guided = any(attacks[position].get("attack") == "guided" for position in limits)
     first = next(iter(limits.values()), None)
@@ -90,7 +92,7 @@ def _unequal_limits(pipeline: Written, attacks: list[dict[str, Value]]) -> Itera
 def asked(pipeline: AuditRequest) -> bool:
     """Whether there is an attack on texts, and a classifier that reads them."""
     return any(isinstance(attack, AnyTextAttack) for attack in pipeline.attacks) and any(
-        one.classifier is not None for one in pipeline.subjects
+        subject.classifier is not None for subject in pipeline.subjects
     )
 
 

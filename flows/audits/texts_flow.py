@@ -249,7 +249,7 @@ class Texts:
             for first, second in pairs_of(self.attacks)
             if first in attacked and second in attacked
         }
-        alone = [one.measured for one in attacked.values()]
+        alone = [attack.measured for attack in attacked.values()]
         return Shares((*branch_outcomes({"": flags}).values(), *alone, *branch_outcomes(pairs).values()))
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
@@ -275,16 +275,16 @@ class Texts:
     ) -> Shares:
         """What the defences of one subject gain and cost: what each was trained with, by what all are tested on."""
         compared = {NONE: subject, **models}
-        attacked = {defence: challenged.attacked.get(one.name, {}) for defence, one in compared.items()}
+        attacked = {defence: challenged.attacked.get(model.name, {}) for defence, model in compared.items()}
         gained = measure_text_defences(
-            {defence: one.predictions for defence, one in compared.items()},
+            {defence: model.predictions for defence, model in compared.items()},
             {
-                defence: {name: one.attacked for name, one in by_attack.items() if one.attacked is not None}
+                defence: {name: attack.attacked for name, attack in by_attack.items() if attack.attacked is not None}
                 for defence, by_attack in attacked.items()
             },
-            {name: one.noisy for name, one in attacked[NONE].items() if one.noisy is not None},
+            {name: attack.noisy for name, attack in attacked[NONE].items() if attack.noisy is not None},
             {
-                defence: {name: one.answers for name, one in by_attack.items() if one.answers is not None}
+                defence: {name: attack.answers for name, attack in by_attack.items() if attack.answers is not None}
                 for defence, by_attack in attacked.items()
             },
             self.examination.evaluation,
@@ -292,9 +292,9 @@ class Texts:
             subject.name,
             self.ground.pipeline.statistics.significance,
             {
-                one.called: tuple(attack.called for attack in meant_by(one, self.attacks))
-                for one in self.copies()
-                if one.control
+                defence.called: tuple(attack.called for attack in meant_by(defence, self.attacks))
+                for defence in self.copies()
+                if defence.control
             },
         )
         return Shares((gained,))
@@ -302,9 +302,9 @@ class Texts:
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
     """Which word attacks are compared: all with each other, the guided ones first."""
-    words = [one for one in attacks if TEXT_ATTACKS.of(one).swaps_words]
-    first = sorted(words, key=lambda one: not TEXT_ATTACKS.of(one).guided)
-    return [(one.called, other.called) for one, other in combinations(first, 2)]
+    words = [attack for attack in attacks if TEXT_ATTACKS.of(attack).swaps_words]
+    first = sorted(words, key=lambda attack: not TEXT_ATTACKS.of(attack).guided)
+    return [(attack.called, other.called) for attack, other in combinations(first, 2)]
 
 
 WORDS, NOISE = "words", "noise"
@@ -317,12 +317,12 @@ def outcomes_of_texts(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
     for name in challenged.copies:
         yield clean_outcomes(challenged.models[name], examination)
     for model, by_attack in challenged.attacked.items():
-        yield from (_of_attack(one, model, attack, examination) for attack, one in by_attack.items())
+        yield from (_of_attack(made, model, attack, examination) for attack, made in by_attack.items())
     for subject, by_defence in challenged.defended.items():
         for defence, model in {NONE: subject, **by_defence}.items():
             attacked = challenged.attacked.get(model, {})
             given = [clean_outcomes(challenged.models[model], examination)]
-            given += [_of_attack(one, model, attack, examination) for attack, one in attacked.items()]
+            given += [_of_attack(made, model, attack, examination) for attack, made in attacked.items()]
             for outcome in given:
                 yield replace(outcome, metric=DEFENSE, subject=subject, of=defence, key=outcome.of)
 
@@ -361,9 +361,9 @@ def _noisy(tables: Tables, group: str) -> Sampled | None:
     noisy = tables.read("noisy", ["id", ORIGINAL, NOISE_KIND, SEVERITY, NEWS])
     answers = answers_under_noise(noisy, tables.read("answers", ["id", "predicted"]), samples)
     truth = codes(samples["gold"])
-    wanted = [one.predicted == truth for one in answers if one.condition.group == group]
+    wanted = [answer.predicted == truth for answer in answers if answer.condition.group == group]
     wanted = wanted or [
-        one.predicted == truth for one in answers if group_of(EVERY_KIND, one.condition.severity) == group
+        answer.predicted == truth for answer in answers if group_of(EVERY_KIND, answer.condition.severity) == group
     ]
     return right_or_wrong(samples["id"].to_pylist(), np.all(wanted, axis=0), truth >= 0) if wanted else None
 

@@ -33,7 +33,7 @@ FLOW, PAGE = Late("assay.flows.audits.trust_flow"), Late("assay.tasks.trust.page
 
 def asked(pipeline: AuditRequest) -> bool:
     """Whether there is a text subject to ask about."""
-    return pipeline.asked(Trust) is not None and any(one.classifier is not None for one in pipeline.subjects)
+    return pipeline.asked(Trust) is not None and any(subject.classifier is not None for subject in pipeline.subjects)
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
@@ -42,7 +42,7 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 
     yield from needs_subject(pipeline, "trust", "classifier", "texts")
     inside = [choice.word for choice in EXPLAINERS if choice.looks_inside]
-    closed = [name_of(one) for _, one in each_subject(pipeline) if ":" in str(one.get("classifier") or "")]
+    closed = [name_of(subject) for _, subject in each_subject(pipeline) if ":" in str(subject.get("classifier") or "")]
     for position, explainer in enumerate(as_list(as_dict(pipeline.get("trust")).get("explainers"))):
         if explainer in inside and closed:
             yield Clash(

@@ -105,8 +105,8 @@ class TrustAudit:
             StagesRun(
                 subject,
                 explainer,
-                [one.to_keywords for one in opinion.repeats],
-                [one.to_labels for one in opinion.repeats],
+                [repeat.to_keywords for repeat in opinion.repeats],
+                [repeat.to_labels for repeat in opinion.repeats],
             )
             for subject, opinions in self.opinions.items()
             for explainer, opinion in opinions.items()
@@ -115,7 +115,7 @@ class TrustAudit:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How many right predictions are trusted, and how good the oracle is where the truth is known."""
-        return [one.findings for opinions in self.opinions.values() for one in opinions.values()]
+        return [opinion.findings for opinions in self.opinions.values() for opinion in opinions.values()]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def repeat_oracle(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -
     explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
     embedded = embed_words(
         subject.learned_from,
-        [table for one in explained.values() for table in (one.pooled, one.tested)],
+        [table for explanations in explained.values() for table in (explanations.pooled, explanations.tested)],
         *subject.model,
         case.trust.providers,
         case.trust.synonyms,
@@ -184,7 +184,9 @@ def repeat_oracle(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -
         settings.theta_relate,
         repeat,
     )
-    return {name: label_and_measure(case, name, one, embedded, truth) for name, one in explained.items()}
+    return {
+        name: label_and_measure(case, name, explanations, embedded, truth) for name, explanations in explained.items()
+    }
 
 
 def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
@@ -247,7 +249,7 @@ def combine_repeats(case: Case, repeats: list[Oracle]) -> Opinion:
         settings.lemmatise,
         case.masked,
     )
-    findings = first.findings if len(repeats) == 1 else average_trust([one.findings for one in repeats])
+    findings = first.findings if len(repeats) == 1 else average_trust([repeat.findings for repeat in repeats])
     return Opinion(tuple(repeats), thresholds, examples, findings)
 
 

@@ -214,7 +214,7 @@ def _project(
     file: Path, document: Document, settings: ProjectFile, menu: Menu, changed: set[Where], store: str | None
 ) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
-    pipelines = {name: _with_all_subjects(one) for name, one in settings.pipelines.items()}
+    pipelines = {name: _with_all_subjects(pipeline) for name, pipeline in settings.pipelines.items()}
     lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
     beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
     return Project(
@@ -243,7 +243,7 @@ def _leave_out(document: Document, names: Collection[str]) -> None:
     pipelines = _pipelines_of(document)
     for name in names:
         pipelines.pop(name, None)
-    document.mistakes = [(where, one) for where, one in document.mistakes if _pipeline_of(where) not in names]
+    document.mistakes = [(where, mistake) for where, mistake in document.mistakes if _pipeline_of(where) not in names]
 
 
 def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
@@ -265,7 +265,9 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
         lost = {where for where, _ in mistakes if where}
         mistakes += _checked_names(document)
         settings, wrong = validate(file_model(menu.kinds, menu.types, menu.notify), document, menu.presets)
-        mistakes += [(where, one) for where, one in wrong if not any(where[: len(place)] == place for place in lost)]
+        mistakes += [
+            (where, mistake) for where, mistake in wrong if not any(where[: len(place)] == place for place in lost)
+        ]
         mistakes += _clashing(document, {where for where, _ in mistakes}, menu)
     return settings, menu, mistakes
 
@@ -317,7 +319,7 @@ def _reported(mistake: Mistake, where: Where, changed: set[Where]) -> Mistake:
 def _with_all_subjects(pipeline: Pipeline) -> Pipeline:
     """The pipeline with its one `subject`, if it has one, among its `subjects`, each with its columns of truth."""
     subjects = pipeline.subjects if pipeline.subject is None else (pipeline.subject,)
-    return pipeline.model_copy(update={"subjects": tuple(with_truth(one, pipeline.source) for one in subjects)})
+    return pipeline.model_copy(update={"subjects": tuple(with_truth(subject, pipeline.source) for subject in subjects)})
 
 
 def _pipelines_of(document: Document) -> dict[str, Value]:

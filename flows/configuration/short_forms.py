@@ -145,7 +145,7 @@ def write_out_bundles(
             continue
         several = bundles[str(item[key])]
         beside = {option: value for option, value in item.items() if option != key}
-        items[position : position + 1] = [{**one, **beside} for one in several]
+        items[position : position + 1] = [{**settings, **beside} for settings in several]
         _repeat_lines(document, where, position, len(several))
 
 
@@ -159,11 +159,11 @@ def _repeat_lines(document: Document, where: Where, position: int, times: int) -
         place = known[at]
         assert isinstance(place, int)
         moved = range(place, place + times) if place == position else [place + (times - 1) * (place > position)]
-        lines |= {(*where, one, *known[at + 1 :]): line for one in moved}
+        lines |= {(*where, step, *known[at + 1 :]): line for step in moved}
 
 
 def _bundled(tag: str, bundles: Mapping[str, Sequence[Settings]]) -> dict[str, list[dict[str, Value]]]:
-    return {name: [_as_mapping(tag, one) for one in several] for name, several in bundles.items()}
+    return {name: [_as_mapping(tag, settings) for settings in several] for name, several in bundles.items()}
 
 
 def _written(tag: str, presets: Mapping[str, Settings]) -> dict[str, dict[str, Value]]:
@@ -197,4 +197,6 @@ def with_truth(subject: Subject, source: Source) -> Subject:
         named = {"score": source.score}
     if subject.tagger is not None and source.tags is not None:
         named = {"tokens": source.tokens, "tags": source.tags}
-    return subject.model_copy(update={name: one for name, one in named.items() if name not in subject.model_fields_set})
+    return subject.model_copy(
+        update={name: column for name, column in named.items() if name not in subject.model_fields_set}
+    )
