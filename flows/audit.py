@@ -48,15 +48,15 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     run = current_run()
     run.ingredients.count_from(folder)
     run.masked = pipeline.masked
-    data = perform(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
-    ground = Ground(pipeline, folder, stand_on(pipeline, folder, data))
+    data = run_kind(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
+    ground = Ground(pipeline, folder, run_kinds(pipeline, folder, data))
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]
     concluded = start_branch("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
     return Audit(pipeline, ground, tuple(run.failures), concluded)
 
 
-def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:
+def run_kinds(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:
     """What every kind of audit that the pipeline asks for makes of the data, or `only` some of them, by name."""
     asked = [
         kind
@@ -69,12 +69,12 @@ def stand_on(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str]
             there = {DATA.name: data, **branches}
             below = {name: there[name] for name in kind.below(pipeline) if name in there}
             after = {name: branches[name] for name in kind.after if name in branches}
-            branches[kind.name] = start_branch(kind.name, perform, kind, pipeline, folder, after, **below)
+            branches[kind.name] = start_branch(kind.name, run_kind, kind, pipeline, folder, after, **below)
     results = {DATA.name: data, **branch_outcomes(branches)}
     return {kind.name: results[kind.name] for kind in pipeline.kinds if kind.name in results}
 
 
-def perform(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
+def run_kind(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
     with plugin_scope(kind.identity):
         return kind.perform(Ground(pipeline, folder, {**below, **after}))

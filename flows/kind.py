@@ -4,7 +4,7 @@ pipeline may not ask of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.catalog import catalog
-from assay.flows.yaml_document import Lines, Value, Where, dotted, nearest, shown
+from assay.flows.yaml_document import Lines, Value, Where, dotted, nearest, shown, suggestion
+from assay.flows.yaml_document import as_dict as as_dict
+from assay.flows.yaml_document import as_list as as_list
 from assay.infra.errors import AssayError, SettingError, setting_path
 from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact
@@ -49,6 +51,12 @@ class Clash:
     why: str
 
 
+def unknown(where: Where, name: Value, what: str, known: Collection[str]) -> Iterator[Clash]:
+    """A name that nothing in the pipeline has, and the one that was probably meant."""
+    if isinstance(name, str) and name not in known:
+        yield Clash(where, f"there is no such {what}; {suggestion(name, known)}")
+
+
 class WrittenPipeline(dict[str, Value]):
     """A pipeline as it was written, short forms written out, with the choices of plug-ins that its words are of."""
 
@@ -74,16 +82,6 @@ def each_subject(pipeline: dict[str, Value]) -> Iterator[tuple[Where, dict[str, 
 def name_of(subject: dict[str, Value]) -> str:
     """What a subject is called."""
     return str(subject.get("name") or "subject")
-
-
-def as_dict(value: Value) -> dict[str, Value]:
-    """The mapping, or an empty one where it is none."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Value) -> list[Value]:
-    """The list, or an empty one where it is none."""
-    return value if isinstance(value, list) else []
 
 
 NamedColumn = tuple[Where, str, str]
@@ -185,8 +183,8 @@ def missing_if_fails(where: Where, known: Known, attempt: Callable[[], object]) 
         place, word = setting_path(error.setting), error.word or None
         names = known.get(str(place[0]), ())
         meant = nearest(word, names) if word is not None and word not in names else None
-        told_already = meant is None or "id you mean" in str(error)
-        yield MissingThing((*where, *place), word, error, word in catalog(), None if told_already else meant)
+        hinted = meant is None or "id you mean" in str(error)
+        yield MissingThing((*where, *place), word, error, word in catalog(), None if hinted else meant)
     except AssayError as error:
         yield MissingThing(where, None, error)
 

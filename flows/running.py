@@ -158,7 +158,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
         run.progress.notice(sentence)
     audited = audit(pipeline, project.folder)
     audited, of_this_run = complete(run, audited)
-    say_what_is_new(run)
+    report_reuse(run)
     findings = _named_findings(run, audited, of_this_run)
     run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
@@ -208,7 +208,7 @@ def run_before(store: Store, record: RunRecord) -> str | None:
     return asked[-1].id if asked else None
 
 
-def say_what_is_new(run: Run) -> None:
+def report_reuse(run: Run) -> None:
     """A line where nothing was computed, and what came of the partitions that were to be verified."""
     stages, earlier = run.record.stages, run_before(run.store, run.record)
     if earlier is not None and stages and all(stage.cached for stage in stages):

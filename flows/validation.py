@@ -15,7 +15,7 @@ import annotated_types as bounds
 from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from assay.flows.yaml_document import Document, Mistake, Value, Where, dotted, nearest, shown, suggestion
+from assay.flows.yaml_document import Document, Mistake, Where, nearest, shown, suggestion
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -281,10 +281,11 @@ def _mistakes(
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
             where = where[:-1] if where and document.found(where) is None else where
         if where not in mistakes:
-            tagged = error["type"] == "union_tag_invalid"
-            mistakes[where] = (
-                _unknown_kind(document, where, error, presets) if tagged else _mistake(model, document, where, error)
-            )
+            if error["type"] == "union_tag_invalid":
+                key, *said = _unknown_kind(error, presets)
+                mistakes[where] = document.mistake((*where, key), *said)[1]
+            else:
+                mistakes[where] = document.mistake(where, *_found_and_expected(model, document, where, error))[1]
     # What is wrong with a part makes the whole look wrong as well: only the part is named.
     return [
         (where, mistake) for where, mistake in mistakes.items() if not any(_within(other, where) for other in mistakes)
@@ -295,7 +296,10 @@ def _within(inner: Where, outer: Where) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def _mistake(model: type[BaseModel], document: Document, where: Where, error: ErrorDetails) -> Mistake:
+def _found_and_expected(
+    model: type[BaseModel], document: Document, where: Where, error: ErrorDetails
+) -> tuple[str, str]:
+    """What stands at the place of an error, as it is written, and what was expected there, in words."""
     kind = error["type"]
     declared = type_at(model, where, _steps_of(error))
     expected = "a value that fits" if declared is None else expected_of_field(declared)
@@ -303,28 +307,26 @@ def _mistake(model: type[BaseModel], document: Document, where: Where, error: Er
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
         known = fields_at(model, where[:-1], _steps_of(error))
-        return _mistake_at(document, where, "", f"unknown key; {suggestion(str(where[-1]), known)}")
+        return ("", f"unknown key; {suggestion(str(where[-1]), known)}")
     if kind == "missing":
-        return _mistake_at(document, where, "", f"missing; expected {expected}")
+        return ("", f"missing; expected {expected}")
     if kind in _SAID_BY_VALIDATORS:
         context: Mapping[str, object] = error.get("ctx", {})
-        return _mistake_at(document, where, written, " ".join(str(context.get("error", error["msg"])).split()))
+        return (written, " ".join(str(context.get("error", error["msg"])).split()))
     if kind == "literal_error" and isinstance(value, str):
         choices = expected.removeprefix("one of ").split(", ")
         match = nearest(value, choices)
-        return _mistake_at(
-            document, where, written, f"expected {expected}" + (f"; did you mean {match}?" if match else "")
-        )
+        return (written, f"expected {expected}" + (f"; did you mean {match}?" if match else ""))
     if kind == "string_pattern_mismatch":
         shape = error.get("ctx", {}).get("pattern", "")
         examples = ", ".join(str(example) for example in (declared.examples if declared else None) or ())
         form = f"such as {examples}" if examples else f"of the form {shape}"
-        return _mistake_at(document, where, written, f"expected {expected} {form}")
+        return (written, f"expected {expected} {form}")
     if kind == "tuple_type" and (isinstance(value, str) or (isinstance(value, int | float) and "number" in expected)):
-        return _mistake_at(document, where, written, f"expected {expected}; write [{value}]")
+        return (written, f"expected {expected}; write [{value}]")
     if kind in ("model_type", "model_attributes_type") and declared is not None and declared.examples:
-        return _mistake_at(document, where, written, f"expected {expected}, as in {declared.examples[0]}")
-    return _mistake_at(document, where, written, f"expected {expected}")
+        return (written, f"expected {expected}, as in {declared.examples[0]}")
+    return (written, f"expected {expected}")
 
 
 def _steps_of(error: ErrorDetails) -> list[str]:
@@ -332,21 +334,11 @@ def _steps_of(error: ErrorDetails) -> list[str]:
     return [str(step) for step in error["loc"]]
 
 
-def _unknown_kind(
-    document: Document, where: Where, error: ErrorDetails, presets: Mapping[str, Collection[str]]
-) -> Mistake:
-    """The mistake of a mapping whose word for what it is (`attack: pdg`) is none of those that are known."""
+def _unknown_kind(error: ErrorDetails, presets: Mapping[str, Collection[str]]) -> tuple[str, str, str]:
+    """The key that says what a mapping is (`attack: pdg`), its word, which is none of those that are known, and which
+    was probably meant."""
     context: Mapping[str, str] = error.get("ctx", {})
     key = context.get("discriminator", "").strip("'")
     known = [*(tag.strip(" '") for tag in context.get("expected_tags", "").split(",")), *presets.get(key, ())]
     message = f"there is no such {key}; {suggestion(context.get('tag', ''), known)}"
-    return _mistake_at(document, (*where, key), shown(context.get("tag", "")), message)
-
-
-def _mistake_at(document: Document, where: Where, value: str, expected: str) -> Mistake:
-    return Mistake(document.file, document.line(where), dotted(where), value, expected)
-
-
-def value_or_nothing(value: Value) -> dict[str, Value]:
-    """The value if it is a mapping, else an empty one: wrong types are reported elsewhere."""
-    return value if isinstance(value, dict) else {}
+    return key, shown(context.get("tag", "")), message

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from assay.infra.errors import InputError
 from assay.infra.errors import nearest as nearest
 from assay.infra.errors import suggestion as suggestion
+from assay.infra.user_code.references import content_of
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -25,6 +26,8 @@ Where = tuple[str | int, ...]
 """A place in a configuration: the keys and list positions that lead to it."""
 
 LONGEST_VALUE = 60
+MOST_BYTES = 1 << 20
+"""A larger file is no configuration that anybody wrote."""
 _PASSWORD = re.compile(
     r"""(://[^/@:\s"]*:)(?!\$\{)[^"]+(?=@)|([?&][^=&"]*(?i:password|passwd|pwd|secret|token|key)[^=&"]*=)(?!\$\{)[^&"]+"""
 )
@@ -94,6 +97,16 @@ _TAG = "tag:yaml.org,2002:"
 _NULL, _MERGE = f"{_TAG}null", f"{_TAG}merge"
 
 
+def as_dict(value: Value) -> dict[str, Value]:
+    """The mapping, or an empty one where it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Value) -> list[Value]:
+    """The list, or an empty one where it is none."""
+    return value if isinstance(value, list) else []
+
+
 @dataclass
 class Document:
     """What a file says (`value`), on which line it says each thing, and what could not be read."""
@@ -103,12 +116,21 @@ class Document:
     lines: dict[Where, int] = field(default_factory=dict)
     mistakes: list[tuple[Where, Mistake]] = field(default_factory=list)
 
+    @property
+    def pipelines(self) -> dict[str, Value]:
+        """The pipelines of a project's file, by name."""
+        return as_dict(as_dict(self.value).get("pipelines"))
+
     def line(self, where: Where) -> int | None:
         """The line of a place, or of the nearest thing around it that has one."""
         for length in range(len(where), -1, -1):
             if where[:length] in self.lines:
                 return self.lines[where[:length]]
         return None
+
+    def mistake(self, where: Where, value: str, expected: str) -> tuple[Where, Mistake]:
+        """A mistake at a place of the document: what stands there, and what was expected."""
+        return where, Mistake(self.file, self.line(where), dotted(where), value, expected)
 
     def found(self, where: Where) -> Value:
         """What stands at a place; nothing where the place does not exist."""
@@ -121,6 +143,18 @@ class Document:
             else:
                 return None
         return value
+
+
+def text_of(file: Path, name: str, missing: str) -> str:
+    """The text of a YAML file that messages call `name`; `missing` is what is said where there is none."""
+    try:
+        return content_of(file, name, MOST_BYTES).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(missing) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
 def read_yaml(text: str, file: str) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from assay.data.schemas import Findings, Samples
@@ -51,8 +51,9 @@ class Medium(Protocol[A, D, T, M]):
     def attacks(self) -> Sequence[A]:
         """The attacks that are asked for."""
 
-    def attacks_on(self, subject: Examined) -> Sequence[A]:
-        """Those of them that the subject can be under."""
+    def attacks_on(self, _subject: Examined) -> Sequence[A]:
+        """Those of them that the subject can be under: all, where none needs more than answers."""
+        return self.attacks
 
     def defences(self, subject: Examined) -> Sequence[D]:
         """The defences that the subject can have, each a training of its own."""
@@ -63,9 +64,13 @@ class Medium(Protocol[A, D, T, M]):
     @property
     def transferred(self) -> Sequence[A]:
         """The attacks of which is asked what those made against each model do to the others."""
+        return ()
 
-    def across(self, attack: A, attacked: Mapping[str, T], models: Mapping[str, Examined]) -> Artifact[Findings] | None:
+    def across(
+        self, _attack: A, _attacked: Mapping[str, T], _models: Mapping[str, Examined]
+    ) -> Artifact[Findings] | None:
         """What an attack made against each model does to the others, if there are any."""
+        return None
 
     def measure(self, model: Examined, attacked: Mapping[str, T], across: Mapping[str, Artifact[Findings]]) -> M:
         """What all attacks on one model come to; `across` is what was found of the transferred ones, by attack."""
@@ -90,7 +95,7 @@ class Challenged(Generic[T, M]):
     defended: Mapping[str, Mapping[str, str]]
     """By subject and defence the name under which the defended copy is a model of its own."""
     across: Mapping[str, Artifact[Findings]]
-    gains: Mapping[str, Shares]
+    gains: Mapping[str, Shares] = field(default_factory=dict)
     """By subject."""
 
     @property
@@ -149,14 +154,14 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
     for (name, defence), copy in defended.items():
         by_subject.setdefault(name, {})[defence] = copy
     names = {name: {defence: copy.name for defence, copy in copies.items()} for name, copies in by_subject.items()}
-    challenged = Challenged(attacked, measures, models, names, across, {})
+    challenged = Challenged(attacked, measures, models, names, across)
     gains = branch_outcomes(
         {
             name: start_branch(f"defences of {name}", medium.compare, originals[name], copies, challenged)
             for name, copies in by_subject.items()
         }
     )
-    return Challenged(attacked, measures, models, names, across, gains)
+    return replace(challenged, gains=gains)
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,9 @@ class CopiesOf:
         return self.defence.control_called if self.control else self.defence.called
 
 
-def asked_of(defences: Sequence[AnyDefence], attacks: Sequence[Named]) -> list[AttackedCopies]:
+def defences_by(defences: Sequence[AnyDefence], attacks: Sequence[Named]) -> list[AttackedCopies]:
     """The defences that make their copies with one of these attacks, or with all of them."""
-    return [defence for defence in defences if isinstance(defence, AttackedCopies) and meant_by(defence, attacks)]
+    return [defence for defence in defences if isinstance(defence, AttackedCopies) and copied_attacks(defence, attacks)]
 
 
 def trainings(defences: Sequence[AttackedCopies]) -> list[CopiesOf]:
@@ -183,7 +188,7 @@ def trainings(defences: Sequence[AttackedCopies]) -> list[CopiesOf]:
     return [CopiesOf(defence, control) for defence, each in controls for control in each]
 
 
-def meant_by(defence: AttackedCopies, attacks: Sequence[A]) -> list[A]:
+def copied_attacks(defence: AttackedCopies, attacks: Sequence[A]) -> list[A]:
     """The attacks that a defence makes copies with."""
     return [attack for attack in attacks if defence.attack in (attack.called, MIXED)]
 

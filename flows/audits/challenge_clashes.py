@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.flows.kind import Clash, Written, as_dict, as_list, choice_named, each_subject, name_of
+from assay.flows.kind import Clash, Written, as_dict, as_list, choice_named, each_subject, name_of, unknown
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice, TermAttackChoice, TextAttackChoice
 from assay.tasks.attacks.table import ATTACKS, IMAGE_ATTACKS
+from assay.tasks.defenses.settings import MIXED
 from assay.tasks.statistics.metrics import controlled_by
 from assay.tasks.subjects.addresses.table import is_only_asked
 from assay.tasks.subjects.kinds import kinds_written
@@ -151,8 +152,7 @@ def _defenses(pipeline: Written) -> Iterator[Clash]:
         if _defense_kind(pipeline, defense) == "copies":
             attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
             meant = defense.get("attack")
-            if isinstance(meant, str) and meant != "mixed" and meant not in attacks:
-                yield Clash((*where, "attack"), f"there is no such attack; {suggestion(meant, [*attacks, 'mixed'])}")
+            yield from unknown((*where, "attack"), meant, "attack", [*attacks, MIXED])
             continue
         if defense and defense.get("eps") is None and not pipeline.get("attacks"):
             yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")

@@ -27,12 +27,11 @@ from assay.flows.audits.curation import carries_votes
 from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import Ground
 from assay.flows.validation import validate
-from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown
-from assay.infra.errors import InputError, blamed_on
+from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
+from assay.infra.errors import blamed_on
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
-from assay.infra.user_code.references import content_of
 from assay.tasks.hardness.measures import THETA
 from assay.tasks.hardness.task import find_hardness
 from assay.tasks.labeling import page as labeling_page
@@ -67,13 +66,11 @@ from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import WeakLabelling
 from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 
-MOST_BYTES = 1 << 20
-"""A larger file is no rulebook that anybody wrote."""
-
 
 def read_rules(file: Path) -> WrittenRules:
     """The rules of a file; raises `ConfigurationError` with every mistake in it."""
-    document = read_yaml(_text_of(file), file.name)
+    missing = f"There is no file {file.name} with rules; it was looked for at {file}."
+    document = read_yaml(text_of(file, file.name, missing), file.name)
     mistakes = [mistake for _, mistake in document.mistakes]
     if mistakes:
         raise ConfigurationError(mistakes)
@@ -90,17 +87,6 @@ def _no_rules(document: Document) -> Mistake:
     value = document.value
     instead = "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
     return Mistake(document.file, document.line(()), "", "", expected + instead)
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return content_of(file, file.name, MOST_BYTES).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {file.name} with rules; it was looked for at {file}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{file.name} cannot be read: {error.strerror or error}.") from None
 
 
 def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling]:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from assay.tasks.statistics.findings import FindingIndex
 
 
-MOST_TOLD = 12
-"""So many columns that are not there are told together."""
+MOST_MISSING_COLUMNS = 12
+"""So many columns that are not there are reported together."""
 
 LEARNERS = ("network", "classifier", "tagger", "scorer")
 """The ways to name a subject that is audited on a part of the samples."""
@@ -173,7 +173,7 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
     source: Source | None = pipeline.source
     part = pipeline.evaluation.column or pipeline.source.split
     seen: list[FirstLook] = []
-    for _ in range(MOST_TOLD):
+    for _ in range(MOST_MISSING_COLUMNS):
         if source is None:
             return
         with_its_setting = blamed_on(*blame_for(source))

@@ -17,8 +17,8 @@ from assay.flows.kind import (
     each_subject,
     name_of,
     nothing,
+    unknown,
 )
-from assay.flows.yaml_document import suggestion
 from assay.tasks.hardness.association import METRICS, Hardness
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def hardness_over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[Any]:
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
-    """Somebody says how hard samples are, and the subjects that are named are there."""
+    """There is a subject, and the subjects that `hardness` names are among them."""
     if "hardness" not in pipeline or pipeline["hardness"] is None:
         return
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     if not subjects:
         yield Clash(("hardness",), "relates what audits find hard, and nothing is audited: add a subject")
     for position, name in enumerate(as_list(as_dict(pipeline["hardness"]).get("subjects"))):
-        if isinstance(name, str) and subjects and name not in subjects:
-            yield Clash(("hardness", "subjects", position), f"there is no such subject; {suggestion(name, subjects)}")
+        if subjects:
+            yield from unknown(("hardness", "subjects", position), name, "subject", subjects)

@@ -19,6 +19,7 @@ from assay.flows.kind import (
     as_list,
     each_subject,
     name_of,
+    unknown,
 )
 from assay.flows.yaml_document import Value, suggestion
 from assay.tasks.attacks import table as attacks
@@ -41,8 +42,7 @@ def corruption_clashes(pipeline: Written) -> Iterator[Clash]:
     yield from needs_subject(pipeline, "corruptions", "network", "images")
     reference = as_dict(pipeline.get("corruptions")).get("reference")
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
-    if isinstance(reference, str) and reference not in subjects:
-        yield Clash(("corruptions", "reference"), f"there is no such subject; {suggestion(reference, subjects)}")
+    yield from unknown(("corruptions", "reference"), reference, "subject", subjects)
 
 
 def smoothing_clashes(pipeline: Written) -> Iterator[Clash]:
@@ -65,8 +65,7 @@ def diagnostics_clashes(pipeline: Written) -> Iterator[Clash]:
     attacks = {attack_name(attack): as_dict(attack) for attack in as_list(pipeline.get("attacks"))}
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
     for position, name in enumerate(as_list(settings.get("attacks"))):
-        if isinstance(name, str) and name not in attacks:
-            yield Clash(("diagnostics", "attacks", position), f"there is no such attack; {suggestion(name, attacks)}")
+        yield from unknown(("diagnostics", "attacks", position), name, "attack", attacks)
     yield from _eps_looked_at(settings, attacks)
     for position, name in enumerate(as_list(settings.get("subjects"))):
         if isinstance(name, str) and name.partition("+")[0] not in subjects:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, GeneratorFiles
 from assay.data.schemas import Findings, SampleHardness, Samples
-from assay.flows.audits.challenge import Challenged, Shares, challenge
+from assay.flows.audits.challenge import Challenged, Medium, Shares, challenge
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_outcomes, clean_samples
 from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, codes, in_groups, of_type
@@ -44,7 +44,7 @@ from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
 from assay.tasks.defenses import page as defences_page
 from assay.tasks.defenses.comparison import NONE
-from assay.tasks.defenses.settings import AnyImageDefence, each_of
+from assay.tasks.defenses.settings import Defence, each_of
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.hardness.task import find_hardness
 from assay.tasks.reporting.parts import Part, Verdict
@@ -79,7 +79,7 @@ class Robustness:
     """What was done to image subjects and to their defended copies."""
 
     challenged: Challenged[AttackOnImages, ImageMeasures] = field(
-        default_factory=lambda: Challenged({}, {}, {}, {}, {}, {})
+        default_factory=lambda: Challenged({}, {}, {}, {}, {})
     )
 
     @property
@@ -114,7 +114,7 @@ def challenge_images(ground: Ground) -> Robustness:
 
 
 @dataclass(frozen=True)
-class Images:
+class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
     """How image subjects are attacked and defended."""
 
     pipeline: AuditRequest
@@ -132,7 +132,7 @@ class Images:
             current_run().notice(without_gradient({subject.name: missing}))
         return [attack for attack in self.attacks if attack.called not in missing]
 
-    def defences(self, subject: Examined) -> Sequence[AnyImageDefence]:
+    def defences(self, subject: Examined) -> Sequence[Defence]:
         """Every model that the pipeline's defences make of a subject; one that is only asked learns nothing."""
         if not subject.resolved.has_gradient and variants(self.pipeline):
             current_run().notice(f"{subject.name} comes as it is and learns nothing: it is not defended.")
@@ -219,7 +219,7 @@ class Images:
             )
         return ImageMeasures(tuple(findings), worst)
 
-    def defend(self, subject: Examined, defence: AnyImageDefence) -> Examined:
+    def defend(self, subject: Examined, defence: Defence) -> Examined:
         """Train one defended model, let it predict, and measure it on clean samples."""
         name, examination = f"{subject.name}+{defence.called}", self.examination
         settings = subject.resolved.settings.model_copy(update={"name": name})
@@ -260,9 +260,9 @@ def _tables(challenged: Challenged[AttackOnImages, ImageMeasures], model: str) -
     return tables if measures is None or measures.worst is None else [*tables, measures.worst]
 
 
-def variants(pipeline: AuditRequest) -> list[AnyImageDefence]:
+def variants(pipeline: AuditRequest) -> list[Defence]:
     """Every model that the pipeline's defences make of a subject."""
-    defences = of_type(pipeline.defenses, AnyImageDefence)
+    defences = of_type(pipeline.defenses, Defence)
     given = all(defence.eps is not None for defence in defences)
     return list(each_of(defences, 0.0 if given else audited_eps(of_type(pipeline.attacks, ImageAttack))))
 
@@ -438,7 +438,7 @@ def show_challenge(ground: Ground, robustness: Robustness, findings: FindingInde
         attacked = (attack for by_attack in robustness.attacked.values() for attack in by_attack.values())
         pictures = [picture for attack in attacked for picture in pictures_of(attack, classes)]
         yield attacks_page.page(findings, pictures, robustness.left_out(of_type(ground.pipeline.attacks, ImageAttack)))
-    if of_type(ground.pipeline.defenses, AnyImageDefence):
+    if of_type(ground.pipeline.defenses, Defence):
         curves = {name: collect(challenged.models[name].curve, None) for name in challenged.copies}
         yield defences_page.page(findings, {name: dict(copies) for name, copies in challenged.defended.items()}, curves)
 

@@ -85,7 +85,7 @@ def look(ground: Ground, settings: Diagnostics | None) -> Insides:
             {
                 subject.name: start_branch(
                     f"inside of {subject.name}",
-                    look_into,
+                    inspect_subject,
                     subject,
                     chosen,
                     settings,
@@ -110,7 +110,7 @@ def watched(pipeline: AuditRequest, settings: Diagnostics) -> list[ImageAttack]:
     return list(dict.fromkeys([*attacks[:1], *generators[:1]]))
 
 
-def look_into(
+def inspect_subject(
     subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
 ) -> Inside:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""

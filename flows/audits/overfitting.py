@@ -100,7 +100,7 @@ def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
 OVERFITTING = AuditKind(
     "overfitting",
     lambda pipeline: pipeline.asked(Overfitting) is not None,
-    FLOW.doubt_score,
+    FLOW.measure_overfitting,
     keys=(
         Key(
             "overfitting",

@@ -149,7 +149,7 @@ class OverfittingAudit:
 
 
 @subflow("overfitting")
-def doubt_score(ground: Ground, settings: Overfitting | None) -> OverfittingAudit:
+def measure_overfitting(ground: Ground, settings: Overfitting | None) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
     asked, examination = settings or Overfitting(), ground.maybe(Examination)
     shifting = shift_all(ground, examination, asked) if examination is not None else {}

@@ -17,11 +17,12 @@ from assay.data.schemas import Findings, Samples
 from assay.flows.audits.challenge import (
     Challenged,
     CopiesOf,
+    Medium,
     Shares,
-    asked_of,
     challenge,
+    copied_attacks,
+    defences_by,
     learn_from_copies,
-    meant_by,
     trainings,
 )
 from assay.flows.audits.subjects_flow import Answers, Examination, Examined
@@ -111,7 +112,7 @@ def audit_terms(ground: Ground) -> TermAudit:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
     """How taggers and scorers are attacked and defended."""
 
     ground: Ground
@@ -122,13 +123,9 @@ class Terms:
         """The attacks on terms."""
         return of_type(self.ground.pipeline.attacks, TermAttack)
 
-    def attacks_on(self, _subject: Examined) -> Sequence[TermAttack]:
-        """All of them: none needs more than answers."""
-        return self.attacks
-
     def defences(self, _subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls."""
-        return trainings(asked_of(self.ground.pipeline.defenses, self.attacks))
+        return trainings(defences_by(self.ground.pipeline.defenses, self.attacks))
 
     def attack(self, model: Examined, original: Examined, attack: TermAttack) -> SetsAsked:
         """What a model says of the attacked samples at every severity; a defended one at the first."""
@@ -150,14 +147,6 @@ class Terms:
         columns = SentenceColumns(words=settings.tokens, tags=settings.tags)
         learned_from = model.learned_from if learns(model.resolved) else None
         return match_entities(cast("Artifact[Tagged]", answers), self.examination.evaluation, learned_from, columns)
-
-    @property
-    def transferred(self) -> tuple[()]:
-        """None: what was made against one model is shown to no other."""
-        return ()
-
-    def across(self, _attack: TermAttack, _attacked: Mapping[str, SetsAsked], _models: Mapping[str, Examined]) -> None:
-        """Nothing: the attacked samples are the same for all models as it is."""
 
     def measure(
         self, model: Examined, attacked: Mapping[str, SetsAsked], _across: Mapping[str, Artifact[Findings]]
@@ -181,7 +170,7 @@ class Terms:
                 f"The subject {subject.name} comes trained, and cannot learn from attacked copies: give it `train`, "
                 f"or take {asked.called} out of `defenses`."
             )
-        attacks = meant_by(asked, self.attacks)
+        attacks = copied_attacks(asked, self.attacks)
         columns, *others = dict.fromkeys(attacked_columns(subject.resolved, attack) for attack in attacks)
         if others:
             raise InputError(
@@ -217,7 +206,9 @@ class Terms:
         shared = [name for name in after if name in before]
         control = None if defence.control else models.get(defence.defence.control_called)
         beside = None if control is None else sets.get(control.name)
-        trained_on = () if defence.control else [attack.called for attack in meant_by(defence.defence, self.attacks)]
+        trained_on = (
+            () if defence.control else [attack.called for attack in copied_attacks(defence.defence, self.attacks)]
+        )
         if subject.resolved.settings.tagger is not None:
             other = None if beside is None else matches_in(beside, shared)
             return compare_taggers(

@@ -14,11 +14,12 @@ from assay.data.text_schemas import AttackedTexts, ChangedTexts
 from assay.flows.audits.challenge import (
     Challenged,
     CopiesOf,
+    Medium,
     Shares,
-    asked_of,
     challenge,
+    copied_attacks,
+    defences_by,
     learn_from_copies,
-    meant_by,
     trainings,
 )
 from assay.flows.audits.data import classes_of
@@ -101,7 +102,7 @@ def attack_texts(ground: Ground) -> WordAudit:
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
     """How classifiers of texts are attacked and defended."""
 
     ground: Ground
@@ -112,10 +113,6 @@ class Texts:
     def attacks(self) -> Sequence[AnyTextAttack]:
         """The attacks on whole texts."""
         return [attack for attack in self.ground.pipeline.attacks if isinstance(attack, AnyTextAttack)]
-
-    def attacks_on(self, _subject: Examined) -> Sequence[AnyTextAttack]:
-        """All of them: none needs more than answers."""
-        return self.attacks
 
     def defences(self, subject: Examined) -> Sequence[CopiesOf]:
         """The trainings on attacked copies, and their controls; where a subject learns nothing, that is told."""
@@ -129,7 +126,7 @@ class Texts:
 
     def copies(self) -> list[AttackedCopies]:
         """The defences by attacks on whole texts."""
-        return asked_of(self.ground.pipeline.defenses, self.attacks)
+        return defences_by(self.ground.pipeline.defenses, self.attacks)
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
@@ -186,7 +183,7 @@ class Texts:
         evaluation, classes = self.examination.evaluation, self.examination.classes
         text, significance = model.resolved.settings.text, self.ground.pipeline.statistics.significance
         noisy = add_noise(evaluation, text, attack.kinds, attack.severities)
-        answers = self.answers(noisy, model)
+        answers = predict_texts(noisy, *model.model)
         measured = measure_noise(
             noisy, answers, model.predictions, evaluation, classes, attack.called, model.name, significance
         )
@@ -204,20 +201,6 @@ class Texts:
                 self.ground.pipeline.masked,
             )
         return TextAttack(None, noisy, answers, measured, shown)
-
-    @staticmethod
-    def answers(samples: Artifact[Samples], model: Examined) -> Artifact[Predictions]:
-        """What a model says of these texts."""
-
-        return predict_texts(samples, *model.model)
-
-    @property
-    def transferred(self) -> tuple[()]:
-        """None: what was made against one model is shown to no other."""
-        return ()
-
-    def across(self, *_: object) -> None:
-        """Nothing: attacked texts are shown to no other model."""
 
     def measure(
         self, model: Examined, attacked: Mapping[str, TextAttack], _across: Mapping[str, Artifact[Findings]]
@@ -259,7 +242,7 @@ class Texts:
     def attacked_copies(self, subject: Examined, defence: AttackedCopies) -> Artifact[Samples]:
         """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
         training, text = subject.learned_from, subject.resolved.settings.text
-        chosen = meant_by(defence, self.attacks)
+        chosen = copied_attacks(defence, self.attacks)
         attacked: list[Artifact[AttackedTexts]] = []
         noisy: list[Artifact[Samples]] = []
         for part, attack in enumerate(chosen):
@@ -292,7 +275,7 @@ class Texts:
             subject.name,
             self.ground.pipeline.statistics.significance,
             {
-                defence.called: tuple(attack.called for attack in meant_by(defence, self.attacks))
+                defence.called: tuple(attack.called for attack in copied_attacks(defence, self.attacks))
                 for defence in self.copies()
                 if defence.control
             },

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.schemas import Findings
-from assay.flows.audit import stand_on
+from assay.flows.audit import run_kinds
 from assay.flows.audits.data import DATA
 from assay.flows.blame.changes import SAMPLES, SEED, Changes, Side, mixed_settings
 from assay.flows.configuration.loading import Project
@@ -149,7 +149,7 @@ class Hybrids:
         run.masked = pipeline.masked
         folder = lay_out(place / f"{len(list(place.iterdir()))}", self.project.folder, self._files(coalition))
         data = self._side(SAMPLES, coalition).data
-        results: Mapping[str, Any] = {DATA.name: data} | stand_on(pipeline, folder, data, self.kinds)
+        results: Mapping[str, Any] = {DATA.name: data} | run_kinds(pipeline, folder, data, self.kinds)
         if run.failures:
             raise run.failures[0]
         return Ground(pipeline, folder, results)

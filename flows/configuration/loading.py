@@ -9,11 +9,11 @@ from typing import Any
 
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
-from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_list, each_subject, name_of
+from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_dict, as_list, each_subject, name_of
 from assay.flows.notifiers.table import Notify
 from assay.flows.pipeline import Alarms, Pipeline, ProjectFile, file_model
 from assay.flows.project_settings import Mlflow, OpenLineage
-from assay.flows.validation import validate, value_or_nothing
+from assay.flows.validation import validate
 from assay.flows.yaml_document import (
     FLAG,
     ConfigurationError,
@@ -29,11 +29,11 @@ from assay.flows.yaml_document import (
     read_yaml,
     shown,
     suggestion,
+    text_of,
 )
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from assay.infra.storage.network import has_password
-from assay.infra.user_code.references import content_of
 from assay.tasks.ingest.settings import Source
 
 
@@ -95,8 +95,6 @@ def _gate(
 
 
 DEFAULT_FILE = "pipelines.yaml"
-MOST_BYTES = 1 << 20
-"""A larger file is no configuration that anybody wrote."""
 OUTSIDE = frozenset({"store", "compute"})
 Reading = tuple[ProjectFile | None, Menu, list[tuple[Where, Mistake]]]
 
@@ -155,8 +153,8 @@ def load_project(
     document = _read(file)
     if pipeline is not None:
         if not any(_pipeline_of(where) is None for where, _ in document.mistakes):
-            known_pipeline(pipeline, _pipelines_of(document), file)
-        _leave_out(document, [name for name in _pipelines_of(document) if name != pipeline])
+            known_pipeline(pipeline, document.pipelines, file)
+        _leave_out(document, [name for name in document.pipelines if name != pipeline])
     menu = Menu().with_installed(file.parent)
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
     changed = set[Where]()
@@ -198,8 +196,8 @@ def readable_sources(path: str | Path) -> dict[str, Source]:
     """The sources of all pipelines that can be read, whatever else is wrong with them."""
     document = _read(Path(path).absolute())
     sources: dict[str, Source] = {}
-    for name, pipeline in _pipelines_of(document).items():
-        written = value_or_nothing(pipeline).get("source")
+    for name, pipeline in document.pipelines.items():
+        written = as_dict(pipeline).get("source")
         source = validate(Source, Document(document.file, written))[0] if isinstance(written, dict) else None
         if source is not None:
             sources[name] = source
@@ -207,7 +205,8 @@ def readable_sources(path: str | Path) -> dict[str, Source]:
 
 
 def _read(file: Path) -> Document:
-    return read_yaml(_text_of(file), file_name(file))
+    name = file_name(file)
+    return read_yaml(text_of(file, name, f"There is no file {name}; say which one with --config FILE."), name)
 
 
 def _project(
@@ -240,7 +239,7 @@ def _pipeline_of(where: Where) -> str | None:
 
 def _leave_out(document: Document, names: Collection[str]) -> None:
     """Forget pipelines, and what was wrong with them."""
-    pipelines = _pipelines_of(document)
+    pipelines = document.pipelines
     for name in names:
         pipelines.pop(name, None)
     document.mistakes = [(where, mistake) for where, mistake in document.mistakes if _pipeline_of(where) not in names]
@@ -260,7 +259,7 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
                 if document.value is None
                 else (f"expected a mapping with pipelines:, and found {shown(document.value)}")
             )
-            mistakes.append(((), Mistake(document.file, document.line(()), "", "", message)))
+            mistakes.append(document.mistake((), "", message))
     else:
         lost = {where for where, _ in mistakes if where}
         mistakes += _checked_names(document)
@@ -280,29 +279,28 @@ def _error(placed: Sequence[tuple[Where, Mistake]], changed: set[Where]) -> Conf
 def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
     """Gives each pipeline the name it stands under; a `name` of its own is a mistake."""
     mistakes: list[tuple[Where, Mistake]] = []
-    for name, pipeline in _pipelines_of(document).items():
+    for name, pipeline in document.pipelines.items():
         if not isinstance(pipeline, dict):
             continue
         where: Where = ("pipelines", name, "name")
         if "name" in pipeline:
             message = "a pipeline is named by the key it stands under; remove this line"
-            mistakes.append((where, Mistake(document.file, document.line(where), dotted(where), "", message)))
+            mistakes.append(document.mistake(where, "", message))
         pipeline["name"] = name
     return mistakes
 
 
 def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[Where, Mistake]]:
     mistakes: list[tuple[Where, Mistake]] = []
-    for name, written in _pipelines_of(document).items():
-        pipeline = WrittenPipeline(value_or_nothing(written))
+    for name, written in document.pipelines.items():
+        pipeline = WrittenPipeline(as_dict(written))
         pipeline.tables = menu.tables
         for clash in clashes(pipeline, menu.kinds):
             where: Where = ("pipelines", name, *clash.where)
             if where not in wrong:
                 value = document.found(where)
                 shown_value = "" if isinstance(value, dict | list | None) else shown(value)
-                mistake = Mistake(document.file, document.line(where), dotted(where), shown_value, clash.why)
-                mistakes.append((where, mistake))
+                mistakes.append(document.mistake(where, shown_value, clash.why))
     return mistakes
 
 
@@ -322,10 +320,6 @@ def _with_all_subjects(pipeline: Pipeline) -> Pipeline:
     return pipeline.model_copy(update={"subjects": tuple(with_truth(subject, pipeline.source) for subject in subjects)})
 
 
-def _pipelines_of(document: Document) -> dict[str, Value]:
-    return value_or_nothing(value_or_nothing(document.value).get("pipelines"))
-
-
 def _place(store: str, folder: Path) -> str:
     if has_password(store):
         raise InputError(
@@ -333,14 +327,3 @@ def _place(store: str, folder: Path) -> str:
             "variables that its library reads, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     return store if "://" in store else str((folder / Path(store).expanduser()).absolute())
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return content_of(file, file_name(file), MOST_BYTES).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {file_name(file)}; say which one with --config FILE.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file_name(file)} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{file_name(file)} cannot be read: {error.strerror or error}.") from None

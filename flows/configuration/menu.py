@@ -25,8 +25,7 @@ from assay.flows.audits.table import (
 from assay.flows.kind import AuditKind, Ground
 from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
 from assay.flows.pipeline import Pipeline
-from assay.flows.validation import value_or_nothing
-from assay.flows.yaml_document import Document, Mistake, Value, Where, dotted, shown
+from assay.flows.yaml_document import Document, Value, Where, as_dict, shown
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import (
@@ -182,10 +181,10 @@ def audit_named(written: str, folder: Path) -> Origin:
 
 def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
     """Every `module:object` that stands for a choice: where, at which place of a pipeline or the project, the word."""
-    for notifier in value_or_nothing(document.found(NOTIFY)):
+    for notifier in as_dict(document.found(NOTIFY)):
         if ":" in notifier:
             yield (*NOTIFY, notifier), NOTIFY, notifier
-    for name, pipeline in value_or_nothing(value_or_nothing(document.value).get("pipelines")).items():
+    for name, pipeline in document.pipelines.items():
         if not isinstance(pipeline, dict):
             continue
         for place in (*TAGGED, *LISTED):
@@ -205,7 +204,7 @@ def _tag_of(place: Where) -> str:
 
 
 def _audits_named(document: Document) -> Iterator[tuple[Where, str]]:
-    listed: Value = value_or_nothing(document.value).get("audits")
+    listed: Value = as_dict(document.value).get("audits")
     for at, word in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(word, str):
             yield ("audits", at), word
@@ -217,6 +216,4 @@ def _mistakes_at(document: Document, where: Where, word: str = "") -> Iterator[N
     try:
         yield
     except InputError as error:
-        written = shown(word) if word else ""
-        mistake = Mistake(document.file, document.line(where), dotted(where), written, str(error))
-        document.mistakes.append((where, mistake))
+        document.mistakes.append(document.mistake(where, shown(word) if word else "", str(error)))

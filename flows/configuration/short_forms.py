@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.configuration.menu import TAGGED, Menu, choices_named
 from assay.flows.kind import as_dict, each_subject
-from assay.flows.validation import value_or_nothing
 from assay.flows.yaml_document import Document, Value, Where
 from assay.infra.settings import Settings
 from assay.tasks.ingest.settings import Source
@@ -29,7 +28,7 @@ def name_what_is_addressed(document: Document) -> None:
     >>> subject
     {'network': 'm.onnx'}
     """
-    for name, written in value_or_nothing(value_or_nothing(document.value).get("pipelines")).items():
+    for name, written in document.pipelines.items():
         pipeline = as_dict(written)
         for where, subject in each_subject(pipeline):
             model = subject.get("model")
@@ -68,12 +67,12 @@ SUBJECT_FIELDS = frozenset(Subject.model_fields)
 
 def write_out_all(document: Document, menu: Menu) -> None:
     """Writes out every short form of a document: names, presets, and the words that plug-ins have of their own."""
-    for name in value_or_nothing(value_or_nothing(document.value).get("pipelines")):
-        write_out(document, ("pipelines", name, "subjects"), "model", SUBJECT_FIELDS)
+    for pipeline in document.pipelines:
+        write_out(document, ("pipelines", pipeline, "subjects"), "model", SUBJECT_FIELDS)
         for place, table in menu.tagged.items():
-            write_out(document, ("pipelines", name, *place), table.tag, table.fields)
-            write_out_bundles(document, ("pipelines", name, *place), table.tag, _bundled(table.tag, table.bundles))
-            write_out_presets(document, ("pipelines", name, *place), table.tag, _written(table.tag, table.presets))
+            write_out(document, ("pipelines", pipeline, *place), table.tag, table.fields)
+            named = {name: [settings] for name, settings in table.presets.items()} | dict(table.bundles)
+            write_out_names(document, ("pipelines", pipeline, *place), table.tag, named)
     name_what_is_addressed(document)
 
 
@@ -112,41 +111,28 @@ def write_out(document: Document, where: Where, key: str, fields: frozenset[str]
                 items[position] = _written_out(document, place, key, name, options or {})
 
 
-def write_out_presets(document: Document, where: Where, key: str, presets: Mapping[str, dict[str, Value]]) -> None:
-    """Writes out the items of a list that go by the name of a preset (`attack: xu-pgd-4`); what stands beside it wins.
+def write_out_names(document: Document, where: Where, key: str, named: Mapping[str, Sequence[Settings]]) -> None:
+    """Writes out the items of a list that go by the name of settings, of one (`attack: xu-pgd-4`) or of several
+    (`attack: autoattack`): each with what stands beside the name, which wins, and each on its line.
 
-    >>> document = Document("x.yaml", {"attacks": [{"attack": "four", "keep": 0}]}, {})
-    >>> write_out_presets(document, ("attacks",), "attack", {"four": {"attack": "pgd", "steps": 4}})
-    >>> document.value
-    {'attacks': [{'attack': 'pgd', 'steps': 4, 'keep': 0}]}
-    """
-    items = document.found(where)
-    for position, item in enumerate(items if isinstance(items, list) else []):
-        if isinstance(items, list) and isinstance(item, dict) and str(item.get(key)) in presets:
-            beside = {option: value for option, value in item.items() if option != key}
-            items[position] = {**presets[str(item[key])], **beside}
-
-
-def write_out_bundles(
-    document: Document, where: Where, key: str, bundles: Mapping[str, Sequence[dict[str, Value]]]
-) -> None:
-    """Writes out the items of a list that go by the name of several (`attack: autoattack`), each with what stands
-    beside the name, and each on its line.
-
-    >>> document = Document("x", {"attacks": [{"attack": "all", "eps": 0.1}, {"attack": "gap"}]}, {("attacks", 1): 3})
-    >>> write_out_bundles(document, ("attacks",), "attack", {"all": [{"attack": "pgd"}, {"attack": "square"}]})
+    >>> from assay.tasks.attacks.pgd import PGD
+    >>> document = Document("x", {"attacks": [{"attack": "two", "keep": 0}, {"attack": "gap"}]}, {("attacks", 1): 3})
+    >>> write_out_names(document, ("attacks",), "attack", {"two": [PGD(steps=4), PGD(steps=8)]})
     >>> document.value["attacks"][:2], document.line(("attacks", 2))
-    ([{'attack': 'pgd', 'eps': 0.1}, {'attack': 'square', 'eps': 0.1}], 3)
+    ([{'attack': 'pgd', 'steps': 4, 'keep': 0}, {'attack': 'pgd', 'steps': 8, 'keep': 0}], 3)
     """
     items = document.found(where)
-    for position in reversed(range(len(items) if isinstance(items, list) else 0)):
-        item = items[position] if isinstance(items, list) else None
-        if not isinstance(items, list) or not isinstance(item, dict) or str(item.get(key)) not in bundles:
-            continue
-        several = bundles[str(item[key])]
-        beside = {option: value for option, value in item.items() if option != key}
-        items[position : position + 1] = [{**settings, **beside} for settings in several]
-        _repeat_lines(document, where, position, len(several))
+    if not isinstance(items, list):
+        return
+    for position, item in reversed(list(enumerate(items))):
+        if isinstance(item, dict) and str(item.get(key)) in named:
+            several = named[str(item[key])]
+            beside = {option: value for option, value in item.items() if option != key}
+            items[position : position + 1] = [
+                {key: str(getattr(settings, key)), **settings.model_dump(mode="json", exclude_unset=True), **beside}
+                for settings in several
+            ]
+            _repeat_lines(document, where, position, len(several))
 
 
 def _repeat_lines(document: Document, where: Where, position: int, times: int) -> None:
@@ -160,19 +146,6 @@ def _repeat_lines(document: Document, where: Where, position: int, times: int) -
         assert isinstance(place, int)
         moved = range(place, place + times) if place == position else [place + (times - 1) * (place > position)]
         lines |= {(*where, step, *known[at + 1 :]): line for step in moved}
-
-
-def _bundled(tag: str, bundles: Mapping[str, Sequence[Settings]]) -> dict[str, list[dict[str, Value]]]:
-    return {name: [_as_mapping(tag, settings) for settings in several] for name, several in bundles.items()}
-
-
-def _written(tag: str, presets: Mapping[str, Settings]) -> dict[str, dict[str, Value]]:
-    """What goes by a name, as it would be written out."""
-    return {name: _as_mapping(tag, settings) for name, settings in presets.items()}
-
-
-def _as_mapping(tag: str, settings: Settings) -> dict[str, Value]:
-    return {tag: str(getattr(settings, tag)), **settings.model_dump(mode="json", exclude_unset=True)}
 
 
 def _written_out(document: Document, place: Where, key: str, name: str, options: dict[str, Value]) -> Value:
