@@ -141,30 +141,20 @@ def learned_rows(samples: pa.Table, *, share: float) -> pa.Table:
 def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Mapping[Generator, Shifted]) -> pa.Table:
     """The rows of all generators, those of a sample together: so no cut of the samples shows."""
     n, wrong_at = len(gold), lattice.near_wrong.reshape(len(gold), -1).tolist()
-    tables = [
-        pa.Table.from_arrays(
-            [
-                pa.array(column, field.type)
-                for column, field in zip(
-                    [
-                        ids.to_pylist(),
-                        gold,
-                        [generator] * n,
-                        moved.wrong,
-                        moved.attackable,
-                        moved.adversarial,
-                        moved.weighted,
-                        wrong_at,
-                        lattice.looks,
-                    ],
-                    ShiftedWindows.schema,
-                    strict=True,
-                )
-            ],
-            schema=ShiftedWindows.schema,
-        )
-        for generator, moved in shifted.items()
-    ]
+    tables = []
+    for generator, moved in shifted.items():
+        columns = {
+            "id": ids.to_pylist(),
+            "gold": gold,
+            "generator": [generator] * n,
+            "wrong": moved.wrong,
+            "attackable": moved.attackable,
+            "adversarial": moved.adversarial,
+            "weighted": moved.weighted,
+            "wrong_at": wrong_at,
+            "looks": lattice.looks,
+        }
+        tables.append(pa.Table.from_pydict(columns, schema=ShiftedWindows.schema))
     order = np.arange(n * len(tables)).reshape(len(tables), n).T.ravel()
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import cos, pi, radians, sin
 
 from assay.tasks.reporting import svg
-from assay.tasks.reporting.markup import Markup, tag
+from assay.tasks.reporting.markup import Markup, figure, tag
 from assay.tasks.reporting.numerals import integer
 from assay.tasks.reporting.parts import Chord, Chords, Cloud, Scatter, Scatters
 from assay.tasks.reporting.svg import Linear
@@ -41,9 +41,7 @@ def scatters_figure(scatters: Scatters, identity: str) -> Markup:
         )
         for at, plot in enumerate(scatters.plots)
     ]
-    note = tag("p", scatters.note, class_="note") if scatters.note else None
-    caption = tag("figcaption", tag("h3", scatters.title), note)
-    return tag("figure", caption, _legend(clouds), tag("div", *panels, class_="panels"))
+    return figure(scatters.title, scatters.note, _legend(clouds), tag("div", *panels, class_="panels"))
 
 
 def _scatter_drawing(
@@ -120,9 +118,7 @@ def chords_figure(chords: Chords, identity: str) -> Markup:
         )
         for at, diagram in enumerate(chords.diagrams)
     ]
-    note = tag("p", chords.note, class_="note") if chords.note else None
-    caption = tag("figcaption", tag("h3", chords.title), note)
-    return tag("figure", caption, tag("div", *drawn, class_="chords"))
+    return figure(chords.title, chords.note, tag("div", *drawn, class_="chords"))
 
 
 def scale_of(diagrams: Sequence[Chord]) -> float:

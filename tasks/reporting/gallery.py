@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.reporting.markup import Markup, tag
+from assay.tasks.reporting.markup import Markup, figure, tag
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.parts import Gallery, Mark, MarkedText, MarkedTexts, Picture, Stretch, Strip, Tone
 
@@ -138,15 +138,14 @@ _SMALL = 112  # pixels: below, an image is drawn enlarged and without smoothing
 
 def gallery_figure(gallery: Gallery) -> Markup:
     """All strips of a gallery under its title; they stand beside each other where the page is wide."""
-    note = tag("p", gallery.note, class_="note") if gallery.note else None
-    head = tag("figcaption", tag("h3", gallery.title), note)
     if not gallery.strips:
-        return tag("figure", head, tag("p", "No pictures.", class_="empty"))
+        return figure(gallery.title, gallery.note, tag("p", "No pictures.", class_="empty"))
     single = all(len(strip.pictures) == 1 for strip in gallery.strips)
     how = "gallery stacked" if gallery.stacked else "gallery single" if single else "gallery"
     strips = tag("div", *map(_strip, gallery.strips), class_=how)
     if not gallery.collapsed:
-        return tag("figure", head, strips)
+        return figure(gallery.title, gallery.note, strips)
+    note = tag("p", gallery.note, class_="note") if gallery.note else None
     count = tag("span", plural(len(gallery.strips), "strip"), class_="count")
     return tag("details", tag("summary", gallery.title, " ", count), note, strips, class_="fold")
 

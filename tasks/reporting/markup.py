@@ -63,6 +63,16 @@ def join(pieces: Iterable[Child], between: str = "") -> Markup:
     return Markup(text(between).join(text(piece) for piece in pieces))
 
 
+def figure(title: str, note: str, *content: Child, class_: str | None = None) -> Markup:
+    """A figure: its title, a note where there is one, and what it shows.
+
+    >>> figure("Shares", "", tag("p", "half"))
+    '<figure><figcaption><h3>Shares</h3></figcaption><p>half</p></figure>'
+    """
+    caption = tag("figcaption", tag("h3", title), tag("p", note, class_="note") if note else None)
+    return tag("figure", caption, *content, class_=class_)
+
+
 def _printable(value: str) -> str:
     """The value without characters HTML forbids: control characters as Unicode pictures, lone surrogates as U+FFFD."""
     if value.isascii() and value.isprintable():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals, svg
-from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.markup import Markup, figure, join, tag
 from assay.tasks.reporting.numerals import measured
 from assay.tasks.reporting.parts import BarPlot, LinePlot, Panels, Scale, Series
 from assay.tasks.reporting.svg import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
@@ -83,7 +83,7 @@ WIDE, NARROW, PANEL = Size(760, 350, 12, True), Size(372, 300, 6, False), Size(2
 
 def line_figure(plot: LinePlot, identity: str) -> Markup:
     """The plot with its title, a legend where the lines carry no names, and the numbers behind it."""
-    return _figure(
+    return figure(
         plot.title,
         plot.note,
         tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
@@ -104,12 +104,12 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
     key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
     tables = [tag("h4", plot.title) + line_grid(plot) for plot in panels.plots]
     numbers = folded_numbers(panels.title, join(Markup(table) for table in tables))
-    return _figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
+    return figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
 
 
 def bar_figure(plot: BarPlot, identity: str) -> Markup:
     """Horizontal bars with their values and whiskers, for wide pages and for phones."""
-    return _figure(
+    return figure(
         plot.title,
         plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
@@ -293,11 +293,6 @@ def thinned(ticks: Mapping[float, str], most: int) -> Mapping[float, str]:
     while stride > 1 and (count - 1) % stride and stride < -(-count // most) + 2:
         stride += 1
     return dict(list(ticks.items())[::stride])
-
-
-def _figure(title: str, note: str, *content: Markup) -> Markup:
-    caption = tag("figcaption", tag("h3", title), tag("p", note, class_="note") if note else None)
-    return tag("figure", caption, *content)
 
 
 def _labels_fit(series: Sequence[Series]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals
-from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.markup import Markup, figure, join, tag
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
 
 ANCHOR, TITLE = "reading", "How to read these numbers"
@@ -130,12 +130,12 @@ _NUMERIC = frozenset({"integer", "number", "percent", "p", "bar"})
 
 def table_figure(table: DataTable) -> Markup:
     """The table with its title and note, inside a box that scrolls sideways where the page is narrow."""
-    note = tag("p", table.note, class_="note") if table.note else None
     if not table.rows:
-        return tag("figure", tag("figcaption", tag("h3", table.title), note), tag("p", "No rows.", class_="empty"))
+        return figure(table.title, table.note, tag("p", "No rows.", class_="empty"))
     box = scroller(table.title, grid(table.columns, table.rows, table.title))
     if not table.collapsed:
-        return tag("figure", tag("figcaption", tag("h3", table.title), note), box, class_="table")
+        return figure(table.title, table.note, box, class_="table")
+    note = tag("p", table.note, class_="note") if table.note else None
     count = tag("span", numerals.plural(len(table.rows), "row"), class_="count")
     return tag("details", tag("summary", table.title, " ", count), note, box, class_="fold")
 
