@@ -51,6 +51,7 @@ from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.subjects.checkpoints import earlier_selves, kept_epochs
+from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.dataset import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -194,11 +195,6 @@ def relate_hardness(
 def count_several(table: pa.Table) -> dict[str, int]:
     """How many rows of a partition of predictions bear several labels."""
     return {"rows": rows_with_several(table)}
-
-
-def columns_of(table: pa.Table) -> dict[str, frozenset[str]]:
-    """The names of the columns of a partition."""
-    return {"columns": frozenset(table.column_names)}
 
 
 def _in_order(by_subject: dict[str, Columns], predicted: list[str], settings: Hardness) -> list[str]:
