@@ -25,10 +25,10 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.rows import Pair, Scorer, card_file, pairs_of
 from assay.tasks.subjects.settings import options_of
 from assay.tasks.subjects.texts.rows import origins_of
-from assay.tasks.subjects.token_networks.blocks import IntArray
 from assay.tasks.subjects.token_networks.epochs import (
     Answer,
     Exercise,
+    IntArray,
     blocks_on,
     ids_of,
     learn_here,

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 from tokenizers import Tokenizer
@@ -26,11 +25,11 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.sequences.rows import Tagging, Words, card_file, sentences_of, tag_names
 from assay.tasks.subjects.settings import options_of
 from assay.tasks.subjects.texts.rows import origins_of
-from assay.tasks.subjects.token_networks.blocks import IntArray
 from assay.tasks.subjects.token_networks.epochs import (
     CHUNK,
     Answer,
     Exercise,
+    IntArray,
     blocks_on,
     learn_here,
     lengths_of,
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.checkpoints import Checkpoints
 
 
-PieceArray = npt.NDArray[np.int64]
-
 NONE = -100
 """The target of a piece that carries no tag; Torch's cross-entropy passes over it."""
 
@@ -64,12 +61,12 @@ NONE = -100
 class Aligned:
     """A sentence as pieces, the tokenizer's own at its ends included, and the place of each word's first piece."""
 
-    ids: PieceArray  # [pieces]
-    places: PieceArray  # [words], -1 where no piece of the word was read
+    ids: IntArray  # [pieces]
+    places: IntArray  # [words], -1 where no piece of the word was read
     cut: bool  # whether the sentence is longer than the model reads
 
     @property
-    def read(self) -> PieceArray:
+    def read(self) -> IntArray:
         """Which words have a piece, in order."""
         return np.flatnonzero(self.places >= 0)
 
@@ -93,7 +90,7 @@ def align(tokenizer: Tokenizer, words: Sequence[str], pad: int) -> Aligned:
     return Aligned(ids, places, bool(encoded.overflowing))
 
 
-def targets(aligned: Aligned, codes: Sequence[int]) -> PieceArray:
+def targets(aligned: Aligned, codes: Sequence[int]) -> IntArray:
     """What each piece should be tagged, [pieces]: the code of the word it is the first piece of, else nothing.
 
     >>> targets(Aligned(np.array([2, 7, 8, 9, 3]), np.array([1, 3]), False), [0, 4]).tolist()

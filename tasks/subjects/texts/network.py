@@ -20,12 +20,11 @@ from assay.infra.engines.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, UnusableTextError
-from assay.tasks.subjects.texts.model import IntArray as TokenArray
-from assay.tasks.subjects.token_networks.blocks import IntArray
 from assay.tasks.subjects.token_networks.epochs import (
     CHUNK,
     Answer,
     Exercise,
+    IntArray,
     blocks_on,
     ids_of,
     lengths_of,
@@ -106,7 +105,7 @@ class NetworkModel:
             result[start : start + CHUNK] = self._blockwise(chunk, start)
         return result
 
-    def token_probabilities(self, batch: Sequence[TokenArray]) -> npt.NDArray[np.float64]:
+    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
         """The probability of every class for token ids that include the special ones, [n, k]."""
         longest = max(map(len, batch), default=0)
         if longest > self.limit or not all(map(len, batch)):
@@ -124,13 +123,13 @@ class NetworkModel:
             raise UnusableTextError(0)
         return gradient
 
-    def embeddings(self, ids: TokenArray) -> npt.NDArray[np.float32]:
+    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
         with torch.inference_mode():
             vectors: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
         return vectors
 
-    def _blockwise(self, batch: Sequence[TokenArray], first: int) -> npt.NDArray[np.float64]:
+    def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))
         with torch.inference_mode():
             for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):

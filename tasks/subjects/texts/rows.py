@@ -18,8 +18,7 @@ from assay.tasks.statistics.classification_findings import About, chance_finding
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
-from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
-from assay.tasks.subjects.token_networks.blocks import IntArray
+from assay.tasks.subjects.texts.model import IntArray, TextModel, UnusableTextError
 
 COPIED_FROM = "copied_from"
 """The column that names the original of an attacked copy among samples to learn from; null for originals."""

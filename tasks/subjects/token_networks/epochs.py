@@ -1,7 +1,10 @@
 """How networks over tokens are asked and learn: epochs that give the same bits after any number of interruptions.
 
 What happens in an epoch depends on the seed and the epoch's number alone, so a training goes on from the weights and
-the optimizer's state of the last finished epoch as if it had never stopped.
+the optimizer's state of the last finished epoch as if it had never stopped. A network computes texts in blocks of fixed
+shapes, and a text's length alone decides the shape it is computed in: lengths are rounded up to a ladder, every rung
+has its fixed number of rows, and a block with fewer texts is filled up with repeats. So a block never holds more than a
+budget of tokens, and whoever its neighbours are, a text goes through the same arithmetic.
 """
 
 from __future__ import annotations
@@ -24,10 +27,56 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.token_networks.blocks import CPU_TOKENS, GPU_TOKENS, IntArray, blocks
 from assay.tasks.subjects.trained import Epoch
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
+
+CPU_TOKENS, GPU_TOKENS = 512, 32_768  # tokens of a block: enough to keep a device busy, few enough for its memory
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Token ids padded to one shape, which of them are there, and the texts that the first rows are."""
+
+    ids: IntArray  # [rows, length]
+    mask: IntArray  # [rows, length]
+    texts: IntArray  # [at most rows]
+
+
+def rung(length: int, limit: int) -> int:
+    """The length that a text of so many tokens is padded to: at most a quarter more, and by no more than 7 below 32.
+
+    >>> [rung(length, 512) for length in (1, 9, 33, 65, 400, 512)]
+    [8, 16, 40, 80, 448, 512]
+    """
+    step = 8
+    while length > 8 * step:
+        step *= 2
+    return min(-(-length // step) * step, limit)
+
+
+def blocks(batch: Sequence[IntArray], *, pad: int, limit: int, tokens: int) -> Iterator[Block]:
+    """The batch as blocks, texts of one rung together."""
+    rungs = np.array([rung(len(ids), limit) for ids in batch], dtype=np.int64)
+    for length in np.unique(rungs):
+        members = np.flatnonzero(rungs == length)
+        rows = max(1, tokens // int(length))
+        for start in range(0, len(members), rows):
+            texts = members[start : start + rows]
+            yield _block([batch[text] for text in texts], texts, rows, int(length), pad)
+
+
+def _block(chosen: list[IntArray], texts: IntArray, rows: int, length: int, pad: int) -> Block:
+    ids = np.full((rows, length), pad, dtype=np.int64)
+    mask = np.zeros((rows, length), dtype=np.int64)
+    for row in range(rows):
+        tokens = chosen[min(row, len(chosen) - 1)]
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    return Block(ids, mask, texts)
+
 
 CHUNK = 1024  # texts whose pieces are in memory at a time
 

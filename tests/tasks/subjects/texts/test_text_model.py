@@ -14,7 +14,7 @@ from small_texts import TEXTS, tiny_model
 from assay.infra.errors import InputError
 from assay.tasks.subjects.texts.model import TextModel, TokenModel, UnusableTextError
 from assay.tasks.subjects.texts.network import NetworkModel
-from assay.tasks.subjects.token_networks.blocks import blocks, rung
+from assay.tasks.subjects.token_networks.epochs import blocks, rung
 
 WORDS = " ".join(TEXTS).split()
 
