@@ -164,7 +164,9 @@ class Answered:
         return self.label if yardstick == "weak" else self.gold
 
 
-def judge(answered: Answered, subject: str, significance: float, generator: np.random.Generator) -> list[Finding]:
+def order_findings(
+    answered: Answered, subject: str, significance: float, generator: np.random.Generator
+) -> list[Finding]:
     """The findings of one subject, `of` the yardstick; with probabilities and gold, its own scores as orders as well.
 
     `subject.auc` with the group `confidence` or `margin` says how well that score tells where the subject is wrong,
@@ -248,7 +250,7 @@ class KnownAnswers:
         ]
 
 
-def judge_by_ranges(
+def order_findings_by_ranges(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],
     samples: Artifact[Samples],
@@ -257,7 +259,7 @@ def judge_by_ranges(
     significance: float,
     generator: np.random.Generator,
 ) -> list[Finding]:
-    """The findings of `judge` without the subject's name, of tables with the same rows in the same partitions."""
+    """As `order_findings`, without the subject's name, of tables with the same rows in the same partitions."""
     inputs = [
         Columns(intervals, (OURS, "tie_break", "label", "undecided")),
         Columns(predictions, ("predicted", "probabilities")),

@@ -52,8 +52,8 @@ from assay.tasks.subjects.tables.along_order import (
     count_beside,
     count_predictions,
     degenerate_finding,
-    judge,
-    judge_by_ranges,
+    order_findings,
+    order_findings_by_ranges,
 )
 from assay.tasks.subjects.tables.logistic import (
     MOST_ROWS,
@@ -154,10 +154,12 @@ def judge_subject(
     generator = stage_seeds().generator()
     if intervals.rows > sorting.IN_ONE_PLACE and side_by_side(intervals, predictions, samples, clusters):
         apart = undecided == "apart"
-        rows = judge_by_ranges(predictions, intervals, samples, clusters, apart, significance, generator)
+        rows = order_findings_by_ranges(predictions, intervals, samples, clusters, apart, significance, generator)
         findings = [replace(finding, subject=name) for finding in rows]
     else:
-        findings = judge(_answered(predictions, intervals, samples, clusters, undecided), name, significance, generator)
+        findings = order_findings(
+            _answered(predictions, intervals, samples, clusters, undecided), name, significance, generator
+        )
     verdicts = [
         f"{finding.verdict.partition(':')[0]} by {finding.of} labels"
         for finding in findings
