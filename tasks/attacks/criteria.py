@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -15,37 +15,6 @@ from assay.tasks.attacks.settings import ImageAttack
 
 NO_ZERO = 1e-12
 """Keeps a ratio of logits finite where all logits are equal."""
-
-
-class Criterion(Protocol):
-    """The goal of an attack for a batch of samples; everything is per sample, [n], and more is nearer to the goal."""
-
-    @property
-    def truth(self) -> Tensor:
-        """What is true: a class [n], or labels [n, k]."""
-
-    @property
-    def enough(self) -> Tensor:
-        """The harm from which on the goal is reached, int32 [n]."""
-
-    @property
-    def most(self) -> Tensor:
-        """The harm after which nothing is left to be done, int32 [n]."""
-
-    def losses(self, logits: Tensor) -> Tensor:
-        """Cross-entropy: away from the truth, or towards the aim."""
-
-    def margins(self, logits: Tensor) -> Tensor:
-        """What is climbed without gradients: by how much the goal is reached, where one number says that."""
-
-    def ratios(self, logits: Tensor) -> Tensor:
-        """The margin over the spread of the logits, so that scaling them changes nothing (DLR)."""
-
-    def harm(self, logits: Tensor) -> Tensor:
-        """How much is done, int32: labels that are wrong, or as aimed at; with one class per sample, 1 or 0."""
-
-    def of(self, rows: Tensor | slice) -> Self:
-        """The criterion for some of the samples."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +165,14 @@ class ManyLabels:
         return ((predicted != (self.truth > 0)) & (self.known > 0)).sum(dim=1).int()
 
 
+Criterion = OneLabel | ManyLabels
+"""The goal of an attack for a batch of samples. Everything is per sample, [n], and more is nearer to the goal: from the
+harm `enough` on it is reached, and after `most` nothing is left to be done."""
+
+
 def criterion_for(
     settings: ImageAttack, clean_logits: Tensor, targets: Tensor, *, multilabel: bool, softmaxed: bool = False
-) -> OneLabel | ManyLabels:
+) -> Criterion:
     """The criterion of an attack, given what the subject says of the clean images and what is true of them.
 
     `targets` are class codes [n], or labels [n, k] of 1, 0 and -1 (unknown). Several labels: `targeted` at a class

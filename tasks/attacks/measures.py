@@ -83,22 +83,8 @@ class Trial:
 
 
 MEASURED = ("distance", "distance_l2", "steps", "queries")
-COLUMNS = (
-    "id",
-    "subject",
-    "attack",
-    "eps",
-    "gold",
-    "labels",
-    "clean",
-    "attacked",
-    "clean_probabilities",
-    "attacked_probabilities",
-    "success",
-    *MEASURED,
-    "winner",
-)
-"""What `trials` reads of a table of attacked samples."""
+COLUMNS = tuple(Attacked.schema.names)
+"""What `trials` reads of a table of attacked samples: all of it."""
 
 
 def trials(tables: Iterable[pa.Table]) -> list[Trial]:

@@ -4,7 +4,7 @@ and the numbers that are followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from assay.tasks.attacks.gallery import AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST
@@ -13,18 +13,23 @@ from assay.tasks.attacks.settings import eps_name
 from assay.tasks.reporting.estimates import (
     CHANCES,
     NAMED,
+    About,
+    ColumnOver,
     capital,
     chance_cells,
+    column,
     estimate,
     more_below,
     series_of,
     share_text,
+    table_of,
 )
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
     Cell,
     Column,
+    ColumnKind,
     DataTable,
     LinePlot,
     Mark,
@@ -161,23 +166,36 @@ _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were
 def figures_table(findings: AttackFindings) -> DataTable:
     """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
     training = findings.has_training()
-    columns = [
-        Column("Subject"),
-        Column("Attack"),
-        Column("ε"),
-        Column("ACC", "percent", "Images that are right before the attack and after it"),
-        *([Column("ACC, X", "percent", "Accuracy on the images that the generator learned from")] if training else []),
-        Column("AUC", "number", "From probabilities; the mean over classes or labels"),
-        Column("FR", "percent", "Fooling rate: predictions that change, also those that were wrong before"),
-        Column("Distance", "number", "Mean L∞ distance"),
-        Column("Steps", "number", "Mean steps, to success or to the end"),
-    ]
     rows = [
-        _figures(findings, subject, attack, group, training)
+        About(subject, attack, group)
         for subject in findings.subjects
         for attack in findings.attacks(subject)
         for group in findings.grid(subject, attack)
         if eps_value(group) > 0 or attack == findings.attacks(subject)[0]  # clean images are the same for all attacks
+    ]
+
+    def attacked(metric: str) -> Callable[[About], Cell]:
+        return lambda row: estimate(findings.all.get(metric, *row)) if eps_value(row.group) > 0 else None
+
+    on_training = column(
+        "ACC, X",
+        lambda row: estimate(findings.get("accuracy", *row, TRAINING)),
+        "percent",
+        "Accuracy on the images that the generator learned from",
+    )
+    columns = [
+        *_about_attack(),
+        column("ACC", "attack.accuracy", "percent", "Images that are right before the attack and after it"),
+        *([on_training] if training else []),
+        column("AUC", "attack.auc", "number", "From probabilities; the mean over classes or labels"),
+        column(
+            "FR",
+            attacked("attack.fooling_rate"),
+            "percent",
+            "Fooling rate: predictions that change, also those that were wrong before",
+        ),
+        column("Distance", attacked("attack.distance"), "number", "Mean L∞ distance"),
+        column("Steps", attacked("attack.steps"), "number", "Mean steps, to success or to the end"),
     ]
     note = (
         "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
@@ -187,7 +205,17 @@ def figures_table(findings: AttackFindings) -> DataTable:
     )
     if training:
         note += " X: the training images, which a generator has learned from."
-    return DataTable("Accuracy, AUC and fooling rate", columns, rows, note, collapsed=len(rows) > 24)
+    title, many = "Accuracy, AUC and fooling rate", len(rows) > 24
+    return table_of(title, rows, columns, note, findings=findings.all, collapsed=many)
+
+
+def _about_attack() -> list[ColumnOver]:
+    """The columns that say what a row is about; the attack on a clean image is none."""
+    return [
+        column("Subject", "subject"),
+        column("Attack", lambda row: row.of if eps_value(row.group) > 0 else "clean"),
+        column("ε", lambda row: Mark(eps_text(row.group), order=eps_value(row.group))),
+    ]
 
 
 def transfer_tables(findings: AttackFindings) -> list[DataTable]:
@@ -199,17 +227,24 @@ def transfer_tables(findings: AttackFindings) -> list[DataTable]:
 def recall_table(findings: AttackFindings, subject: str, group: str) -> DataTable:
     """The recall of every class on clean images and under every attack at one ε."""
     attacks = [attack for attack in findings.attacks(subject) if group in findings.grid(subject, attack)]
-    columns = [Column("Class"), Column("Clean", "percent"), *(Column(attack, "percent") for attack in attacks)]
     first = attacks[0] if attacks else ""
-    rows: list[list[Cell]] = [
-        [
-            name,
-            estimate(findings.get("recall", subject, first, "eps=0", name)),
-            *(estimate(findings.get("recall", subject, attack, group, name)) for attack in attacks),
-        ]
-        for name in findings.classes(subject)
+    columns = [
+        column("Class", str),
+        column("Clean", lambda name: estimate(findings.get("recall", subject, first, "eps=0", name)), "percent"),
+        *_under_each(findings, "recall", subject, attacks, group, "percent"),
     ]
-    return DataTable(_titled(findings, "Recall of every class", subject, group), columns, rows)
+    return table_of(_titled(findings, "Recall of every class", subject, group), findings.classes(subject), columns)
+
+
+def _under_each(
+    findings: AttackFindings, metric: str, subject: str, attacks: Sequence[str], group: str, kind: ColumnKind
+) -> list[ColumnOver]:
+    """A column per attack, of a metric of every class."""
+
+    def under(attack: str) -> Callable[[str], Cell]:
+        return lambda name: estimate(findings.get(metric, subject, attack, group, name))
+
+    return [column(attack, under(attack), kind) for attack in attacks]
 
 
 def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable | None:
@@ -218,17 +253,14 @@ def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable
     attacks = [attack for attack in findings.attacks(subject) if findings.areas(subject, attack, group)]
     if not attacks:
         return None
-    columns = [Column("Class"), Column("Clean", "number"), *(Column(attack, "number") for attack in attacks)]
-    rows: list[list[Cell]] = [
-        [
-            name,
-            estimate(findings.unattacked("class_auc", subject, name)),
-            *(estimate(findings.get("class_auc", subject, attack, group, name)) for attack in attacks),
-        ]
-        for name in findings.areas(subject, attacks[0], group)
+    columns = [
+        column("Class", str),
+        column("Clean", lambda name: estimate(findings.unattacked("class_auc", subject, name)), "number"),
+        *_under_each(findings, "class_auc", subject, attacks, group, "number"),
     ]
     note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
-    return DataTable(_titled(findings, "AUC of every class", subject, group), columns, rows, note)
+    title, names = _titled(findings, "AUC of every class", subject, group), findings.areas(subject, attacks[0], group)
+    return table_of(title, names, columns, note)
 
 
 def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable | None:
@@ -252,23 +284,35 @@ def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable
 
 def answers_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable:
     """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
-    columns = [
-        Column("Subject"),
-        Column("Attack"),
-        Column("ε"),
-        Column("Accuracy", "percent"),
-        Column("Constant answer", "percent", "The accuracy of always giving the most frequent class"),
-        Column("Entropy, bits", "number", "Of the distribution of the answers; 0 if all are the same"),
-        Column("Most frequent", "percent", "The share of samples that get the most frequent answer"),
-        Column("Verdict"),
+    rows = [
+        About(subject, attack, group)
+        for subject, telling in groups.items()
+        for attack in findings.attacks(subject)
+        for group in (["eps=0", telling] if attack == findings.attacks(subject)[0] else [telling])
+        if findings.get("accuracy", subject, attack, group) is not None
     ]
-    rows: list[list[Cell]] = []
-    for subject, telling in groups.items():
-        for attack in findings.attacks(subject):
-            for group in ["eps=0", telling] if attack == findings.attacks(subject)[0] else [telling]:
-                rows += _answers(findings, subject, attack, group)
+    columns = [
+        *_about_attack(),
+        column("Accuracy", "attack.accuracy", "percent"),
+        column(
+            "Constant answer",
+            "attack.majority_rate",
+            "percent",
+            "The accuracy of always giving the most frequent class",
+        ),
+        column(
+            "Entropy, bits",
+            "attack.prediction_entropy",
+            "number",
+            "Of the distribution of the answers; 0 if all are the same",
+        ),
+        column(
+            "Most frequent", "attack.degenerate", "percent", "The share of samples that get the most frequent answer"
+        ),
+        column("Verdict", lambda row: _constant_answer(findings.get("degenerate", *row))),
+    ]
     note = "A robust accuracy that a constant answer gets as well says nothing about robustness."
-    return DataTable("What the answers are worth", columns, rows, note)
+    return table_of("What the answers are worth", rows, columns, note, findings=findings.all)
 
 
 def flag_blocks(findings: AttackFindings) -> list[Block]:
@@ -280,30 +324,23 @@ def flag_blocks(findings: AttackFindings) -> list[Block]:
     blocks: list[Block] = [Paragraph(_in_words(flag)) for flag in raised]
     if not raised:
         blocks.append(Paragraph(_NONE_RAISED.format(checked=checked)))
-    columns = [Column("Red flag"), Column("Subject"), Column(""), Column("Samples", "integer"), Column("What it means")]
-    rows: list[list[Cell]] = [
-        [_title(flag), flag.subject, _state(flag), flag.n or None, FLAGS.get(flag.of, ("", ""))[1]]
-        for flag in findings.flags
+    columns = [
+        column("Red flag", lambda flag: FLAGS.get(flag.of, (flag.of, ""))[0]),
+        column("Subject", "subject"),
+        column("", _state),
+        column("Samples", lambda flag: flag.n or None, "integer"),
+        column("What it means", lambda flag: FLAGS.get(flag.of, ("", ""))[1]),
     ]
     note = (
         "A flag is raised beyond what chance explains: at most once in a hundred honest audits. What to do about each "
         "is in docs/red-flags.md."
     )
-    return [*blocks, DataTable("Red flags", columns, rows, note, collapsed=not raised)]
+    return [*blocks, table_of("Red flags", findings.flags, columns, note, collapsed=not raised)]
 
 
 def raised_flags(findings: FindingIndex) -> list[Finding]:
     """The flags that were raised."""
     return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
-
-
-def _figures(findings: AttackFindings, subject: str, attack: str, group: str, training: bool) -> list[Cell]:
-    attacked = eps_value(group) > 0
-    metrics = ["accuracy", "auc", *(["fooling_rate", "distance", "steps"] if attacked else [])]
-    accuracy, auc, *rest = (estimate(findings.get(metric, subject, attack, group)) for metric in metrics)
-    extra: list[Cell] = [estimate(findings.get("accuracy", subject, attack, group, TRAINING))] if training else []
-    named: list[Cell] = [subject, attack if attacked else "clean", _eps(group)]
-    return [*named, accuracy, *extra, auc, *(rest or [None, None, None])]
 
 
 def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
@@ -312,34 +349,25 @@ def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
         distinct(transfer.slice.made_for for transfer in shown),
         distinct(transfer.subject for transfer in shown),
     )
-    columns = [Column("Made for"), *(Column(f"shown to {name}", "percent") for name in targets)]
-    rows: list[list[Cell]] = [
-        [
-            source,
-            *(
-                estimate(findings.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
-                for target in targets
-            ),
-        ]
-        for source in sources
+
+    def shown_to(target: str) -> Callable[[str], Cell]:
+        return lambda source: estimate(findings.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
+
+    columns = [
+        column("Made for", str),
+        *(column(f"shown to {target}", shown_to(target), "percent") for target in targets),
     ]
     note = (
         "Accuracy of the subject in the column on images that were made to fool the subject in the row. On the "
         "diagonal the attack sees the subject it is shown to; a lower number elsewhere in the column is a red flag."
     )
-    return DataTable(f"Transfer of {attack} at ε = {eps}", columns, rows, note)
+    return table_of(f"Transfer of {attack} at ε = {eps}", sources, columns, note)
 
 
-def _answers(findings: AttackFindings, subject: str, attack: str, group: str) -> list[list[Cell]]:
-    accuracy = findings.get("accuracy", subject, attack, group)
-    if accuracy is None:
-        return []
-    names = ("majority_rate", "prediction_entropy", "degenerate")
-    beside: list[Finding | None] = [findings.get(name, subject, attack, group) for name in names]
-    verdict = beside[-1].verdict if beside[-1] is not None else ""
-    mark = Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
-    name = "clean" if eps_value(group) == 0 else attack
-    return [[subject, name, _eps(group), *map(estimate, (accuracy, *beside)), mark]]
+def _constant_answer(alone: Finding | None) -> Mark:
+    """Whether all answers are one, in words."""
+    verdict = "" if alone is None else alone.verdict
+    return Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
 
 
 def _titled(findings: AttackFindings, what: str, subject: str, group: str) -> str:
@@ -355,10 +383,6 @@ def _in_words(flag: Finding) -> str:
     title, advice = FLAGS.get(flag.of, (flag.of, ""))
     _, _, why = flag.verdict.partition(": ")
     return f"{title} ({flag.subject}): {why}. {advice}"
-
-
-def _title(flag: Finding) -> str:
-    return FLAGS.get(flag.of, (flag.of, ""))[0]
 
 
 def _state(flag: Finding) -> Mark:

@@ -226,7 +226,7 @@ def _record(
         "queries": result.queries.numpy(),
         "winner": pa.nulls(n),
     }
-    return pa.table([_array_of(columns[field.name], field.type) for field in Attacked.schema], schema=Attacked.schema)
+    return pa.table(columns, schema=Attacked.schema)
 
 
 def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: frozenset[str]) -> pa.Table:
@@ -239,10 +239,7 @@ def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: 
         "eps": [eps] * len(rows),
         **image_columns(images[rows]),
     }
-    return pa.table(
-        [_array_of(columns[field.name], field.type) for field in AdversarialImages.schema],
-        schema=AdversarialImages.schema,
-    )
+    return pa.table(columns, schema=AdversarialImages.schema)
 
 
 def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
@@ -273,12 +270,6 @@ def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDA
                 f"{model.classes}."
             )
     return np.asarray(labels, np.int64).reshape(len(ids), model.classes)
-
-
-def _array_of(column: Any, dtype: pa.DataType) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks().cast(dtype)
-    return column.cast(dtype) if isinstance(column, pa.Array) else pa.array(column, dtype)
 
 
 Candidate = tuple[int, str, str]  # class, hash of the id, id

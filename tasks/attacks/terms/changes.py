@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError
 from assay.tasks.language.lexicons import Lexicon
@@ -80,26 +80,13 @@ LEXICON = "lexicon"
 SPACY = "spacy:"
 
 
-class TermFinder(Protocol):
-    """Finds terms in the words of a sentence; `tags` are its gold tags, where there are any."""
-
-    @property
-    def fingerprint(self) -> str:
-        """The hash of everything that the result depends on."""
-        ...
-
-    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:
-        """The terms, in reading order; no two share a word."""
-        ...
-
-
 @dataclass(frozen=True)
 class GoldFinder:
     """The entities that the sentence is tagged with."""
 
     fingerprint: str = GOLD
 
-    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002
         """The gold entities; none where nobody has tagged the sentence."""
         return [] if tags is None else entity_spans(tags)
 
@@ -115,7 +102,7 @@ class LexiconFinder:
         """The hash of the lexicon."""
         return self.lexicon.fingerprint
 
-    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002
         """The names, left to right, the longest at each place."""
         return outermost(Span(first, last, kind) for first, last, kind in self.lexicon.terms_in(words))
 
@@ -132,13 +119,18 @@ class SpacyFinder:
         """The pipeline and its version."""
         return f"{SPACY}{self.pipeline} {self.version}"
 
-    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002 - of the protocol
+    def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002
         """The pipeline's entities over these words, as they were cut here."""
         from spacy.tokens import Doc
 
         language = _loaded(self.pipeline)
         document = language(Doc(language.vocab, words=list(words)))
         return outermost(Span(entity.start, entity.end, entity.label_) for entity in document.ents)
+
+
+TermFinder = GoldFinder | LexiconFinder | SpacyFinder
+"""Finds terms in the words of a sentence, in reading order, no two of which share a word; `tags` are its gold tags,
+where there are any. Its fingerprint is the hash of everything that the result depends on."""
 
 
 def spacy_finder(name: str) -> SpacyFinder:

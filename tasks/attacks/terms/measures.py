@@ -31,6 +31,7 @@ from assay.tasks.attacks.terms.estimates import (
     TOO_FEW,
     Estimate,
     Key,
+    Stage,
     control_findings,
     drop_finding,
     finding,
@@ -96,7 +97,8 @@ def match_rows(
         if row["gold"] is None:
             continue
         gold, predicted = entities_of(row["gold"]), entities_of(row["predicted"])
-        read = _words_read(row["confidence"])
+        # Words behind the last that a tagger was at all sure of were cut off.
+        read = max((place for place, sure in enumerate(row["confidence"], 1) if sure > 0), default=0)
         cut, beyond = cut + (read < len(row["tokens"])), beyond + sum(entity.last > read for entity in gold)
         unchanged = entities_of(marked)
         if len(unchanged) != len(gold):
@@ -108,11 +110,11 @@ def match_rows(
                 "gold_kinds": [entity.kind for entity in gold],
                 "gold_lengths": [_length(entity) for entity in unchanged],
                 "gold_hits": [entity in named for entity in gold],
-                "gold_seen": [_seen(words, entity, known) for entity in unchanged],
+                "gold_seen": [None if known is None else _form(words, entity) in known for entity in unchanged],
                 "said_kinds": [entity.kind for entity in predicted],
                 "said_lengths": [_length(entity) for entity in predicted],
                 "said_hits": [entity in there for entity in predicted],
-                "said_seen": [_seen(row["tokens"], entity, known) for entity in predicted],
+                "said_seen": [None if known is None else _form(row["tokens"], entity) in known for entity in predicted],
             }
         )
     return Tallied(pa.Table.from_pylist(rows, schema=EntityMatches.schema), {"cut": cut, "beyond": beyond})
@@ -135,7 +137,7 @@ def slices_of(matches: pa.Table) -> dict[str, Counts]:
     kinds = sorted({kind for name in ("gold_kinds", "said_kinds") for row in columns[name] for kind in row})
     wanted: list[tuple[str, str, object]] = []
     wanted += [(f"type={kind}", "kinds", kind) for kind in kinds] if len(kinds) > 1 else []
-    wanted += [(_length_name(length), "lengths", length) for length in range(1, LONGEST + 1)]
+    wanted += [(f"length={length}{'+' * (length == LONGEST)}", "lengths", length) for length in range(1, LONGEST + 1)]
     wanted += [("seen", "seen", True), ("unseen", "seen", False)]
     slices = {name: _slice_counts(columns, which, value) for name, which, value in wanted}
     return {name: counts for name, counts in slices.items() if counts[:, 2].any()}
@@ -154,21 +156,8 @@ def _slice_counts(columns: dict[str, list[list[object]]], which: str, value: obj
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
 
-def _words_read(confidence: Sequence[float]) -> int:
-    """How many words were read: those behind the last that a tagger was at all sure of were cut off."""
-    return max((place for place, sure in enumerate(confidence, 1) if sure > 0), default=0)
-
-
-def _length_name(length: int) -> str:
-    return f"length={length}" + ("+" if length == LONGEST else "")
-
-
 def _length(entity: Entity) -> int:
     return min(entity.last - entity.first, LONGEST)
-
-
-def _seen(words: Sequence[str], entity: Entity, known: frozenset[str] | None) -> bool | None:
-    return None if known is None else _form(words, entity) in known
 
 
 def _form(words: Sequence[str], entity: Entity) -> str:
@@ -206,7 +195,8 @@ def tagger_findings(
             f"None of the sentences that {subject} is tested on has tags, so nothing can be said of it: audit "
             "sentences that are tagged (`evaluation`)."
         )
-    tested = all_tested(counts, seeds.generator(f"{subject}/f1"))
+    sums = resampled(list(counts.values()), seeds.generator(f"{subject}/f1"))
+    tested = {key: tested_by(count, sum_) for (key, count), sum_ in zip(counts.items(), sums, strict=True)}
     findings = [score for key, result in tested.items() for score in _scores(key, subject, result)]
     findings += [
         finding_
@@ -218,22 +208,16 @@ def tagger_findings(
     clean = (CLEAN, "")
     if clean not in tested:
         return findings
-    for key, result in tested.items():
-        if key != clean:
-            drop = tested[clean].f1 - result.f1
-            findings.append(drop_finding("ner", key, subject, drop, result.there, "F1"))
     findings += [
+        drop_finding("ner", key, subject, tested[clean].f1 - result.f1, result.there, "F1")
+        for key, result in tested.items()
+        if key != clean
+    ]
+    return findings + [
         _drop_test(key, subject, counts[clean], counts[key], significance, seeds)
         for key in _first_severities(tables)
         if key != clean
     ]
-    return findings
-
-
-def all_tested(counts: Mapping[Key, Counts], generator: np.random.Generator) -> dict[Key, Tested]:
-    """A tagger on all sets of sentences, resampled together."""
-    sums = resampled(list(counts.values()), generator)
-    return {key: tested_by(count, sum_) for (key, count), sum_ in zip(counts.items(), sums, strict=True)}
 
 
 def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups = None) -> list[Finding]:
@@ -397,79 +381,46 @@ def keys_of(names: Sequence[str]) -> list[Key]:
     return [(name.partition("|")[0], name.partition("|")[2]) for name in names]
 
 
-def trained_tagger_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
+def trained_findings(
+    stage: Stage,
+    before: Tables,
+    after: Tables,
+    subject: str,
+    trained_on: Collection[str],
+    seeds: Seeds,
+    groups: Groups = None,
+    control: Tables | None = None,
 ) -> list[Finding]:
-    """`ner.gain`, `ner.recovered` and `ner.cost` of a tagger that was trained on attacked copies, wherever both were
-    tested."""
-    first, second = _tested_together(before, after, seeds.generator(f"{subject}/gain"), groups)
-    clean = first[CLEAN, ""].f1
-    return [
-        gain_finding
-        for key, result in second.items()
-        for gain_finding in gain_findings(
-            "ner", key, subject, clean, first[key].f1, result.f1, result.there, "F1", trained_on
-        )
+    """`….gain`, `….recovered` and `….cost` of a model that was trained on attacked copies, wherever both were tested;
+    with a control, that learned from unchanged copies, `….gain_over_control` as well."""
+    unit = "F1" if stage == "ner" else "r"
+    gained = _together(stage, before, after, seeds.generator(f"{subject}/gain"), groups)
+    clean = gained[CLEAN, ""][0]
+    findings = [
+        finding_
+        for key, (first, second, n) in gained.items()
+        for finding_ in gain_findings(stage, key, subject, clean, first, second, n, unit, trained_on)
     ]
+    if control is not None:
+        beside = _together(stage, control, after, seeds.generator(f"{subject}/control"), groups)
+        for key, (first, second, n) in beside.items():
+            findings += control_findings(stage, key, subject, first, second, n, unit, trained_on)
+    return findings
 
 
-def controlled_tagger_findings(
-    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
-) -> list[Finding]:
-    """`ner.gain_over_control` of a tagger that was trained on attacked copies, wherever both were tested."""
-    first, second = _tested_together(control, after, seeds.generator(f"{subject}/control"), groups)
-    return [
-        control_finding
-        for key, result in second.items()
-        for control_finding in control_findings(
-            "ner", key, subject, first[key].f1, result.f1, result.there, "F1", trained_on
-        )
-    ]
-
-
-def _tested_together(
-    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
-) -> tuple[dict[Key, Tested], dict[Key, Tested]]:
-    """Two taggers on the sets of sentences that both were tested on, resampled together."""
+def _together(
+    stage: Stage, before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
+) -> dict[Key, tuple[Estimate, Estimate, int]]:
+    """Two models on the sets of samples that both were tested on, resampled together: F1 of taggers and the entities
+    that are there, Pearson's r of scorers and the pairs with a score."""
     shared = [key for key in after if key in before]
-    counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
-    tested = [tested_by(count, sums) for count, sums in zip(counts, resampled(counts, generator), strict=True)]
-    return dict(zip(shared, tested, strict=False)), dict(zip(shared, tested[len(shared) :], strict=True))
-
-
-def trained_scorer_findings(
-    before: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
-) -> list[Finding]:
-    """`sts.gain`, `sts.recovered` and `sts.cost` of a scorer that was trained on attacked copies."""
-    n, first, second = _scored_together(before, after, seeds.generator(f"{subject}/gain"), groups)
-    clean = first[CLEAN, ""]
-    return [
-        gain_finding
-        for key, result in second.items()
-        for gain_finding in gain_findings("sts", key, subject, clean, first[key], result, n, "r", trained_on)
-    ]
-
-
-def controlled_scorer_findings(
-    control: Tables, after: Tables, subject: str, trained_on: Collection[str], seeds: Seeds, groups: Groups = None
-) -> list[Finding]:
-    """`sts.gain_over_control` of a scorer that was trained on attacked copies."""
-    n, first, second = _scored_together(control, after, seeds.generator(f"{subject}/control"), groups)
-    return [
-        control_finding
-        for key, result in second.items()
-        for control_finding in control_findings("sts", key, subject, first[key], result, n, "r", trained_on)
-    ]
-
-
-def _scored_together(
-    before: Tables, after: Tables, generator: np.random.Generator, groups: Groups
-) -> tuple[int, dict[Key, Estimate], dict[Key, Estimate]]:
-    """How many pairs have a score, and Pearson's r of two scorers on the sets that both were tested on."""
-    shared = [key for key in after if key in before]
+    if stage == "ner":
+        counts = [by_group(counts_of(tables[key]), groups) for tables in (before, after) for key in shared]
+        tested = [tested_by(count, sums) for count, sums in zip(counts, resampled(counts, generator), strict=True)]
+        pairs = zip(tested, tested[len(shared) :], strict=False)
+        return {key: (old.f1, new.f1, new.there) for key, (old, new) in zip(shared, pairs, strict=True)}
     together = {("before", *key): before[key] for key in shared} | {("after", *key): after[key] for key in shared}
     gold, predicted, known = aligned(together, groups)
     times = resamples_of(len(gold), generator, groups=known)
-    tested = {key: estimated("pearson", gold, scores, times) for key, scores in predicted.items()}
-    first, second = ({key: tested[when, *key] for key in shared} for when in ("before", "after"))
-    return len(gold), first, second
+    scored = {key: estimated("pearson", gold, scores, times) for key, scores in predicted.items()}
+    return {key: (scored["before", *key], scored["after", *key], len(gold)) for key in shared}

@@ -5,7 +5,7 @@ and taggers and scorers are measured and compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,19 +20,16 @@ from assay.tasks.attacks.table import TERM_ATTACKS
 from assay.tasks.attacks.terms.changes import CHANGED
 from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding
 from assay.tasks.attacks.terms.measures import (
-    controlled_scorer_findings,
-    controlled_tagger_findings,
     keys_of,
     known_entities,
     match_rows,
     scorer_findings,
     tagger_findings,
-    trained_scorer_findings,
-    trained_tagger_findings,
+    trained_findings,
 )
 from assay.tasks.attacks.terms.perturbing import ResolvedAttack, SentenceColumns, attacked_rows
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_table
 from assay.tasks.statistics.groups import GROUP, count_groups, groups_by_id
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.holding_out import DOCUMENT, in_documents
@@ -113,9 +110,7 @@ def measure_tagger(
     tables = _tables(matches)
     groups = _groups(tables, samples, tagged=True)
     findings = tagger_findings(tables, subject, statistics.significance, stage_seeds(), groups)
-    findings += _cuts("ner", matches, subject)
-    say(_drops("ner", subject, findings))
-    return write_table(findings_table(findings), into=Findings)
+    return _measured("ner", findings, matches, subject)
 
 
 @stage(version=3, title="ner gains", draws=True)
@@ -129,13 +124,7 @@ def compare_taggers(
 ) -> Artifact[Findings]:
     """What a tagger gained by training on attacked copies, on every set that both were tested on; over the subject as
     it was, and over the `control` that learned from unchanged copies."""
-    first, second = _tables(before), _tables(after)
-    groups = _groups(second, samples, tagged=True)
-    findings = trained_tagger_findings(first, second, subject, trained_on, stage_seeds(), groups)
-    if control is not None:
-        findings += controlled_tagger_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
-    say(_gains(subject, findings))
-    return write_table(findings_table(findings), into=Findings)
+    return _compared("ner", before, after, subject, trained_on, samples, control)
 
 
 @stage(version=4, title="sts", draws=True)
@@ -145,9 +134,7 @@ def measure_scorer(
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     tables = _tables(scored)
     findings = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
-    findings += _cuts("sts", scored, subject)
-    say(_drops("sts", subject, findings))
-    return write_table(findings_table(findings), into=Findings)
+    return _measured("sts", findings, scored, subject)
 
 
 @stage(version=4, title="sts gains", draws=True)
@@ -161,16 +148,49 @@ def compare_scorers(
 ) -> Artifact[Findings]:
     """What a scorer gained by training on attacked copies, on every set that both were tested on; over the subject as
     it was, and over the `control` that learned from unchanged copies."""
-    first, second = _tables(before), _tables(after)
-    groups = _groups(second, samples)
-    findings = trained_scorer_findings(first, second, subject, trained_on, stage_seeds(), groups)
-    if control is not None:
-        findings += controlled_scorer_findings(_tables(control), second, subject, trained_on, stage_seeds(), groups)
-    say(_gains(subject, findings))
+    return _compared("sts", before, after, subject, trained_on, samples, control)
+
+
+Named = Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]
+
+
+def _measured(stage: Stage, findings: list[Finding], named: Named, subject: str) -> Artifact[Findings]:
+    """The findings with how many samples of every set were longer than the subject reads."""
+    findings += [
+        cut_finding(stage, key, subject, artifact.rows, **tally_of(artifact))
+        for key, artifact in zip(keys_of(list(named)), named.values(), strict=True)
+    ]
+    say(_drops(stage, subject, findings))
     return write_table(findings_table(findings), into=Findings)
 
 
-def _tables(named: Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]) -> dict[Key, pa.Table]:
+def _compared(
+    stage: Stage,
+    before: Named,
+    after: Named,
+    subject: str,
+    trained_on: Sequence[str],
+    samples: Artifact[Samples],
+    control: Named | None,
+) -> Artifact[Findings]:
+    first, second = _tables(before), _tables(after)
+    groups = _groups(second, samples, tagged=stage == "ner")
+    beside = None if control is None else _tables(control)
+    findings = trained_findings(stage, first, second, subject, trained_on, stage_seeds(), groups, beside)
+    gains, beyond = (
+        [
+            finding.verdict == HELPS
+            for finding in findings
+            if finding.metric == f"{stage}.{name}" and finding.of != CLEAN
+        ]
+        for name in ("gain", "gain_over_control")
+    )
+    sentence = f"{subject} · helps on {sum(gains)} of {len(gains)} attacked sets"
+    say(f"{sentence} · beyond its control on {sum(beyond)} of {len(beyond)}" if beyond else sentence)
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _tables(named: Named) -> dict[Key, pa.Table]:
     return dict(zip(keys_of(list(named)), (collect(artifact, None) for artifact in named.values()), strict=True))
 
 
@@ -193,35 +213,15 @@ def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagge
     return np.array([of_id[sample] for sample in first["id"].to_pylist()], dtype=np.int64)
 
 
-def _cuts(stage: Stage, named: Mapping[str, Artifact[Any]], subject: str) -> list[Finding]:
-    """How many samples of every set were longer than the subject reads."""
-    return [
-        cut_finding(stage, key, subject, artifact.rows, **tally_of(artifact))
-        for key, artifact in zip(keys_of(list(named)), named.values(), strict=True)
-    ]
-
-
 def _drops(stage: Stage, subject: str, findings: list[Finding]) -> str:
     value, unit, what = ("ner.f1", "F1", "sentences") if stage == "ner" else ("sts.pearson", "r", "pairs")
-    clean = next(
-        (finding for finding in findings if finding.metric == value and (finding.of, finding.group) == (CLEAN, "")),
-        None,
-    )
-    drops = [finding for finding in findings if finding.metric == f"{stage}.drop"]
+    index = FindingIndex(findings)
+    clean = index.get(value, subject, CLEAN)
+    drops = index.select(f"{stage}.drop")
     lower = sum(drop.verdict == LOWER for drop in drops)
-    collapsed = sum(finding.metric == value and finding.of != CLEAN and finding.degenerate for finding in findings)
-    shown = "not measured" if clean is None or clean.value is None else f"{unit} {clean.value:.3f}"
+    collapsed = sum(score.of != CLEAN and score.degenerate for score in index.select(value))
+    shown = "not measured" if clean is None else f"{unit} {clean.value:.3f}"
     fallen = f", collapsed on {collapsed}" if collapsed else ""
     few = bool(drops) and all(drop.verdict == TOO_FEW for drop in drops)
     outcome = f"too few {what} to tell a drop" if few else f"lower on {lower} of {len(drops)} attacked sets"
     return f"{subject} · {shown}" + (f" · {outcome}{fallen}" if drops else "")
-
-
-def _gains(subject: str, findings: list[Finding]) -> str:
-    gains, beyond = (
-        [finding for finding in findings if finding.metric.endswith(name) and finding.of != CLEAN]
-        for name in (".gain", ".gain_over_control")
-    )
-    sentence = f"{subject} · helps on {sum(gain.verdict == HELPS for gain in gains)} of {len(gains)} attacked sets"
-    helped = sum(gain.verdict == HELPS for gain in beyond)
-    return f"{sentence} · beyond its control on {helped} of {len(beyond)}" if beyond else sentence

@@ -319,6 +319,10 @@ def _floats(table: pa.Table, column: str) -> Floats:
 MASK = "\u25a0\u25a0\u25a0\u25a0"
 
 
+SHOWN = ["id", "gold", "status", "predicted", "attacked", "text", "starts", "ends", "replacements", "words", "changed"]
+"""The columns that it takes to choose and to show examples, beside `similarity`."""
+
+
 def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) -> pa.Table:
     """The successful attacks that took the fewest words (the most similar of equals), and one that failed."""
     rows = [row for row in attacked.to_pylist() if row["changed"]]

@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 from zlib import crc32
 
 import numpy as np
@@ -49,23 +48,6 @@ PASSAGE = 400
 _BUCKETS = 4096
 _MOST_AT_ONCE = 64  # texts that a network compares at a time
 _WHOLE = 4000  # characters up to which vectors of words or letters are of the whole text
-
-
-class Encoder(Protocol):
-    """What makes vectors of whole texts."""
-
-    @property
-    def name(self) -> str:
-        """What the report calls it."""
-        ...
-
-    def reads(self, text: str) -> bool:
-        """Whether its vector is of the text to its end."""
-        ...
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """The vector of each text, [n, d]."""
-        ...
 
 
 class NetworkEncoder:
@@ -129,6 +111,10 @@ class CharacterEncoder:
             for at in range(len(letters) - 2):
                 counts[row, crc32(letters[at : at + 3].encode("utf-8", "surrogatepass")) % _BUCKETS] += 1
         return counts
+
+
+Encoder = NetworkEncoder | WordVectorEncoder | CharacterEncoder
+"""What makes vectors of whole texts [n, d], and says which texts it reads to their end."""
 
 
 def cosine_to(reference: Vectors, others: Vectors) -> npt.NDArray[np.float64]:

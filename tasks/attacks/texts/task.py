@@ -4,8 +4,7 @@ each subject's answers are measured, compared and shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from assay.data.text_schemas import (
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
+from assay.infra.stages.partition_work import Tallied
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, tally_of
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -32,6 +32,7 @@ from assay.tasks.attacks.red_flags import Reading
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
 from assay.tasks.attacks.texts.measures import (
+    SHOWN,
     comparison_findings,
     limits_in,
     limits_said,
@@ -85,21 +86,6 @@ from assay.tasks.subjects.predictions import codes_known, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import texts_of
 
-_READ = (
-    "id",
-    "gold",
-    "status",
-    "predicted",
-    "attacked",
-    "text",
-    "starts",
-    "ends",
-    "replacements",
-    "words",
-    "changed",
-    "similarity",
-)
-
 
 @stage(version=1, title="texts to attack")
 def limit_texts(samples: Artifact[Samples], texts: int) -> Artifact[Samples]:
@@ -114,7 +100,7 @@ def limit_texts(samples: Artifact[Samples], texts: int) -> Artifact[Samples]:
 @stage(version=1, title="word examples")
 def show_words(attacked: Artifact[AttackedTexts], called: str, examples: int, masked: bool) -> Artifact[ChangedTexts]:
     """A few attacked texts with every change, the successes of fewest words first; masked, no word of them."""
-    shown = word_examples(collect(attacked, list(_READ)), called=called, limit=examples, masked=masked)
+    shown = word_examples(collect(attacked, [*SHOWN, "similarity"]), called=called, limit=examples, masked=masked)
     say(f"{shown.num_rows} texts" + (", masked" if masked else ""))
     return write_table(shown, into=ChangedTexts)
 
@@ -148,9 +134,8 @@ class Near(NamedTuple):
     limits: Artifact[CosineLimits]
 
 
-@dataclass(frozen=True)
-class _Corpus:
-    """The texts that words are found in: those that are attacked, and those that vectors are learnt from."""
+class _Corpus(NamedTuple):
+    """The words of the attacked texts, and the texts that vectors are learnt from."""
 
     asked: list[str]
     learnt: list[str]
@@ -189,20 +174,11 @@ def find_guided_swaps(
     lemmatise: bool = False,
 ) -> Swaps:
     """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
-    arguments = (
-        samples,
-        training,
-        keywords,
-        thresholds,
-        classes,
-        subject.settings.text,
-        Sought(attack),
-        providers,
-        lemmatise,
+    inside = (subject, files) if asks_subject(providers) else ()
+    text, sought = subject.settings.text, Sought(attack)
+    return look_into_pools(
+        samples, training, keywords, thresholds, classes, text, sought, providers, lemmatise, *inside
     )
-    if asks_subject(providers):
-        return look_into_pools(*arguments, subject, files)
-    return look_into_pools(*arguments)
 
 
 @stage(version=3, title="neighbours", draws=True)
@@ -406,15 +382,8 @@ def compare_words(
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
     first_table, second_table = collect(first, None), collect(second, None)
-    findings = comparison_findings(
-        first_table,
-        second_table,
-        f"{first_name} - {second_name}",
-        subject,
-        generator,
-        significance,
-        _groups(first_table, samples),
-    )
+    pair, groups = f"{first_name} - {second_name}", _groups(first_table, samples)
+    findings = comparison_findings(first_table, second_table, pair, subject, generator, significance, groups)
     difference = next(finding for finding in findings if finding.metric == "attack.success_difference")
     value = "not measured"
     if difference.value is not None:
@@ -483,15 +452,7 @@ def add_noise(
     samples: Artifact[Samples], text: str, kinds: Sequence[NoiseKind], severities: Sequence[int]
 ) -> Artifact[Samples]:
     """Every text with every kind of noise at every severity, as samples of their own: the same for all subjects."""
-    noisy: Artifact[Samples] = map_partitions(
-        noisy_rows,
-        samples,
-        into=Samples,
-        text=text,
-        kinds=tuple(kinds),
-        severities=tuple(severities),
-        seeds=stage_seeds(),
-    )
+    noisy = _noised(noisy_rows, samples, text, kinds, severities)
     say(f"{samples.rows} texts · {len(kinds)} kinds at {len(severities)} severities{_unchanged(noisy)}")
     return noisy
 
@@ -501,17 +462,21 @@ def copy_with_noise(
     samples: Artifact[Samples], text: str, kinds: Sequence[NoiseKind], severities: Sequence[int]
 ) -> Artifact[Samples]:
     """The samples with noise of one kind and severity in each, drawn per sample: what a defence learns from."""
-    copies: Artifact[Samples] = map_partitions(
-        noisy_copies,
-        samples,
-        into=Samples,
-        text=text,
-        kinds=tuple(kinds),
-        severities=tuple(severities),
-        seeds=stage_seeds(),
-    )
+    copies = _noised(noisy_copies, samples, text, kinds, severities)
     say(f"{samples.rows} texts{_unchanged(copies)}")
     return copies
+
+
+def _noised(
+    function: Callable[..., Tallied],
+    samples: Artifact[Samples],
+    text: str,
+    kinds: Sequence[NoiseKind],
+    severities: Sequence[int],
+) -> Artifact[Samples]:
+    options = {"text": text, "kinds": tuple(kinds), "severities": tuple(severities), "seeds": stage_seeds()}
+    noisy: Artifact[Samples] = map_partitions(function, samples, into=Samples, **options)
+    return noisy
 
 
 @stage(version=4, title="noise findings")

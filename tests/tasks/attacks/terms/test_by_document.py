@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.tasks.attacks.terms.measures import all_tested
-from assay.tasks.attacks.terms.measures import tested_by as judged_by
+from assay.tasks.attacks.terms import measures
 from assay.tasks.statistics.correlation import measured, resamples_of
 from assay.tasks.statistics.entities import by_group, percentiles, randomisation_p, resampled, scores
 
@@ -37,7 +36,9 @@ def coverage(draws: int) -> dict[str, float]:
     for _ in range(draws):
         sets = counted(rng)
         for name, unit in (("", groups), (" by sentence", None)):
-            tested = all_tested({key: by_group(one, unit) for key, one in sets.items()}, rng)
+            counts = [by_group(one, unit) for one in sets.values()]
+            sums = resampled(counts, rng)
+            tested = dict(zip(sets, map(measures.tested_by, counts, sums), strict=True))
             low, high = tested[CLEAN].f1.interval
             held[f"f1{name}"] += low <= truth[CLEAN] <= high
             low, high = (tested[CLEAN].f1 - tested[SWAP].f1).interval
@@ -65,7 +66,7 @@ def test_documents_of_one_sentence_are_sentences_in_any_order():
     counts = counted(rng)[CLEAN]
     shuffled = rng.permutation(len(counts))
     alone, each = (
-        judged_by(rows, resampled([rows], np.random.default_rng(1))[0])
+        measures.tested_by(rows, resampled([rows], np.random.default_rng(1))[0])
         for rows in (counts, by_group(counts[shuffled], shuffled))
     )
     assert alone.f1.value == each.f1.value

@@ -9,15 +9,7 @@ import pytest
 from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.attacks.terms.measures import (
-    controlled_scorer_findings,
-    controlled_tagger_findings,
-    match_rows,
-    scorer_findings,
-    tagger_findings,
-    trained_scorer_findings,
-    trained_tagger_findings,
-)
+from assay.tasks.attacks.terms.measures import match_rows, scorer_findings, tagger_findings, trained_findings
 from assay.tasks.statistics.entities import percentiles
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.proportions import unvaried
@@ -103,7 +95,7 @@ def test_a_tagger_that_names_nothing_where_there_is_enough_is_degenerate(n):
 def test_training_that_helps_is_told_from_training_that_does_not():
     before = {CLEAN: matches(0.9, 0), SWAP: matches(0.4, 1), ("keyboard", ""): matches(0.5, 2)}
     after = {CLEAN: matches(0.9, 0), SWAP: matches(0.8, 3), ("keyboard", ""): matches(0.5, 2)}
-    found = by_name(trained_tagger_findings(before, after, "mine+on-swap", ["swap"], SEEDS))
+    found = by_name(trained_findings("ner", before, after, "mine+on-swap", ["swap"], SEEDS))
     assert found["ner.gain", *SWAP].verdict == found["ner.own_gain", *SWAP].verdict == "helps"
     assert found["ner.gain", "keyboard", ""].verdict == "no gain shown"
     assert ("ner.own_gain", "keyboard", "") not in found
@@ -118,21 +110,21 @@ def test_what_a_control_gains_as_well_is_not_due_to_the_attack():
     keyboard = ("keyboard", "")
     control = {CLEAN: matches(0.9, 0), SWAP: matches(0.6, 4), keyboard: matches(0.5, 2)}
     after = {CLEAN: matches(0.9, 0), SWAP: matches(0.8, 3), keyboard: matches(0.5, 2)}
-    found = by_name(controlled_tagger_findings(control, after, "mine+on-swap", ["swap"], SEEDS))
+    found = by_name(trained_findings("ner", control, after, "mine+on-swap", ["swap"], SEEDS, None, control))
     own = found["ner.own_gain_over_control", *SWAP]
     assert own == replace(found["ner.gain_over_control", *SWAP], metric="ner.own_gain_over_control")
     assert own.verdict == "helps"
-    over_subject = by_name(trained_tagger_findings(control, after, "mine+on-swap", ["swap"], SEEDS))["ner.gain", *SWAP]
+    over_subject = by_name(trained_findings("ner", control, after, "mine+on-swap", ["swap"], SEEDS))["ner.gain", *SWAP]
     assert own.value == pytest.approx(over_subject.value)
     assert found["ner.gain_over_control", *keyboard].verdict == "no gain shown"
-    assert {metric for metric, of, _ in found if of != "swap"} == {"ner.gain_over_control"}
-    alike = by_name(controlled_tagger_findings(after, after, "mine+on-swap", ["swap"], SEEDS))
+    assert not [metric for metric, of, _ in found if of != "swap" and "own" in metric]
+    alike = by_name(trained_findings("ner", after, after, "mine+on-swap", ["swap"], SEEDS, None, after))
     assert alike["ner.own_gain_over_control", *SWAP].verdict == "no gain shown"
 
 
 def test_scorers_are_held_against_their_control_pair_by_pair():
     control, after = {CLEAN: scored(0.5), SWAP: scored(1.5)}, {CLEAN: scored(0.5), SWAP: scored(0.7)}
-    found = by_name(controlled_scorer_findings(control, after, "mine+on-swap", ["swap"], SEEDS))
+    found = by_name(trained_findings("sts", control, after, "mine+on-swap", ["swap"], SEEDS, None, control))
     own = found["sts.own_gain_over_control", *SWAP]
     assert (own.verdict, own.low > 0) == ("helps", True)
     same = found["sts.gain_over_control", *CLEAN]
@@ -148,7 +140,7 @@ def test_a_correlation_that_is_the_same_in_every_resample_has_no_interval():
 
 def test_no_share_is_given_of_a_drop_that_is_not_shown():
     before, after = {CLEAN: matches(0.7, 0), SWAP: matches(0.7, 1)}, {CLEAN: matches(0.7, 0), SWAP: matches(0.9, 2)}
-    found = by_name(trained_tagger_findings(before, after, "mine+on-swap", ["swap"], SEEDS))
+    found = by_name(trained_findings("ner", before, after, "mine+on-swap", ["swap"], SEEDS))
     assert (found["ner.recovered", *SWAP].value, found["ner.recovered", *SWAP].verdict) == (None, "no drop to recover")
 
 
@@ -158,7 +150,7 @@ def test_pairing_sees_what_two_intervals_side_by_side_would_not():
         row |= {"gold_hits": [True], "said_kinds": row["gold_kinds"], "said_lengths": row["gold_lengths"]}
         row |= {"said_hits": [True], "said_seen": row["gold_seen"]}
     tables = {CLEAN: pa.Table.from_pylist(after, schema=EntityMatches.schema)}
-    gain = by_name(trained_tagger_findings({CLEAN: before}, tables, "mine+x", [], SEEDS))["ner.gain", *CLEAN]
+    gain = by_name(trained_findings("ner", {CLEAN: before}, tables, "mine+x", [], SEEDS))["ner.gain", *CLEAN]
     alone = by_name(tagger_findings({CLEAN: before}, "mine", 0.01, SEEDS))["ner.f1", *CLEAN]
     assert gain.verdict == "helps"
     assert gain.value < alone.high - alone.value
@@ -177,7 +169,7 @@ def test_scores_are_compared_pair_by_pair():
     assert found["sts.pearson", *CLEAN].low < found["sts.pearson", *CLEAN].value < found["sts.pearson", *CLEAN].high
     assert found["sts.drop", *SWAP].verdict == "lower"
     assert found["sts.mae", *SWAP].value == pytest.approx(3 * found["sts.mae", *CLEAN].value)
-    gains = by_name(trained_scorer_findings(tables, {CLEAN: scored(0.5), SWAP: scored(0.5)}, "mine+x", ["swap"], SEEDS))
+    gains = by_name(trained_findings("sts", tables, {CLEAN: scored(0.5), SWAP: scored(0.5)}, "mine+x", ["swap"], SEEDS))
     assert gains["sts.recovered", *SWAP].value == pytest.approx(1.0)
     assert gains["sts.own_gain", *SWAP].verdict == "helps"
 
@@ -243,7 +235,7 @@ def test_a_tagger_that_rightly_names_nothing_is_not_measured_rather_than_bad():
     assert {(one.value, one.low, one.high, one.verdict) for one in found.values()} == {
         (None, None, None, "not measured")
     }
-    gains = trained_tagger_findings({CLEAN: empty, SWAP: empty}, {CLEAN: empty, SWAP: empty}, "mine+x", ["swap"], SEEDS)
+    gains = trained_findings("ner", {CLEAN: empty, SWAP: empty}, {CLEAN: empty, SWAP: empty}, "mine+x", ["swap"], SEEDS)
     assert all(one.value is None for one in gains)
     named = nothing | {"said_kinds": ["D"], "said_lengths": [1], "said_hits": [False], "said_seen": [False]}
     false = table_of({"id": str(at), **named} for at in range(20))
@@ -268,7 +260,7 @@ def test_a_drop_on_a_few_sentences_is_no_certainty(n, said):
     tables = before | {SWAP: after[CLEAN]}
     drop = by_name(tagger_findings(tables, "mine", 0.05, SEEDS))["ner.drop", *SWAP]
     assert (drop.value, drop.verdict, drop.low is None) == (1.0, said, n < 10)
-    gains = by_name(trained_tagger_findings(tables, before | {SWAP: before[CLEAN]}, "mine+x", ["swap"], SEEDS))
+    gains = by_name(trained_findings("ner", tables, before | {SWAP: before[CLEAN]}, "mine+x", ["swap"], SEEDS))
     assert gains["ner.gain", *SWAP].verdict == ("helps" if n == 10 else said)
     assert (gains["ner.recovered", *SWAP].value is None) == (n < 10)
 
