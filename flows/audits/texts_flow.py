@@ -38,8 +38,9 @@ from assay.tasks.attacks.texts.page import page
 from assay.tasks.attacks.texts.page import verdict as of_text_attacks
 from assay.tasks.attacks.texts.page_tables import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
-from assay.tasks.attacks.texts.settings import Noise, WordAttack
+from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (
+    Rewritten,
     Swaps,
     add_noise,
     attack_words,
@@ -51,6 +52,7 @@ from assay.tasks.attacks.texts.task import (
     limit_texts,
     measure_noise,
     measure_words,
+    rewrite_texts,
     show_noise,
     show_words,
 )
@@ -130,27 +132,28 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
-        if not isinstance(attack, WordAttack):
+        if isinstance(attack, Noise):
             return self.noise(model, original, attack)
-        samples = self.examination.evaluation
+        samples, examined = self.examination.evaluation, self.examination
         if attack.texts is not None:
             samples = limit_texts(samples, attack.texts)
-        swaps, examined = self.swaps(samples, original, attack), self.examination
-        attacked = self.swap_words(samples, model, attack, swaps)
-        measured = measure_words(
-            attacked, attack.called, model.name, swaps.limits, examined.evaluation, examined.classes
-        )
+        attacked, limits = self.attacked_texts(samples, model, original, attack)
+        measured = measure_words(attacked, attack.called, model.name, limits, examined.evaluation, examined.classes)
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
         return TextAttack(attacked, None, None, measured, shown)
 
-    def swap_words(
-        self, samples: Artifact[Samples], model: Examined, attack: WordAttack, swaps: Swaps
-    ) -> Artifact[AttackedTexts]:
-        """The texts with words swapped; what may replace what is found once, for the original and all its copies."""
-        resolved = resolve_word_attack(attack, self.ground.folder)
-        return attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
+    def attacked_texts(
+        self, samples: Artifact[Samples], model: Examined, original: Examined, attack: WordAttack | TextRewrite
+    ) -> Rewritten:
+        """The texts under attack: made anew, or with words swapped; what may replace what is found once, for the
+        original and all its copies."""
+        if isinstance(attack, TextRewrite):
+            return rewrite_texts(samples, *model.model, attack.for_attacking())
+        swaps, resolved = self.swaps(samples, original, attack), resolve_word_attack(attack, self.ground.folder)
+        attacked = attack_words(samples, *model.model, resolved, swaps.swaps, swaps.vectors, swaps.limits)
+        return Rewritten(attacked, swaps.limits)
 
     def swaps(self, samples: Artifact[Samples], subject: Examined, attack: WordAttack) -> Swaps:
         """What may take the place of the words: near words, or those that the oracle's pools offer."""
@@ -247,10 +250,10 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
         noisy: list[Artifact[Samples]] = []
         for part, attack in enumerate(chosen):
             drawn = draw_samples(training, defence.share, part, len(chosen))
-            if not isinstance(attack, WordAttack):
+            if isinstance(attack, Noise):
                 noisy.append(copy_with_noise(drawn, text, attack.kinds, attack.severities))
             else:
-                attacked.append(self.swap_words(drawn, subject, attack, self.swaps(drawn, subject, attack)))
+                attacked.append(self.attacked_texts(drawn, subject, subject, attack).attacked)
         return put_texts(training, text, attacked, noisy)
 
     def compare(
@@ -284,9 +287,9 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
 
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
-    """Which word attacks are compared: all with each other, the guided ones first."""
-    words = [attack for attack in attacks if TEXT_ATTACKS.of(attack).swaps_words]
-    first = sorted(words, key=lambda attack: not TEXT_ATTACKS.of(attack).guided)
+    """Which attacks are compared: all but noise with each other, the guided ones first."""
+    searching = [attack for attack in attacks if not isinstance(attack, Noise)]
+    first = sorted(searching, key=lambda attack: not TEXT_ATTACKS.of(attack).guided)
     return [(attack.called, other.called) for attack, other in combinations(first, 2)]
 
 

@@ -12,7 +12,7 @@ from assay.infra.errors import AssayError, InputError, RunError, told
 from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
-from assay.tasks.attacks.texts.settings import Noise, WordAttack
+from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,26 +119,38 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
 AnyImageAttackChoice = ImageAttackChoice[Any]
 
 
-TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise)
+if TYPE_CHECKING:
+    Ask = Callable[[Sequence[str]], np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise | TextRewrite)
 
 
 @dataclass(frozen=True)
 class TextAttackChoice(AttackChoice, Generic[TextSettings]):
-    """An attack on texts that a pipeline can name: it swaps words while it asks the subject, or adds noise without.
+    """An attack on texts that a pipeline can name: it swaps words while it asks the subject, adds noise without, or
+    makes another text of each.
 
     `replacements` says what may take a word's place, the best first: it is given the words of the attacked texts, the
     training texts, the settings and a seed, and may leave words out. Attacks without it take near words by vectors or
     lists, or, `guided`, what the trust oracle's pools hold, so that they need `trust`.
+
+    `rewrite` makes the attacked text: it is given the text, the class that the subject says, a function that asks the
+    subject (texts in, probabilities [n, k] out), the settings, and a generator of the text's own for all draws.
     """
 
     settings: type[TextSettings]
     guided: bool = False
     replacements: Callable[[Sequence[str], Sequence[str], TextSettings, int], Mapping[str, Sequence[str]]] | None = None
+    rewrite: Callable[[str, int, Ask, TextSettings, np.random.Generator], str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not issubclass(self.settings, WordAttack | Noise):
+        if not issubclass(self.settings, WordAttack | Noise | TextRewrite):
             raise InputError(f"{self.settings.__name__} is no WordAttack, and every attack on texts has its settings.")
+        if issubclass(self.settings, TextRewrite) != (self.rewrite is not None):
+            raise InputError(
+                f"The attack {self.word} makes other texts: its settings are a TextRewrite, its `rewrite` says how."
+            )
 
     @property
     def swaps_words(self) -> bool:

@@ -179,7 +179,7 @@ def figures_table(findings: AttackFindings) -> DataTable:
 
     on_training = column(
         "ACC, X",
-        lambda row: estimate(findings.get("accuracy", *row, TRAINING)),
+        lambda row: estimate(findings.get("accuracy", row.subject, row.of, row.group, TRAINING)),
         "percent",
         "Accuracy on the images that the generator learned from",
     )

@@ -25,7 +25,7 @@ from assay.tasks.attacks.square import SQUARE_ATTACK, Square
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
-from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, WordAttack
+from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import metrics
 
 
@@ -72,7 +72,7 @@ TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
     "attack on terms", GROUP, TermAttackChoice, (SWAP_ATTACK, KEYBOARD_ATTACK, SYNONYMY_ATTACK)
 )
 
-AnyTextAttack = WordAttack | Noise
+AnyTextAttack = WordAttack | Noise | TextRewrite
 ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
     "attack", GROUP, AttackChoice, (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS), presets=PRESETS, bundles=BUNDLES
 )

@@ -5,7 +5,7 @@ and taggers and scorers are measured and compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -151,7 +151,8 @@ def compare_scorers(
     return _compared("sts", before, after, subject, trained_on, samples, control)
 
 
-Named = Mapping[str, Artifact[EntityMatches]] | Mapping[str, Artifact[Scored]]
+Named = Mapping[str, Artifact[Any]]
+"""What was matched of a tagger, or said by a scorer, by `attack|severity`."""
 
 
 def _measured(stage: Stage, findings: list[Finding], named: Named, subject: str) -> Artifact[Findings]:

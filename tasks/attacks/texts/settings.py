@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -153,3 +153,25 @@ class Noise(Settings):
     def called(self) -> str:
         """What findings call it."""
         return self.name or self.attack
+
+
+class TextRewrite(Settings):
+    """What every attack on texts has that swaps no words: a function makes another text of each."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    texts: int | None = Field(default=None, ge=1, examples=["100"])
+    """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
+
+    examples: int = Field(default=6, ge=0, le=100)
+    """How many attacked texts the report shows."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+    def for_attacking(self) -> Self:
+        """As it enters the stage that attacks: how it is called and shown changes no attacked text."""
+        return self.model_copy(update={"name": None, "texts": None, "examples": 0})

@@ -58,7 +58,8 @@ from assay.tasks.attacks.texts.noise import (
     telling_samples,
 )
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, asks_subject
-from assay.tasks.attacks.texts.settings import Guided, NoiseKind
+from assay.tasks.attacks.texts.rewriting import rewrite_rows
+from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
     Inside,
@@ -349,6 +350,37 @@ def attack_words(
     return attacked
 
 
+class Rewritten(NamedTuple):
+    """What became of the texts; word vectors, which word swaps take replacements from, have no part in it."""
+
+    attacked: Artifact[AttackedTexts]
+    limits: Artifact[CosineLimits]
+
+
+@stage(version=1, title="text attack", draws=True, gpu=True)
+def rewrite_texts(
+    samples: Artifact[Samples],
+    classes: Artifact[Classes],
+    files: Artifact[SubjectFiles],
+    subject: ResolvedSubject,
+    attack: TextRewrite,
+) -> Rewritten:
+    """Every text attacked by a function that makes another text of it, with draws of the text's own."""
+    attacked: Artifact[AttackedTexts] = map_partitions(
+        rewrite_rows,
+        samples,
+        into=AttackedTexts,
+        rows=ROWS,
+        attack=attack,
+        subject=subject,
+        files=read_files(files),
+        classes=classes.rows,
+        seeds=stage_seeds(),
+    )
+    say(f"{TEXT_ATTACKS.of(attack).word} · {summary(collect(attacked, ['status', 'reason']))}")
+    return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
+
+
 @stage(version=7, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
@@ -474,7 +506,12 @@ def _noised(
     kinds: Sequence[NoiseKind],
     severities: Sequence[int],
 ) -> Artifact[Samples]:
-    options = {"text": text, "kinds": tuple(kinds), "severities": tuple(severities), "seeds": stage_seeds()}
+    options: dict[str, Any] = {
+        "text": text,
+        "kinds": tuple(kinds),
+        "severities": tuple(severities),
+        "seeds": stage_seeds(),
+    }
     noisy: Artifact[Samples] = map_partitions(function, samples, into=Samples, **options)
     return noisy
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.table import ATTACKS, TEXT_ATTACKS
+from assay.tasks.attacks.texts import rewriting
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, resolve_word_attack
-from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
+from assay.tasks.attacks.texts.rewriting import rewrite_rows
+from assay.tasks.attacks.texts.settings import A2T, Guided, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.swaps import Words, neighbour_piece
 
 SLANG = """
@@ -90,3 +96,45 @@ def test_word_attacks_are_told_from_noise_by_their_table() -> None:
     assert [one.word for one in TEXT_ATTACKS if one.swaps_words] == ["a2t", "guided"]
     assert [one.word for one in TEXT_ATTACKS if one.guided] == ["guided"]
     assert all(issubclass(one.settings, WordAttack) == one.swaps_words for one in TEXT_ATTACKS)
+
+
+SHOUT = """
+from typing import Literal
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.texts.settings import TextRewrite
+
+class Shout(TextRewrite):
+    attack: Literal["shout"] = "shout"
+
+def rewrite(text, label, ask, attack, generator):
+    shouted = text.upper() + "!"
+    return shouted if ask([shouted])[0].argmax() != label else text
+
+SHOUT = TextAttackChoice(Shout, rewrite=rewrite)
+"""
+
+
+def test_an_attack_that_swaps_no_words_makes_texts_and_is_told_what_the_subject_says(tmp_path, monkeypatch) -> None:
+    class Loud:
+        def probabilities(self, texts):
+            return np.array([[0.1, 0.9] if text.endswith("!") else [0.8, 0.2] for text in texts])
+
+    (tmp_path / "mine.py").write_text(SHOUT)
+    attack = TypeAdapter(ATTACKS.with_plugins(tmp_path, ["mine.py:SHOUT"]).union).validate_python("mine.py:SHOUT")
+    monkeypatch.setattr(rewriting, "load_text_model", lambda *_: Loud())
+    samples = pa.table({"id": ["a", "b", "c"], "text": ["so bad", "oh!", ""], "gold": [0, 0, None]})
+    subject = SimpleNamespace(settings=SimpleNamespace(text="text"))
+    options = {"attack": attack, "subject": subject, "files": {}, "classes": 2, "seeds": Seeds(0, "attack")}
+    first, wrong, empty = rewrite_rows(samples, **options).to_pylist()
+    assert (first["status"], first["attacked_text"], first["queries"]) == ("success", "SO BAD!", 1)
+    assert list(zip(first["originals"], first["replacements"], strict=True)) == [("so", "SO"), ("bad", "BAD!")]
+    assert (wrong["status"], wrong["reason"]) == ("skipped", "the prediction is wrong already")
+    assert (empty["status"], empty["attacked_text"]) == ("success", "!")
+
+
+def test_whoever_makes_texts_says_how() -> None:
+    class Other(TextRewrite):
+        attack: Literal["other"] = "other"
+
+    with pytest.raises(InputError, match="The attack other makes other texts"):
+        TextAttackChoice(Other)
