@@ -11,7 +11,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property
@@ -264,9 +264,7 @@ class Run:
 
     @cached_property
     def _slots_here(self) -> Slots | None:
-        if self.compute.engine == "serial":
-            return Slots(1, 0)
-        return expected_slots(self.compute)
+        return Slots(1, 0) if self.compute.engine == "serial" else expected_slots(self.compute)
 
     def numeric_profile(self) -> dict[str, str]:
         """The profile of where partitions are computed: this machine, or the workers of a cluster."""
@@ -277,25 +275,22 @@ class Run:
 
     def accelerator(self) -> dict[str, str]:
         """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
+        if self.compute.engine in ("local", "serial"):
+            return accelerator_here()
         if self._accelerator is None:
-            if self.compute.engine in ("local", "serial"):
-                self._accelerator = accelerator_here()
-            else:
-                call = Call(0, "asking a GPU worker what it is", accelerator_here, (), {})
-                (outcome,) = self.engine.run([call], gpu=True)
-                if outcome.error is not None:
-                    raise outcome.error
-                self._accelerator = cast(dict[str, str], outcome.value)
+            call = Call(0, "asking a GPU worker what it is", accelerator_here)
+            (outcome,) = self.engine.run([call], gpu=True)
+            if outcome.error is not None:
+                raise outcome.error
+            self._accelerator = cast(dict[str, str], outcome.value)
         return self._accelerator
 
     def warm_up(self) -> None:
         """Open the engine in the background, while other things start; once, however often it is asked for."""
 
         def open_quietly() -> None:
-            try:
+            with suppress(Exception, Stopped):  # whoever needs the engine opens it again and gets the error
                 _ = self.engine
-            except (Exception, Stopped):  # noqa: BLE001 - whoever needs the engine opens it again and gets the error
-                return
 
         with self._record_lock:
             if self._opening is None:

@@ -77,10 +77,6 @@ class Ingredient:
     what: What = "file"
     of: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Ingredient:
         """What `to_json` described."""
@@ -141,7 +137,7 @@ class Ingredients:
 
     def _write_down(self, ingredient: Ingredient) -> None:
         with self._lock:
-            self._record.ingredients.append(ingredient.to_json())
+            self._record.ingredients.append(asdict(ingredient))
             self._record.ingredients.sort(key=lambda value: (value["of"], value["name"]))  # branches read as they come
         self._save()
 

@@ -47,15 +47,18 @@ class Accesses:
             self.files[path] = None
 
 
-class _Ears(threading.local):
-    """Who listens to this thread; `deaf` while that is being found out."""
+class _Thread(threading.local):
+    """What is known of this thread: who records what it opens (`deaf` while that is being found out), in which folder
+    the code that it calls was promised to stand, and how deep it is in somebody's code."""
 
     def __init__(self) -> None:
         self.open: list[Accesses] = []
         self.deaf = False
+        self.folder: str | None = None
+        self.depth = 0
 
 
-_ears = _Ears()
+_thread = _Thread()
 _modules: dict[str, Accesses] = {}
 _homes: set[str] = set()
 
@@ -65,11 +68,11 @@ def recorded_accesses() -> Iterator[Accesses]:
     """Within the block, everything that this thread reads is heard."""
     _install()
     heard = Accesses()
-    _ears.open.append(heard)
+    _thread.open.append(heard)
     try:
         yield heard
     finally:
-        _ears.open.remove(heard)
+        _thread.open.remove(heard)
 
 
 def accesses_by(module: str, home: str = "") -> Accesses:
@@ -112,11 +115,11 @@ def _libraries() -> tuple[str, ...]:
 
 
 def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
-    if event not in ("open", "socket.connect") or _ears.deaf or not (_ears.open or _modules):
+    if event not in ("open", "socket.connect") or _thread.deaf or not (_thread.open or _modules):
         return
-    _ears.deaf = True
+    _thread.deaf = True
     try:
-        listeners = [*_ears.open, *_callers()] if _modules else _ears.open
+        listeners = [*_thread.open, *_callers()] if _modules else _thread.open
         if not listeners:
             return
         if event == "socket.connect":
@@ -137,7 +140,7 @@ def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
         for heard in listeners:
             heard.opened(absolute, writing)
     finally:
-        _ears.deaf = False
+        _thread.deaf = False
 
 
 def _callers() -> list[Accesses]:
@@ -154,13 +157,6 @@ def _callers() -> list[Accesses]:
 WAIT_SECONDS = 600.0
 
 
-class _Visitor(threading.local):
-    """Where the code that this thread calls was promised to stand."""
-
-    folder: str | None = None
-
-
-_visitor = _Visitor()
 _changed = threading.Condition()
 _visits: list[str] = []  # of all threads; never two different folders
 _home = "."
@@ -182,13 +178,13 @@ def working_in(folder: str) -> Iterator[None]:
     if not Path(folder).is_dir():
         yield
         return
-    wanted, outer = os.path.realpath(folder), _visitor.folder
+    wanted, outer = os.path.realpath(folder), _thread.folder
     given_up = None if outer == wanted else outer
     if given_up is not None:
         _leave(given_up)
     try:
         _enter(wanted, WAIT_SECONDS)
-        _visitor.folder = wanted
+        _thread.folder = wanted
         try:
             yield
         finally:
@@ -196,7 +192,7 @@ def working_in(folder: str) -> Iterator[None]:
     finally:
         if given_up is not None:
             _enter(given_up, None)
-        _visitor.folder = outer
+        _thread.folder = outer
 
 
 def _enter(folder: str, seconds: float | None) -> None:
@@ -230,24 +226,11 @@ _exit = os._exit
 class LeavingError(BaseException):
     """Somebody's code asked the operating system to end this process at once."""
 
-    def __init__(self, code: object) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class _Guests(threading.local):
-    """How deep this thread is in somebody's code."""
-
-    depth = 0
-
-
-_guests = _Guests()
-
 
 @contextmanager
 def supervised(who: str, folder: str | None = None) -> Iterator[None]:
     """Within the block runs the code of `who`: relative paths start from the folder, and leaving becomes an error."""
-    _guests.depth += 1
+    _thread.depth += 1
     os._exit = _exit_or_raise  # it stays: other threads, and processes forked by a guest, end as ever
     try:
         with nullcontext() if folder is None else working_in(folder):
@@ -261,7 +244,7 @@ def supervised(who: str, folder: str | None = None) -> Iterator[None]:
             f"{who} {_reason(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."
         ) from fault
     finally:
-        _guests.depth -= 1
+        _thread.depth -= 1
 
 
 def _reason(fault: BaseException) -> str:
@@ -269,7 +252,7 @@ def _reason(fault: BaseException) -> str:
         case SystemExit():
             return f"tried to end its process (exit {fault.code})"
         case LeavingError():
-            return f"tried to end its process (os._exit({fault.code}))"
+            return f"tried to end its process (os._exit({fault.args[0]}))"
         case KeyboardInterrupt():
             return "raised KeyboardInterrupt, which nobody at the keyboard asked for"
     return f"raised {type(fault).__name__}, which is no Exception"
@@ -284,7 +267,7 @@ def _place(fault: BaseException) -> str:
 
 def _exit_or_raise(status: int) -> NoReturn:
     """What `os._exit` does: in a guest's thread it raises; for everybody else, processes forked by it too, it ends."""
-    if _guests.depth and os.getpid() == _here:
+    if _thread.depth and os.getpid() == _here:
         raise LeavingError(status)
     _exit(status)
 
