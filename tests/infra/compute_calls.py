@@ -63,7 +63,7 @@ def kill_worker_for(number: int, bad: int) -> int:
 def mark_then_wait(number: int, marks: str) -> tuple[int, int]:
     """Leave a mark with this process's id, then wait for the file `go`: so a test decides who dies when."""
     touch(marks, os.getpid())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not Path(marks, "go").exists():
         if time.monotonic() > deadline:
             raise TimeoutError("nobody said go")

@@ -226,10 +226,8 @@ def test_an_interrupted_run_stops_its_branches_and_says_nothing_of_them(make_run
         raise KeyboardInterrupt
 
     run = make_run(at_once=2)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), run:
         part()
-    assert time.monotonic() - began < 20  # a branch that does not stop goes on for ever
     assert not any(thread.is_alive() for thread in run.threads)
     assert (run.record.status, run.record.failures) == ("broken", ["Interrupted (Ctrl-C)."])
     assert run.record.missing == []

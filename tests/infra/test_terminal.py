@@ -58,7 +58,7 @@ def test_a_terminal_shows_bars_and_keeps_the_line(monkeypatch: pytest.MonkeyPatc
     progress.stage_started(LABEL, 9)
     progress.stage_started(ATTACK)
     progress.advance(LABEL, 3, 9)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while "3/9" not in stream.getvalue():  # drawn ten times a second
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -87,7 +87,7 @@ def test_a_terminal_survives_stages_one_after_the_other(monkeypatch: pytest.Monk
 
 def drawn(stream: Terminal, text: str) -> str:
     """What is shown, once the text is a part of it."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while text not in stream.getvalue():  # drawn ten times a second
         assert time.monotonic() < deadline, stream.getvalue()
         time.sleep(0.01)
