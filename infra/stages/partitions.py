@@ -24,7 +24,7 @@ from assay.infra.stages.partition_work import Tallied as Tallied
 from assay.infra.stages.reuse import Reuse as Reuse
 from assay.infra.stages.reuse import content_of, step_of
 from assay.infra.stages.runs import current_run
-from assay.infra.stages.shuffle import post_of
+from assay.infra.stages.shuffle import Post
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
 from assay.infra.stages.steps import count_partitions, mark_of, write_step
 from assay.infra.storage.artifacts import Artifact, Output, PartFile, Table
@@ -316,7 +316,9 @@ def _with_post(bench: Workbench, constants: dict[str, Any], sent: Artifact[Any] 
     """The constants of a step with what was sent to its calls, and what stands for that in a finished partition."""
     if sent is None:
         return constants, ""
-    post = post_of(bench, sent)
+    output = bench.output(sent)
+    files = tuple(sorted((part.index, part.files[output.place]) for part in output.parts))
+    post = Post(bench.run.store.url, files)
     return constants | {POSTED: post}, post.mark
 
 

@@ -13,12 +13,11 @@ import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 
-from assay.infra.stages.stage import Workbench
-from assay.infra.storage.artifacts import Artifact, PartFile, Table
+from assay.infra.storage.artifacts import PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import UNCOMPRESSED, damaged
 
@@ -157,9 +156,3 @@ def _read(source: BinaryIO, start: int, stop: int) -> bytes:
     if len(found) != stop - start:
         raise _NotAsWrittenError(f"it ends {stop - start - len(found)} bytes early")
     return found
-
-
-def post_of(bench: Workbench, sent: Artifact[Any]) -> Post:
-    """The files behind a table of parcels."""
-    output = bench.output(sent)
-    return Post(bench.run.store.url, tuple(sorted((part.index, part.files[output.place]) for part in output.parts)))

@@ -151,8 +151,14 @@ def count_partitions(
     todo = [item for item in work if item.index not in known]
     counted = [known[index] for index in sorted(known)]
     if todo or not work:
-        new = _counted(bench, todo, constants, len(known), len(work))
-        counted += [] if new is None else [new]  # where all partitions failed that the run may do without
+        folded: Folded[Any] = bench.engine.fold(
+            _calls(bench, count_partition, todo, constants),
+            merge,
+            gpu=bench.gpu,
+            finished=lambda more: bench.progress(len(known) + more, len(work)),
+        )
+        raise_failures(bench, folded.failed)
+        counted += [] if folded.value is None else [folded.value]  # where all failed that the run may do without
     bench.computed += len(todo)
     _record_counts(bench, work, len(known))
     return functools.reduce(merge, counted) if counted else None
@@ -170,19 +176,6 @@ def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object
 def mark_of(bench: Workbench, content: str) -> str:
     """Where a count is kept; nowhere where it could not be looked up."""
     return f"{bench.place}/counts/{content}.json" if content else ""
-
-
-def _counted(
-    bench: Workbench, todo: Sequence[PartitionWork], constants: Mapping[str, Any], done: int, total: int
-) -> Any:
-    folded: Folded[Any] = bench.engine.fold(
-        _calls(bench, count_partition, todo, constants),
-        merge,
-        gpu=bench.gpu,
-        finished=lambda more: bench.progress(done + more, total),
-    )
-    raise_failures(bench, folded.failed)
-    return folded.value
 
 
 def _keep(folder: Folder, name: str, value: object) -> None:
