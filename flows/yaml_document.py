@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from assay.infra.errors import InputError
 from assay.infra.errors import nearest as nearest
 from assay.infra.errors import suggestion as suggestion
-from assay.infra.user_code.references import content_of
+from assay.infra.user_code.references import read_given_file
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -148,7 +148,7 @@ class Document:
 def text_of(file: Path, name: str, missing: str) -> str:
     """The text of a YAML file that messages call `name`; `missing` is what is said where there is none."""
     try:
-        return content_of(file, name, MOST_BYTES).decode("utf-8-sig")
+        return read_given_file(file, name, MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(missing) from None
     except UnicodeDecodeError as error:

@@ -84,11 +84,13 @@ class MaskedError(Exception):
         return f"{self.args[0]}: {self.args[1]}"
 
 
-def told(error: BaseException | None, masked: bool = False) -> str:
+def error_text(error: BaseException | None, masked: bool = False) -> str:
     """What went wrong; `masked`, only the type of an error that is none of Assay's, whose words may quote the data.
 
-    >>> told(KeyError("a word")), told(KeyError("a word"), masked=True), told(InputError("No file."), masked=True)
-    ("KeyError: 'a word'", 'KeyError', 'No file.')
+    >>> error_text(KeyError("a word")), error_text(KeyError("a word"), masked=True)
+    ("KeyError: 'a word'", 'KeyError')
+    >>> error_text(InputError("No file."), masked=True)
+    'No file.'
     """
     if isinstance(error, AssayError):
         return str(error)
@@ -140,12 +142,12 @@ def reason_of(error: BaseException) -> str:
 
 
 @contextmanager
-def blamed_on(setting: str, word: str | None = None) -> Iterator[None]:
+def blame_setting(setting: str, word: str | None = None) -> Iterator[None]:
     """Within the block, what is wrong is wrong with the setting, unless an error names another one.
 
     `setting` is its name, with its position where it stands in a list (`providers.1`); `word` is what stands there.
 
-    >>> with blamed_on("weights", "net.pt"):
+    >>> with blame_setting("weights", "net.pt"):
     ...     raise InputError("There is no such file.")
     Traceback (most recent call last):
     assay.infra.errors.SettingError: There is no such file.

@@ -28,7 +28,7 @@ from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import Ground
 from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
-from assay.infra.errors import blamed_on
+from assay.infra.errors import blame_setting
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
@@ -92,7 +92,7 @@ def _no_rules(document: Document) -> Mistake:
 def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling]:
     """The rulebook, and the settings with its written rules in them: one key, wherever they stand."""
     if labeling.file is not None:
-        with blamed_on("functions", labeling.file):
+        with blame_setting("functions", labeling.file):
             written = read_rules(folder / labeling.file)
         named = {"functions": None, "rules": written.rules, "classes": written.classes}
         labeling = labeling.model_copy(update=named)

@@ -24,7 +24,7 @@ from assay.flows.kind import (
     placed_subjects,
 )
 from assay.flows.yaml_document import Where, nearest
-from assay.infra.errors import InputError, blamed_on
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ingest.settings import METRICS, ORIGINS, Source
 
@@ -176,7 +176,7 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
     for _ in range(MOST_MISSING_COLUMNS):
         if source is None:
             return
-        with_its_setting = blamed_on(*blame_for(source))
+        with_its_setting = blame_setting(*blame_for(source))
         look = with_its_setting(partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source))
         wrong = list(missing_if_fails(("source",), {}, look))
         yield from wrong
@@ -199,7 +199,7 @@ def _no_predictions(pipeline: AuditRequest, types: pa.Schema) -> Iterator[Missin
     for where, subject in placed_subjects(pipeline):
         column = subject.predictions
         if column is not None and column in types.names:
-            blamed = blamed_on("predictions", column)
+            blamed = blame_setting("predictions", column)
             yield from missing_if_fails(where, {}, blamed(partial(require_codes, types.field(column).type, column)))
 
 

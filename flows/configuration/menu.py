@@ -33,9 +33,9 @@ from assay.infra.user_code.choices import (
     NamedChoices,
     Origin,
     TaggedChoices,
-    called,
     installed,
-    place_of,
+    object_identity,
+    plugin_title,
     referred,
 )
 from assay.tasks.attacks.table import ATTACKS
@@ -126,17 +126,19 @@ class Menu:
 
     def with_audit(self, origin: Origin) -> Menu:
         """With another kind of audit; raises the sentence for one that cannot stand beside the others."""
-        if any(kind.origin is not None and place_of(kind.origin) == place_of(origin) for kind in self.audits):
+        if any(
+            kind.origin is not None and object_identity(kind.origin) == object_identity(origin) for kind in self.audits
+        ):
             return self
         kind = origin.reference.load()
         for trouble in (*troubles_of(kind), *troubles_beside(kind, self.audits, tuple(Pipeline.model_fields))):
-            raise InputError(f"{called(origin)} is no kind of audit that can be used: {trouble}.")
+            raise InputError(f"{plugin_title(origin)} is no kind of audit that can be used: {trouble}.")
         assert isinstance(kind, AuditKind)
         if origin.package and kind.name != origin.name:
-            raise InputError(f'{called(origin)} calls itself "{kind.name}": give the entry point that name.')
+            raise InputError(f'{plugin_title(origin)} calls itself "{kind.name}": give the entry point that name.')
         if knows_only_ground(kind):
             warnings.warn(
-                f"the run of {called(origin)} is given the settings of its keys: write run(ground, settings)",
+                f"the run of {plugin_title(origin)} is given the settings of its keys: write run(ground, settings)",
                 DeprecationWarning,
                 stacklevel=2,
             )
@@ -147,7 +149,7 @@ class Menu:
         """The menu, if every kind of audit stands on what there is; else raises the sentence for the first that does
         not."""
         for kind, trouble in troubles_in_order(self.audits):
-            by = f'The audit "{kind.name}"' if kind.origin is None else called(kind.origin)
+            by = f'The audit "{kind.name}"' if kind.origin is None else plugin_title(kind.origin)
             raise InputError(f"{by} is no kind of audit that can be used: {trouble}.")
         return self
 

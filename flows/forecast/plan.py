@@ -24,7 +24,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.gates import require_baselines
 from assay.infra.engines.devices import require_gpu_here
 from assay.infra.engines.opening import engine_for_plan
-from assay.infra.errors import InputError, RunError, told
+from assay.infra.errors import InputError, RunError, error_text
 from assay.infra.stages.branches import Plan, PlannedStage
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
@@ -127,7 +127,7 @@ def forecast_for_record(project: Project, pipeline: Pipeline, seed: int, share: 
     try:
         expected, of_budget = forecast_before_run(project, pipeline, seed, share=share, fresh=fresh)
     except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
-        return {"said": [f"There is no forecast: {told(error, masked=True)}"]}
+        return {"said": [f"There is no forecast: {error_text(error, masked=True)}"]}
     return forecast_as_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}
 
 

@@ -29,7 +29,7 @@ from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, reason_of
 from assay.infra.settings import Settings
 from assay.infra.terminal import columns
-from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, place_of, referred
+from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, object_identity, referred
 from assay.tasks.reporting.numerals import in_bytes
 
 MOST_COLUMNS = 8
@@ -160,7 +160,7 @@ def _collecting(findings: list[str]) -> Iterator[None]:
 
 def _troubles_of_audit(kind: AuditKind[Any], origin: Origin, folder: Path, menu: Menu) -> Iterator[str]:
     for other in installed(GROUP):
-        if place_of(other) != place_of(origin):
+        if object_identity(other) != object_identity(origin):
             with suppress(InputError):  # of another package, and told to those who check that one
                 menu = menu.with_audit(other)
     if not origin.package:

@@ -13,12 +13,12 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import followed_in, verdicts_of
 from assay.flows.report.gates import accepted, accepted_in_words
 from assay.flows.report.records import sample_in_words
-from assay.infra.errors import told
+from assay.infra.errors import error_text
 from assay.infra.masking import mask_page, masked_in
 from assay.infra.stages.runs import Run, current_run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.keys import package_versions
-from assay.infra.user_code.choices import called
+from assay.infra.user_code.choices import plugin_title
 from assay.tasks.reporting.layout import render_report, settings_rows
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow, entry_of
@@ -109,7 +109,7 @@ def shown_by(
         if kind.origin is None:
             raise
         run = current_run()
-        sentence = f"{called(kind.origin)} could not show what it found: {told(error, run.masked)}."
+        sentence = f"{plugin_title(kind.origin)} could not show what it found: {error_text(error, run.masked)}."
         run.notice(sentence)
         return [Part(kind.name, sentence, verdict="not measured")]
 

@@ -1,1 +1,3 @@
-"""The engines behind `assay.infra.engines.calls`: this process, Dask on this machine, or a Dask cluster somewhere."""
+"""Where calls run: calls and settings come in; outcomes go out, from this process, Dask's workers on this machine, or a
+Dask cluster somewhere. Begin reading at `calls.py` (the protocol of an engine), then `opening.py`.
+"""

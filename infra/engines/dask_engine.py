@@ -33,12 +33,12 @@ from assay.infra.engines.dask_workers import (
     Turns,
     Watch,
     Workers,
-    joined_again,
+    close_quietly,
     key_of,
-    let_go,
     lost_in_words,
     placement,
-    returned,
+    rejoin,
+    slots_when_back,
 )
 from assay.infra.engines.devices import Notices, route
 from assay.infra.errors import InputError, RunError, Stopped
@@ -426,7 +426,7 @@ class DaskEngine:
 
     def _slots(self) -> Slots:
         workers, check = self._pool.workers, self._turns["CPU"].check
-        self._seen = returned(lambda: workers.crew().slots, self._seen, RETURN_SECONDS, check)
+        self._seen = slots_when_back(lambda: workers.crew().slots, self._seen, RETURN_SECONDS, check)
         return self._seen
 
     def _steadily(self, ask: Callable[[], V]) -> V:
@@ -470,14 +470,14 @@ class DaskEngine:
                 f"The Dask scheduler of {name} went away; waiting up to {self._patience:.0f} s for it to come back, "
                 "then what was under way is done again"
             )
-            let_go(lost.connection)
-            connection = joined_again(self._connect_again, self._patience, check)
+            close_quietly(lost.connection)
+            connection = rejoin(self._connect_again, self._patience, check)
             if connection is None:
                 raise loss
             try:
                 self._pool = self._join(connection, lost.workers.saw_cpu)
             except SchedulerLostError:
-                let_go(connection)  # gone again in the meantime: whoever asks next finds out, and waits again
+                close_quietly(connection)  # gone again in the meantime: whoever asks next finds out, and waits again
                 return
 
     def close(self) -> None:

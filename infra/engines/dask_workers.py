@@ -215,13 +215,13 @@ class Shipments:
             return self._futures[shared]
 
 
-def let_go(connection: Connection) -> None:
+def close_quietly(connection: Connection) -> None:
     """Close a client whose scheduler is gone, whatever it has to say about it."""
     with suppress(Exception, CancelledError):
         connection.client.close(timeout=1)
 
 
-def joined_again(connect: Callable[[], Connection], seconds: float, check: Callable[[], None]) -> Connection | None:
+def rejoin(connect: Callable[[], Connection], seconds: float, check: Callable[[], None]) -> Connection | None:
     """A connection to the scheduler that is back, or None where it is not within that time; `check` may end it."""
     deadline = time.monotonic() + seconds
     while True:
@@ -234,7 +234,7 @@ def joined_again(connect: Callable[[], Connection], seconds: float, check: Calla
         time.sleep(_PAUSE_SECONDS)
 
 
-def returned(slots: Callable[[], Slots], before: Slots, seconds: float, check: Callable[[], None]) -> Slots:
+def slots_when_back(slots: Callable[[], Slots], before: Slots, seconds: float, check: Callable[[], None]) -> Slots:
     """The slots once every kind that was there before is there again, or as they are after that time.
 
     Keys say on which kind of worker a stage computes: one that restarts must not change them.

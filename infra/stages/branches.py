@@ -13,7 +13,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from assay.infra.errors import AssayError, RunError, told
+from assay.infra.errors import AssayError, RunError, error_text
 from assay.infra.stages.runs import (
     Playable,
     Run,
@@ -61,7 +61,7 @@ class Branch(Generic[R]):
         except AssayError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - a bug in one branch is no reason to lose the others; it is kept whole
-            reason = told(error, self._run.masked)
+            reason = error_text(error, self._run.masked)
             broken = RunError(f"{self.what} broke: {reason}. Run again with --debug to see where.")
             broken.__cause__ = None if self._run.masked else error
             self._fail(broken)

@@ -23,7 +23,7 @@ from assay.infra.storage.parquet import conform, read_part, row_sums, schema_has
 
 HERE = "this process"
 POSTED = "posted"
-"""The constant that holds what earlier partitions sent, for `called` to hand out."""
+"""The constant that holds what earlier partitions sent, for `call_function` to hand out."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def differing_outputs(work: PartitionWork, constants: Mapping[str, Any], part: P
 
 def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[pa.Table, ...], dict[str, Any] | None]:
     """What the function makes of a partition: a table per kind that was announced, and what it counted, as JSON."""
-    result = called(work, constants)
+    result = call_function(work, constants)
     tally = encode_tally(result.tally) if isinstance(result, Tallied) else None
     tables = result.result if isinstance(result, Tallied) else result
     tables = tables if isinstance(tables, tuple) else (tables,)
@@ -132,7 +132,7 @@ def tables_of(work: PartitionWork, constants: Mapping[str, Any]) -> tuple[tuple[
     return tuple(conform(table, kind, work.name) for kind, table in zip(work.kinds, tables, strict=True)), tally
 
 
-def called(work: PartitionWork, constants: Mapping[str, Any]) -> Any:
+def call_function(work: PartitionWork, constants: Mapping[str, Any]) -> Any:
     """What the function gives for its inputs; after them comes what was sent to it, where something was."""
     given = dict(constants)
     post = given.pop(POSTED, None)

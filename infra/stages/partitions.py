@@ -22,7 +22,7 @@ from assay.infra.stages.exact import decode_tally, merge
 from assay.infra.stages.partition_work import POSTED, PartitionWork, Slice
 from assay.infra.stages.partition_work import Tallied as Tallied
 from assay.infra.stages.reuse import Reuse as Reuse
-from assay.infra.stages.reuse import content_of, step_of
+from assay.infra.stages.reuse import lookup_key, step_key
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Post
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
@@ -206,7 +206,7 @@ def map_pieces(
 
 def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any]) -> list[PartitionWork]:
     return [
-        PartitionWork(place_of(piece), index, bench.run.store.url, function, piece=piece)
+        PartitionWork(place_in_words(piece), index, bench.run.store.url, function, piece=piece)
         for index, piece in enumerate(pieces)
     ]
 
@@ -225,7 +225,7 @@ def _written(
     """The artifacts that a step over these partitions makes."""
     kinds = into if isinstance(into, tuple) else (into,)
     names = [bench.name_output(kind, name) for kind in kinds]
-    step = step_of(bench, names, kinds, function, constants, reuse)
+    step = step_key(bench, names, kinds, function, constants, reuse)
     constants, posted = _with_post(bench, constants, sent)
     todo = [
         replace(
@@ -238,12 +238,12 @@ def _written(
         )
         for item in work
     ]
-    todo = [replace(item, content=content_of(item, step, inputs, reuse)) for item in todo]
+    todo = [replace(item, content=lookup_key(item, step, inputs, reuse)) for item in todo]
     artifacts = write_step(bench, names, kinds, todo, constants, step)
     return artifacts if isinstance(into, tuple) else artifacts[0]
 
 
-def place_of(piece: object) -> str:
+def place_in_words(piece: object) -> str:
     """Where a piece lies, as far as it can say: whoever loses a worker to it needs to know which rows to look at."""
     place = getattr(piece, "place", "")
     return f" ({place})" if place else ""
@@ -288,12 +288,12 @@ def _counted(
     sent: Artifact[Any] | None = None,
 ) -> Any:
     """What a step over these partitions counts."""
-    step = step_of(bench, (), (), function, constants, reuse)
+    step = step_key(bench, (), (), function, constants, reuse)
     constants, posted = _with_post(bench, constants, sent)
     todo = []
     for item in work:
         name = f"{bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
-        content = content_of(replace(item, posted=posted), step, inputs, reuse)
+        content = lookup_key(replace(item, posted=posted), step, inputs, reuse)
         todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(bench, content)))
     return count_partitions(bench, todo, constants, step)
 

@@ -44,7 +44,7 @@ class Reuse:
     content: Callable[[Any], str] | None = None
 
 
-def step_of(
+def step_key(
     bench: Workbench,
     names: Sequence[str],
     kinds: Sequence[type[Table]],
@@ -68,7 +68,7 @@ def step_of(
     return _hash([bench.surroundings, function.__module__, function.__qualname__, known, outputs])
 
 
-def content_of(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
+def lookup_key(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
     """What a partition is looked up by: its step and its inputs; empty where one of them is not known exactly."""
     if not step or reuse is None or work.posted:
         return ""
@@ -114,7 +114,7 @@ def find_earlier_parts(
     return parts
 
 
-def not_the_same(bench: Workbench, work: PartitionWork, taken_from: str, what: str) -> RunError:
+def differs_error(bench: Workbench, work: PartitionWork, taken_from: str, what: str) -> RunError:
     """The sentence for a partition that comes out otherwise than an earlier result has it."""
     return RunError(
         f"{bench.title}: {work.name}, was taken from {taken_from}, and computed again it gives other {what}: a file in "

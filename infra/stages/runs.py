@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from assay.infra.engines.calls import Allowance, Bodies, Call, Collected, OneEach, Slots, Stop
 from assay.infra.engines.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
-from assay.infra.errors import AssayError, Stopped, told
+from assay.infra.errors import AssayError, Stopped, error_text
 from assay.infra.masking import mask
 from assay.infra.settings import Compute
 from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
@@ -204,7 +204,7 @@ class Run:
         self._surroundings = ExitStack()
         self._began = time.perf_counter()
         self.masked = False
-        """Whether no error may quote the data: see `told`."""
+        """Whether no error may quote the data: see `error_text`."""
         self.failures: list[AssayError] = []
         """The errors of the branches that failed, in the order in which the flow declares them."""
         self.threads: list[threading.Thread] = []
@@ -409,7 +409,7 @@ class Run:
             if kind is not None and self.record.status == "running":
                 self.record.status = "broken"
                 interrupted = issubclass(kind, KeyboardInterrupt)
-                text = interruption_text(kind) if interrupted else told(error, self.masked)
+                text = interruption_text(kind) if interrupted else error_text(error, self.masked)
                 self.record.failures.append(text)
             try:
                 self.save()

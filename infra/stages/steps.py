@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 from assay.infra.engines.calls import Call, Folded, Outcome
-from assay.infra.errors import InputError, RunError, told
+from assay.infra.errors import InputError, RunError, error_text
 from assay.infra.stages.exact import Seeds, decode_tally, encode_tally, merge, mergeable
-from assay.infra.stages.partition_work import HERE, PartitionWork, called, differing_outputs, write_partition
-from assay.infra.stages.reuse import find_earlier_parts, not_the_same, take_earlier_parts
+from assay.infra.stages.partition_work import HERE, PartitionWork, call_function, differing_outputs, write_partition
+from assay.infra.stages.reuse import differs_error, find_earlier_parts, take_earlier_parts
 from assay.infra.stages.stage import Workbench
 from assay.infra.storage.artifacts import Artifact, Part, PartFile, Table
 from assay.infra.storage.folders import Folder
@@ -53,7 +53,7 @@ def write_step(
     taken = take_earlier_parts(bench, known_by, [item for item in work if item.index not in parts])
     for item, differing in _computed_again(bench, names[0], differing_outputs, work, constants, taken, taken):
         if differing:
-            raise not_the_same(bench, item, taken[item.index].taken_from, " and ".join(differing))
+            raise differs_error(bench, item, taken[item.index].taken_from, " and ".join(differing))
         bench.verified += 1
     parts |= taken
     bench.taken += len(taken)
@@ -93,12 +93,12 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     names = [f"{bench.title}, partition {outcome.index + 1}" for outcome in ordered]
     first = ordered[0].error
     if len(bench.quarantined) + len(failures) > bench.run.compute.quarantine:
-        reason, listed = told(first, bench.run.masked), "; ".join(names[:5])
+        reason, listed = error_text(first, bench.run.masked), "; ".join(names[:5])
         failed = RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}")
         raise failed from (None if bench.run.masked else first)
     bench.quarantined.extend(names)
     bench.run.notice(
-        f"Left out after repeated failures: {'; '.join(names)}. The first said: {told(first, bench.run.masked)}"
+        f"Left out after repeated failures: {'; '.join(names)}. The first said: {error_text(first, bench.run.masked)}"
     )
 
 
@@ -121,7 +121,7 @@ def _computed_again(
     for outcome in bench.engine.run(_calls(bench, function, [*chosen.values()], constants, parts), gpu=bench.gpu):
         item = chosen[outcome.index]
         if outcome.error is not None:
-            reason = told(outcome.error, bench.run.masked)
+            reason = error_text(outcome.error, bench.run.masked)
             raise RunError(f"{bench.title}: {item.name}, could not be computed again to verify it: {reason}") from (
                 None if bench.run.masked else outcome.error
             )
@@ -166,7 +166,7 @@ def count_partitions(
 
 def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:
     """What the function counted in one partition, in the one form in which counts merge exactly."""
-    counted: object = called(work, constants)
+    counted: object = call_function(work, constants)
     value = mergeable(counted, work.name)
     if work.mark:
         _keep(Folder(work.store), work.mark, value)
@@ -233,7 +233,7 @@ def _known_counts(
     again = [replace(item, mark="") for item in work]
     for item, counted in _computed_again(bench, "counts", count_partition, again, constants, taken):
         if fingerprint(counted) != fingerprint(known[item.index]):
-            raise not_the_same(bench, item, earlier[item.content].taken_from, "counts")
+            raise differs_error(bench, item, earlier[item.content].taken_from, "counts")
         bench.counts_verified += 1
     return known
 

@@ -265,7 +265,7 @@ _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 
 
 @contextmanager
-def reached(url: str) -> Iterator[None]:
+def failures_in_words(url: str) -> Iterator[None]:
     """Within the block somebody sees for the first time whether a folder can be used; a no becomes a sentence."""
     try:
         yield
@@ -289,7 +289,7 @@ class Folder:
 
     def __init__(self, url: str, patience: float = RETRY_SECONDS) -> None:
         self._patience = patience
-        with reached(url):
+        with failures_in_words(url):
             if "\0" in url:
                 raise ValueError("a NUL byte is part of no name")
             require_usable(url)

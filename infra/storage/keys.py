@@ -177,14 +177,14 @@ def fingerprint(value: object) -> str:
     >>> fingerprint([0.0]) == fingerprint([-0.0]), fingerprint([1]) == fingerprint((1,))
     (False, False)
     """
-    return hashlib.blake2b(json.dumps(spelt(value)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(canonical_form(value)).encode(), digest_size=16).hexdigest()
 
 
-def spelt(value: object) -> list[Any]:
+def canonical_form(value: object) -> list[Any]:
     """A value in JSON, its type in front: two values are spelt alike only where they are the same."""
     match value:
         case np.generic() | np.ndarray():
-            return [_typed(value), *_spelt_array(np.asarray(value))]
+            return [_typed(value), *_array_form(np.asarray(value))]
         case Enum():
             return [_typed(value), value.name]
         case None | bool() | int() | str():
@@ -197,15 +197,15 @@ def spelt(value: object) -> list[Any]:
             schema = value if isinstance(value, pa.Schema) else pa.schema([("value", value)])
             return ["schema", hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()]
         case list() | tuple():
-            return [_typed(value), *map(spelt, value)]
+            return [_typed(value), *map(canonical_form, value)]
         case set() | frozenset():
-            return [_typed(value), *sorted(map(spelt, value), key=json.dumps)]
+            return [_typed(value), *sorted(map(canonical_form, value), key=json.dumps)]
         case Mapping():  # in its order, which a function may see
-            return [_typed(value), *([spelt(name), spelt(item)] for name, item in value.items())]
-    return _spelt_object(value)
+            return [_typed(value), *([canonical_form(name), canonical_form(item)] for name, item in value.items())]
+    return _object_form(value)
 
 
-def _spelt_object(value: object) -> list[Any]:
+def _object_form(value: object) -> list[Any]:
     """Whatever knows its own fingerprint, settings as they enter keys, and dataclasses field by field."""
     if not isinstance(value, type):
         if isinstance(value, Fingerprinted) and isinstance(value.fingerprint, str):
@@ -213,11 +213,14 @@ def _spelt_object(value: object) -> list[Any]:
         if isinstance(value, BaseModel):
             return [_typed(value), json.dumps(value.model_dump(mode="json"), allow_nan=False)]
         if is_dataclass(value):
-            return [_typed(value), *([field.name, spelt(getattr(value, field.name))] for field in fields(value))]
+            return [
+                _typed(value),
+                *([field.name, canonical_form(getattr(value, field.name))] for field in fields(value)),
+            ]
     raise InexactError(f"{type(value).__name__} has no fingerprint, and is no plain value")
 
 
-def _spelt_array(array: np.ndarray[Any, Any]) -> list[Any]:
+def _array_form(array: np.ndarray[Any, Any]) -> list[Any]:
     if array.dtype.hasobject or array.dtype.names is not None:
         raise InexactError(f"an array of {array.dtype} has no bytes of its own")
     content = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()

@@ -119,12 +119,12 @@ def with_retries(
 _NO_ANSWER = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError, TimeoutError, socket.gaierror)
 
 
-def no_answer(fault: BaseException) -> str:
+def no_answer_reason(fault: BaseException) -> str:
     """Why a service did not answer, in the system's words; empty for every other error.
 
     HTTP clients wrap what the system said in errors of their own, as a cause, a context or a `reason`.
 
-    >>> no_answer(ConnectionRefusedError(111, "Connection refused")), no_answer(ValueError("no number"))
+    >>> no_answer_reason(ConnectionRefusedError(111, "Connection refused")), no_answer_reason(ValueError("no number"))
     ('Connection refused', '')
     """
     cause = next((error for error in _causes(fault) if isinstance(error, _NO_ANSWER)), None)

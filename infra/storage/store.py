@@ -26,7 +26,7 @@ from functools import cached_property
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.storage.artifacts import Artifact, Kind, Manifest, Output, RunRecord
-from assay.infra.storage.folders import Folder, reached
+from assay.infra.storage.folders import Folder, failures_in_words
 from assay.infra.storage.network import FIRST_RETRY_SECONDS
 
 FORMAT = 1
@@ -46,14 +46,14 @@ class Store:
 
     def open(self) -> Store:
         """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
-        with reached(self.url):
+        with failures_in_words(self.url):
             if not self.look().folder.exists("store.json"):
                 self.folder.write_json("store.json", {"format": FORMAT, "what": "a store of Assay"})
         return self
 
     def look(self) -> Store:
         """The store, ready to read from, if it is there yet; refused where it cannot be, or is of a newer format."""
-        with reached(self.url):
+        with failures_in_words(self.url):
             first = Folder(self.url, patience=FIRST_RETRY_SECONDS)
             known = first.read_json("store.json")
             if known is None and not first.exists("store.json"):
@@ -289,19 +289,19 @@ _LOOK_AGAIN = 5.0  # seconds after which a process looks for what others have be
 Numbers = list[float]
 
 
-def place_of(standing: str) -> str:
+def answers_folder(standing: str) -> str:
     """Where the answers of a service are kept, by what stands for them."""
     return f"{ANSWERS}/{hashlib.sha256(standing.encode()).hexdigest()}"
 
 
-def turns_at(run: str, url: str) -> str:
+def turns_folder(run: str, url: str) -> str:
     """Where the requests of a run to a service are numbered."""
     return f"{TURNS}/{run or 'no-run'}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
-def counted_at(run: str, url: str) -> str:
+def counts_folder(run: str, url: str) -> str:
     """Where processes leave how often they asked it."""
-    return f"{turns_at(run, url)}/asked"
+    return f"{turns_folder(run, url)}/asked"
 
 
 @dataclass

@@ -220,7 +220,7 @@ _ENDED = ("done", "gate failed")
 _A_DAY = 86_400.0
 
 
-def asked_since(store: Store, what: str, run: RunRecord, *, anew: bool = False, note: bool = True) -> str:
+def resumed_run(store: Store, what: str, run: RunRecord, *, anew: bool = False, note: bool = True) -> str:
     """The run since which a service that names no version is asked: this one, or the one that it goes on with.
 
     A run goes on with the latest of its pipeline that asked the same and did not come to its end, for a day; what was

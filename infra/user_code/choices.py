@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Un
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
-from assay.infra.errors import AssayError, InputError, suggestion, told
+from assay.infra.errors import AssayError, InputError, error_text, suggestion
 from assay.infra.settings import Settings
 from assay.infra.user_code.references import CodeReference, refer_to_code
 
@@ -138,13 +138,13 @@ def referred(written: str, folder: Path) -> Origin:
     return Origin(written, refer_to_code(written, folder))
 
 
-def called(origin: Origin) -> str:
+def plugin_title(origin: Origin) -> str:
     """The plug-in as a sentence begins with it."""
     by = f" of {origin.package} {origin.version}".rstrip() if origin.package else ""
     return f'The plug-in "{origin.name}"{by}'
 
 
-def place_of(origin: Origin) -> tuple[str, str, bool]:
+def object_identity(origin: Origin) -> tuple[str, str, bool]:
     """Which object of which code it is, by whatever name."""
     return origin.reference.fingerprint, origin.reference.attribute, origin.reference.shipped
 
@@ -280,7 +280,7 @@ def tried(attempt: Callable[[], list[str] | None]) -> list[str]:
     except AssayError as error:
         return [str(error)]
     except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return [f"it raised {told(fault)}"]
+        return [f"it raised {error_text(fault)}"]
 
 
 AnyChoice = Named | Tagged
@@ -344,10 +344,10 @@ class Choices(Generic[C]):
         known = self.origins.get(choice.word)
         if known is None and choice.word in self.words:
             raise InputError(
-                f'{called(origin)} is called "{choice.word}", and so is the {self.what} that comes with Assay: rename '
-                "the plug-in."
+                f'{plugin_title(origin)} is called "{choice.word}", and so is the {self.what} that comes with Assay: '
+                "rename the plug-in."
             )
-        if known is not None and place_of(known) != place_of(origin):
+        if known is not None and object_identity(known) != object_identity(origin):
             raise InputError(f'Two plug-ins are called "{choice.word}", {known.name} and {origin.name}: rename one.')
         table = replace(self, references={**self.references, **written})
         if known is not None:
@@ -359,11 +359,11 @@ class Choices(Generic[C]):
         choice = origin.reference.load()
         if not isinstance(choice, self.kind):
             raise InputError(
-                f"{called(origin)} is of the type {type(choice).__name__}, and a plug-in of the group {self.group} is "
-                f"a value of the type {self.kind.__module__}.{self.kind.__name__}."
+                f"{plugin_title(origin)} is of the type {type(choice).__name__}, and a plug-in of the group "
+                f"{self.group} is a value of the type {self.kind.__module__}.{self.kind.__name__}."
             )
         if origin.package and choice.word != origin.name:
-            raise InputError(f'{called(origin)} calls itself "{choice.word}": give the entry point that name.')
+            raise InputError(f'{plugin_title(origin)} calls itself "{choice.word}": give the entry point that name.')
         return choice
 
     def _with_origin(self, choice: C, origin: Origin) -> C:  # noqa: ARG002  what has settings is told where it comes from

@@ -30,7 +30,7 @@ from assay.infra.errors import AssayError, InputError
 from assay.infra.settings import StandsOn
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import require_regular
-from assay.infra.storage.network import no_answer
+from assay.infra.storage.network import no_answer_reason
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.user_code.sources import (
     FileDigests,
@@ -204,7 +204,7 @@ MOST_BYTES = 16 << 30
 """What is read whole into memory, such as weights and word lists, has at most so many bytes."""
 
 
-def content_of(path: Path, called: str = "", most: int = MOST_BYTES) -> bytes:
+def read_given_file(path: Path, called: str = "", most: int = MOST_BYTES) -> bytes:
     """The bytes of an ordinary file; raises `OSError` where there is none, `InputError` where it must not be read."""
     require_regular(path, called)
     size = path.stat().st_size
@@ -322,7 +322,7 @@ class CodeReference:
             try:
                 yield
             except Exception as fault:
-                if why := no_answer(fault):
+                if why := no_answer_reason(fault):
                     host = next(reversed(self.everything_heard(heard).hosts), "a service")
                     raise InputError(
                         f'The {what} "{self.written}" asked {host}, which did not answer ({why}): start '

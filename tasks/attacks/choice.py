@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from assay.infra.errors import AssayError, InputError, RunError, told
+from assay.infra.errors import AssayError, InputError, RunError, error_text
 from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
@@ -200,7 +200,7 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
         except AssayError as error:
             return [str(error)]
         except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-            return [f"The attack {self.word} raised {told(fault)}"]
+            return [f"The attack {self.word} raised {error_text(fault)}"]
         return []
 
     def _checked_change(self, words: tuple[str, ...]) -> Change:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError, SettingError
-from assay.infra.storage.keys import InexactError, fingerprint, spelt
+from assay.infra.storage.keys import InexactError, canonical_form, fingerprint
 from assay.tasks.ingest.file_search import CLASS, PATH
 from assay.tasks.ingest.file_search import SPLIT as SPLIT_FOLDER
 from assay.tasks.ingest.gold import label_columns
@@ -406,7 +406,7 @@ def content_of_pieces(
 
     def content(piece: Piece) -> str:
         spans = [
-            [hash_of_file(urls[span.name]), spelt((span, heads.get(span.name), reading.shapes.get(span.name)))]
+            [hash_of_file(urls[span.name]), canonical_form((span, heads.get(span.name), reading.shapes.get(span.name)))]
             for span in piece.spans
         ]
         return hashlib.sha256(json.dumps([shared, spans]).encode()).hexdigest()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.infra.errors import InputError, blamed_on
+from assay.infra.errors import InputError, blame_setting
 from assay.tasks.ingest.file_search import CLASS, folder_of, image_files, listing, names_below
 from assay.tasks.ingest.gold import gold_names, require_repeated
 from assay.tasks.ingest.image_cells import referenced_images, with_form
@@ -114,11 +114,11 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     origin = source.origin
     if origin == "dataset":
         assert source.dataset is not None
-        with blamed_on("dataset", source.dataset):
+        with blame_setting("dataset", source.dataset):
             return ResolvedSource(settings=source, given=_given_table(source.dataset))
     patterns: tuple[str, ...] = getattr(source, origin)
     if origin == "images":
-        with blamed_on(*blame_for(source)):
+        with blame_setting(*blame_for(source)):
             urls = image_files(patterns, base_dir)
             images = tuple(SourceFile(url, name, "image") for url, name in zip(urls, names_below(urls), strict=True))
             # the settings say how many images there are, not where they lie
@@ -127,11 +127,11 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     word = source.reader or origin
     places = places_of(word, source)
     for position, pattern in enumerate(patterns):
-        with blamed_on(f"{origin}.{position}", pattern):
+        with blame_setting(f"{origin}.{position}", pattern):
             urls_in_order.update(
                 dict.fromkeys(places.find(Address(pattern, base_dir, origin, endings_of(word, source))))
             )
-    with blamed_on(*blame_for(source)):
+    with blame_setting(*blame_for(source)):
         names = places.called(list(urls_in_order))
         files = tuple(
             SourceFile(url, name, source.reader or _format(origin, name))

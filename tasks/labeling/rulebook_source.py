@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.images import Pixels
-from assay.infra.errors import InputError, blamed_on
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import StandsOn
 from assay.infra.user_code.references import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.tasks.labeling import rulebooks
@@ -82,7 +82,7 @@ def refer_to_rulebook(
     ('malignant', 'benign')
     """
     place, _, attribute = functions.partition(":")
-    with blamed_on("functions", functions):
+    with blame_setting("functions", functions):
         if not place.endswith(".py") and not attribute and "." not in place:
             place = _module_of_ours(functions)
         code = refer_to_module(functions, place, beside or Path.cwd(), stands_on)

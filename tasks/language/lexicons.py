@@ -28,7 +28,7 @@ from importlib import resources
 from pathlib import Path
 
 from assay.infra.errors import InputError
-from assay.infra.user_code.references import content_of
+from assay.infra.user_code.references import read_given_file
 from assay.tasks.language.words import normalised
 
 SHIPPED = "terms.tsv"
@@ -181,7 +181,7 @@ def shipped_lexicon() -> Lexicon:
 def read_lexicon(path: Path) -> Lexicon:
     """The lexicon in a file: UTF-8 text (also gzipped), a header, then a concept, a type and a name a line."""
     try:
-        content = content_of(path, "The lexicon")
+        content = read_given_file(path, "The lexicon")
         text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or fault

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.folders import require_regular
-from assay.infra.user_code.references import CodeReference, content_of
+from assay.infra.user_code.references import CodeReference, read_given_file
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.predictions import Matrix, checked_probabilities, feature_matrix, predictions_table
 
@@ -107,7 +107,7 @@ def read_weights(path: Path) -> bytes:
     require_regular(path, "The file of weights")
     if not path.is_file():
         raise InputError(f'There is no file "{path}" to take the weights from; paths start beside pipelines.yaml.')
-    return content_of(path)
+    return read_given_file(path)
 
 
 def predict_with_own(

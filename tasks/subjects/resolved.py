@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, Self, get_args
 
-from assay.infra.errors import blamed_on
+from assay.infra.errors import blame_setting
 from assay.infra.user_code.references import CodeReference, refer_to_code
 from assay.tasks.subjects.addresses.given import GivenModel, KindName
 from assay.tasks.subjects.addresses.table import address_of
@@ -114,7 +114,7 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
     >>> resolve_subject(Subject(model="logistic"), Path()).kind
     'logistic'
     """
-    with blamed_on(settings.kind, settings.named):
+    with blame_setting(settings.kind, settings.named):
         address = address_of(settings.named)
         if address is not None and settings.kind != "predictions":
             address.require_library(settings.named)
@@ -145,7 +145,7 @@ def _resolve_network(settings: Subject, written: str, beside: Path) -> ResolvedS
 
 
 def _weights(settings: Subject, beside: Path) -> bytes | None:
-    with blamed_on("weights", settings.weights):
+    with blame_setting("weights", settings.weights):
         return None if settings.weights is None else read_weights(beside / settings.weights)
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.infra.errors import InputError, blamed_on
-from assay.infra.user_code.references import content_of
+from assay.infra.errors import InputError, blame_setting
+from assay.infra.user_code.references import read_given_file
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, default_providers, resolve_providers
 from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET, synonym_pairs
 from assay.tasks.trust.settings import Trust
@@ -87,12 +87,12 @@ def resolve_trust(settings: Trust, subject: ResolvedSubject, beside: Path) -> Re
 def require_named(settings: Trust, beside: Path) -> None:
     """Raises where something that the options name is not here, or cannot be read."""
     if settings.providers is not None:
-        with blamed_on("providers"):
+        with blame_setting("providers"):
             resolve_providers(settings.providers, beside, "providers")
     if settings.synonyms is not None:
-        with blamed_on("synonyms", settings.synonyms):
+        with blame_setting("synonyms", settings.synonyms):
             _synonyms(settings.synonyms, beside)
-    with blamed_on("truth", settings.truth):
+    with blame_setting("truth", settings.truth):
         _verdicts(settings.truth, beside)
 
 
@@ -110,6 +110,6 @@ def _verdicts(truth: str | None, beside: Path) -> VerdictFile | None:
             f"`trust.truth` is {truth!r}, which is neither `{COUNTERFACTUAL}` nor a table of verdicts (.csv, .parquet)."
         )
     try:
-        return VerdictFile(path.name, content_of(path, "The table of verdicts"))
+        return VerdictFile(path.name, read_given_file(path, "The table of verdicts"))
     except OSError as fault:
         raise InputError(f"The verdicts {path} cannot be read ({fault.strerror}).") from fault

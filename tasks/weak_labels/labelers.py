@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import LabelModel, WeakLabels
-from assay.infra.errors import AssayError, InputError, told
+from assay.infra.errors import AssayError, InputError, error_text
 from assay.infra.user_code.choices import Named
 from assay.tasks.statistics.vote_counts import VoteCounts
 
@@ -346,7 +346,7 @@ def labeler_conformance(choice: LabelerChoice) -> list[str]:
     except AssayError as error:
         return [str(error)]
     except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return [f"The labeler {choice.word} raised {told(fault)}"]
+        return [f"The labeler {choice.word} raised {error_text(fault)}"]
     return []
 
 

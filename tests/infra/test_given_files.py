@@ -8,7 +8,7 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular
-from assay.infra.user_code.references import content_of
+from assay.infra.user_code.references import read_given_file
 
 
 def test_what_is_no_ordinary_file_is_named_for_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_what_is_no_ordinary_file_is_named_for_what_it_is(tmp_path: Path, monkey
         listening.bind("sock")
         for name, kind in (("pipe", "a named pipe"), ("sock", "a socket"), ("link", "a device"), (".", "a folder")):
             with pytest.raises(InputError, match=f"weights is {kind}, and only ordinary files"):
-                content_of(tmp_path / name, "weights")
+                read_given_file(tmp_path / name, "weights")
 
 
 def test_a_path_with_a_nul_is_refused_in_words() -> None:
@@ -29,14 +29,14 @@ def test_a_path_with_a_nul_is_refused_in_words() -> None:
 
 def test_an_ordinary_file_is_read_whole_and_a_large_one_refused_by_its_size(tmp_path: Path) -> None:
     (tmp_path / "words").write_bytes(b"some words")
-    assert content_of(tmp_path / "words") == b"some words"
+    assert read_given_file(tmp_path / "words") == b"some words"
     with pytest.raises(InputError, match="has 10 bytes, and at most 9 are read"):
-        content_of(tmp_path / "words", most=9)
+        read_given_file(tmp_path / "words", most=9)
     with pytest.raises(InputError, match="more bytes than its size says"):
-        content_of(Path("/proc/self/status"))
+        read_given_file(Path("/proc/self/status"))
 
 
 def test_what_is_not_there_is_for_the_caller_to_say(tmp_path: Path) -> None:
     require_regular(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError):
-        content_of(tmp_path / "nowhere")
+        read_given_file(tmp_path / "nowhere")

@@ -14,7 +14,7 @@ from quoted_secrets import SECRETS, encodings
 from repository import ROOT
 
 from assay.infra import masking
-from assay.infra.errors import InputError, MaskedError, RunError, called_without_secrets, told
+from assay.infra.errors import InputError, MaskedError, RunError, called_without_secrets, error_text
 from assay.infra.masking import mask, mask_page, masked_in, prepare_environment, register, register_address
 from assay.infra.storage.network import register_secret, secret_addresses, secret_from
 
@@ -120,8 +120,8 @@ def test_errors_hold_no_secret_in_words_causes_or_pickles() -> None:
     whole = "".join(traceback.format_exception(caught.value)) + repr(pickle.loads(pickle.dumps(caught.value)))
     assert "4711" not in whole
     assert "in fail" in whole  # where it was raised is still there
-    assert told(caught.value) == "ValueError: Invalid header value b'${SPAM_TOKEN}'"
-    assert told(caught.value, masked=True) == "ValueError"
+    assert error_text(caught.value) == "ValueError: Invalid header value b'${SPAM_TOKEN}'"
+    assert error_text(caught.value, masked=True) == "ValueError"
     assert str(RunError("of t0k-4711-wxyz")) == "of ${SPAM_TOKEN}"
     plain = KeyError("nothing secret")
     with pytest.raises(KeyError) as same:

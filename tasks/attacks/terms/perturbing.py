@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from assay.data.biomedical_schemas import TermChanges
 from assay.data.catalog import located
-from assay.infra.errors import InputError, blamed_on
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import Tallied
@@ -69,7 +69,7 @@ def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
 
 def require_attack(settings: TermAttack, beside: Path) -> None:
     """Raises where something that the options name is not here, or cannot be read."""
-    with blamed_on("terms", settings.terms):
+    with blame_setting("terms", settings.terms):
         if settings.terms.startswith(SPACY):
             spacy_finder(settings.terms.removeprefix(SPACY))
         elif settings.terms not in (GOLD, LEXICON):
@@ -78,7 +78,7 @@ def require_attack(settings: TermAttack, beside: Path) -> None:
     named = None if lexicon is None else lexicon(settings)
     if named is not None and named not in (GOLD, LEXICON):
         own = [name for name in type(settings).model_fields if name != "terms" and getattr(settings, name) == named]
-        with blamed_on(own[0] if own else "attack", named):
+        with blame_setting(own[0] if own else "attack", named):
             _require_lexicon(named, beside)
 
 

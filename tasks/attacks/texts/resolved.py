@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from assay.infra.errors import InputError, SettingError, blamed_on
+from assay.infra.errors import InputError, SettingError, blame_setting
 from assay.infra.storage.folders import contained
-from assay.infra.user_code.references import content_of
+from assay.infra.user_code.references import read_given_file
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
@@ -137,16 +137,16 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     >>> resolve_word_attack(Guided(encoder="word-vectors"), Path()).encoder.name
     'word-vectors'
     """
-    with blamed_on("encoder", settings.encoder):
+    with blame_setting("encoder", settings.encoder):
         encoder = _encoder(settings.encoder, beside)
-    with blamed_on("keep", settings.keep if isinstance(settings.keep, str) else None):
+    with blame_setting("keep", settings.keep if isinstance(settings.keep, str) else None):
         keep = _kept_words(settings.keep, beside)
-    with blamed_on("antonyms", settings.antonyms):
+    with blame_setting("antonyms", settings.antonyms):
         antonyms: frozenset[Pair] = wordnet_opposites() if settings.antonyms == "wordnet" else frozenset()
     resolved = ResolvedWordAttack(settings, encoder, keep=keep, antonyms=antonyms)
     if not isinstance(settings, A2T):
         return resolved
-    with blamed_on("vectors", settings.vectors):
+    with blame_setting("vectors", settings.vectors):
         lists = _lists(settings.vectors, beside)
         if lists is None:
             named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
@@ -166,7 +166,7 @@ def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[
     listed = named if isinstance(named, tuple) else ()
     if isinstance(named, str):
         try:
-            listed = tuple(content_of(beside / named, "The list of words to keep").decode("utf-8-sig").split())
+            listed = tuple(read_given_file(beside / named, "The list of words to keep").decode("utf-8-sig").split())
         except (OSError, UnicodeDecodeError) as fault:
             raise InputError(
                 f"The words that the attack is to `keep` are in {named}, which cannot be read as UTF-8 text "
@@ -196,7 +196,7 @@ def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
             f"{folder} (the attack's `encoder`) is no sentence encoder: it has no {' and no '.join(missing)}; name a "
             f"folder of Hugging Face, `{MINILM}` or `{WORD_VECTORS}`."
         )
-    files = {file: content_of(Path(contained(folder, file, f"The encoder {named}"))) for file in FILES}
+    files = {file: read_given_file(Path(contained(folder, file, f"The encoder {named}"))) for file in FILES}
     require_own_files(files, f"The encoder {named}")
     content = " ".join(hashlib.sha256(content).hexdigest() for content in files.values())
     return ResolvedEncoder(named, str(folder), content)
@@ -212,6 +212,6 @@ def _lists(named: str | None, beside: Path) -> NeighbourFile | None:
     else:
         return None
     try:
-        return NeighbourFile(path.name, content_of(path, "The file of neighbour lists"))
+        return NeighbourFile(path.name, read_given_file(path, "The file of neighbour lists"))
     except OSError as fault:
         raise InputError(f"The neighbour lists {path} cannot be read ({fault.strerror}).") from fault

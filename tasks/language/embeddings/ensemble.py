@@ -16,7 +16,7 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import InputError, blamed_on
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, refer_to_code
 from assay.tasks.language.embeddings.corpus import fasttext_provider, ppmi_provider
@@ -154,7 +154,7 @@ def resolve_providers(names: Sequence[str], beside: Path = Path(), setting: str 
         )
     resolved: list[ResolvedProvider] = []
     for position, name in enumerate(names):
-        with blamed_on(f"{setting}.{position}", name) if setting else nullcontext():
+        with blame_setting(f"{setting}.{position}", name) if setting else nullcontext():
             resolved.append(_resolve(name, beside))
     return ResolvedProviders(tuple(resolved))
 

@@ -31,8 +31,8 @@ import pyarrow as pa
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
 from assay.infra.storage.folders import Folder
-from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer, secret_from
-from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, counted_at, place_of, turns_at
+from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer_reason, secret_from
+from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, answers_folder, counts_folder, turns_folder
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
 from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel
@@ -192,7 +192,7 @@ def _why(fault: BaseException, seconds: float) -> str:
     reason = getattr(fault, "reason", fault)
     if isinstance(fault, TimeoutError) or isinstance(reason, TimeoutError | socket.timeout):
         return f"nothing within {seconds:g} s"
-    return no_answer(fault) or str(reason) or type(fault).__name__
+    return no_answer_reason(fault) or str(reason) or type(fault).__name__
 
 
 def _seconds(written: str | None, otherwise: float) -> float:
@@ -395,14 +395,14 @@ def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:
     """The run that asks, its store, and what stands for answers of a service that names no version."""
     from assay.infra.stages.branches import Plan
     from assay.infra.stages.runs import current_run
-    from assay.infra.storage.sweep import asked_since
+    from assay.infra.storage.sweep import resumed_run
 
     try:
         run = current_run()
     except LookupError:
         return "", "", ASKED_BY
     anew = settings.stands_on.never_cached or run.fresh
-    since = asked_since(run.store, what, run.record, anew=anew, note=not isinstance(run.conductor, Plan))
+    since = resumed_run(run.store, what, run.record, anew=anew, note=not isinstance(run.conductor, Plan))
     return run.id, run.store.url, f"{ASKED_BY}{since}"
 
 
@@ -493,7 +493,7 @@ class Endpoint:
 
     @cached_property
     def _kept(self) -> KeptAnswers:
-        return KeptAnswers(self._folder, place_of(self.given.fingerprint))
+        return KeptAnswers(self._folder, answers_folder(self.given.fingerprint))
 
     @cached_property
     def _client(self) -> Client:
@@ -503,12 +503,12 @@ class Endpoint:
             f'The endpoint "{self.given.written}" was asked {asking.most_requests} times in this run, as often as '
             f"`asking.{limit}` allows: raise it, and run again; what was answered is kept."
         )
-        turns = Turns(self._folder, turns_at(self.given.run, url), asking.rate, asking.most_requests, beyond)
+        turns = Turns(self._folder, turns_folder(self.given.run, url), asking.rate, asking.most_requests, beyond)
         return Client(url, asking, turns.take, count=self._counts.add)
 
     @cached_property
     def _counts(self) -> AskedCounts:
-        return AskedCounts(self._folder, counted_at(self.given.run, self.given.url))
+        return AskedCounts(self._folder, counts_folder(self.given.run, self.given.url))
 
     @cached_property
     def _form(self) -> Form:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular
-from assay.infra.user_code.references import MOST_BYTES, content_of
+from assay.infra.user_code.references import MOST_BYTES, read_given_file
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.own_models import as_probabilities
 from assay.tasks.subjects.predictions import NamedAnswers, columns_of, numbers_of, require_named
@@ -36,7 +36,7 @@ def content_at(written: str, beside: Path, what: str) -> bytes:
     require_regular(path, what)
     if not path.is_file():
         raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    return content_of(path)
+    return read_given_file(path)
 
 
 _ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")

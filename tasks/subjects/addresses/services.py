@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.infra.storage.store import Store, asked_in, counted_at
+from assay.infra.storage.store import Store, asked_in, counts_folder
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -43,7 +43,7 @@ def service_findings(services: Mapping[str, Asking], run: str, store: Store) -> 
     them were `.retries`; their `.cost` where a request has a price."""
     findings: list[Finding] = []
     for url, asking in services.items():
-        counts = asked_in(store.folder, counted_at(run, url))
+        counts = asked_in(store.folder, counts_folder(run, url))
         questions = counts["questions"]
         stored = counts["stored"] / questions if questions else None
         values: dict[str, float | None] = {

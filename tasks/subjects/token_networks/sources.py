@@ -18,7 +18,7 @@ from typing import Any
 
 from assay.infra.errors import AssayError, InputError, SettingError, install_command
 from assay.infra.storage.folders import contained
-from assay.infra.user_code.references import content_of
+from assay.infra.user_code.references import read_given_file
 from assay.tasks.subjects.addresses.given import Addressed
 
 MOST_LAYERS = 1000
@@ -188,7 +188,7 @@ class ModelSource:
     def read(self) -> dict[str, bytes]:
         """The files, by name; a hub model is fetched unless it is in the cache already."""
         folder = Path(self.folder) if self.folder is not None else _fetched(self.written, self.commit)
-        files = {path.name: content_of(path) for path in _model_files(folder, self.written)}
+        files = {path.name: read_given_file(path) for path in _model_files(folder, self.written)}
         if self.folder is not None and _content(files.items()) != self.fingerprint:
             raise InputError(f'The files of "{self.written}" have changed since the run began: start it again.')
         require_bearable_model(files, f'"{self.written}"')
@@ -228,7 +228,7 @@ def find_model(written: str, revision: str | None, beside: Path, also: str = "to
         if revision is not None:
             message = f'"{written}" is a folder here, so `revision: {revision}` means nothing: leave it out.'
             raise SettingError(message, "revision", revision)
-        files = {path.name: content_of(path) for path in _model_files(folder, written)}
+        files = {path.name: read_given_file(path) for path in _model_files(folder, written)}
         require_bearable_model(files, f'"{written}"')
         return ModelSource(written, str(folder), "", _content(files.items()))
     if folder.exists() or not _HUB_ID.fullmatch(written) or written.startswith((".", "/")):

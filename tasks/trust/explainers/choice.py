@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import AssayError, InputError, told
+from assay.infra.errors import AssayError, InputError, error_text
 from assay.infra.user_code.choices import Named
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
 from assay.tasks.trust.explainers.documents import Explanation, read_document
@@ -114,7 +114,7 @@ def explainer_conformance(choice: ExplainerChoice) -> list[str]:
     except AssayError as error:
         return [str(error)]
     except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return [f"The explainer {choice.word} raised {told(fault)}"]
+        return [f"The explainer {choice.word} raised {error_text(fault)}"]
     return []
 
 
