@@ -273,7 +273,7 @@ def pipeline_rows(project: Project) -> list[list[object]]:
         rows.append(
             [
                 name,
-                source_in_words(pipeline.model_dump(include={"source"})) or "nothing",
+                source_in_words(pipeline.source.model_dump()) or "nothing",
                 stages,
                 skipped,
                 pipeline.schedule or "–",
