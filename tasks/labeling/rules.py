@@ -266,6 +266,14 @@ def text_rule(
 Texts = Sequence[str | None]
 
 
+MOST_SECONDS = 5.0
+"""So long may one search for a regular expression take; others take microseconds."""
+
+
+class EndlessPatternError(InputError):
+    """A regular expression that tries ways without an end: no fault of a sample, to be counted and passed over."""
+
+
 def says(name: str, pattern: str, vote: int, *, unless: str | None = None, column: str = "text") -> ColumnRule[Texts]:
     """The rule that votes where a text matches a regular expression, whatever the case, and not the other one.
 
@@ -273,10 +281,22 @@ def says(name: str, pattern: str, vote: int, *, unless: str | None = None, colum
     >>> rule.function(["A good book", "Not good", None]).tolist()
     [1, -1, -1]
     """
-    wanted, unwanted = re.compile(pattern, re.IGNORECASE), re.compile(unless or r"(?!)", re.IGNORECASE)
+    import regex  # as `re`, but it can be told how long a search may take
+
+    wanted, unwanted = (regex.compile(each, regex.IGNORECASE) for each in (pattern, unless or r"(?!)"))
+
+    def matches(text: str) -> bool:
+        try:
+            return bool(wanted.search(text, timeout=MOST_SECONDS)) and not unwanted.search(text, timeout=MOST_SECONDS)
+        except TimeoutError as fault:
+            raise EndlessPatternError(
+                f"The labelling function {name} searches for {pattern!r}, and on a text of {len(text)} letters that "
+                f"took more than {MOST_SECONDS:g} s: what repeats something repeated, as (a+)+ does, tries every way "
+                "to part it; write it with one repetition."
+            ) from fault
 
     def search(texts: Texts) -> object:
-        hits = [text is not None and bool(wanted.search(text)) and not unwanted.search(text) for text in texts]
+        hits = [text is not None and matches(text) for text in texts]
         return np.where(hits, vote, ABSTAIN) if hits else np.array([], np.int64)
 
     return ColumnRule(name, search, InBatches(TextsIn(column), rows=4096))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, Sample, SampleRule
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, EndlessPatternError, InBatches, Rulebook, Sample, SampleRule
 
 VoteVector = npt.NDArray[np.int8]
 
@@ -103,7 +103,7 @@ def _ask_columns(
     """Fill in a column rule's votes; where it raises, by halves down to the rows that make it raise."""
     try:
         answer = rule.function(frame)
-    except MemoryError:
+    except (MemoryError, EndlessPatternError):
         raise
     except Exception as fault:  # noqa: BLE001  a rule is somebody else's code and may raise anything
         if table.num_rows == 1:
@@ -129,7 +129,7 @@ def _ask_samples(
             for place, sample in enumerate(samples):
                 try:
                     answer = rule.function(sample)
-                except MemoryError:
+                except (MemoryError, EndlessPatternError):
                     raise
                 except Exception as fault:  # noqa: BLE001  a rule is somebody else's code and may raise anything
                     ledger.note(rule.name, str(sample.id), fault)

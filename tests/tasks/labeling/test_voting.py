@@ -1,3 +1,4 @@
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.infra.errors import InputError
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook, as_arrow, sample_rule
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook, as_arrow, sample_rule, says
 from assay.tasks.labeling.voting import Faults, apply_rules
 
 TEXTS = ["http://a", "hello", "see http", "", "HTTP", "bye bye bye bye"]
@@ -215,3 +216,21 @@ def test_a_frame_that_cannot_be_made_names_its_rule():
 
     with pytest.raises(InputError, match="frame of the labelling function f cannot be made: KeyError"):
         votes_of(ColumnRule("f", link_in_column, frame=no_frame))
+
+
+def test_a_pattern_that_tries_ways_without_an_end_is_refused_by_name_and_no_fault_of_the_samples(monkeypatch):
+    monkeypatch.setattr("assay.tasks.labeling.rules.MOST_SECONDS", 0.2)
+    stutters = says("stutters", r"(a|aa)+$", 1)
+    with pytest.raises(InputError, match=r"stutters searches for '\(a\|aa\)\+\$', and on a text of 201 letters"):
+        votes_of(stutters, samples(["aaa", "a" * 200 + "!"]))
+    assert votes_of(stutters, samples(["aaa"])) == ([1], {})
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\bcheck\s+out\b", r"(?<!not )good", r"https?://\S+|www\.", r"[^\W\d_]{3,}ß?", r"(?P<x>o)(?P=x)"]
+)
+def test_patterns_match_as_python_does(pattern):
+    texts = ["Check  OUT my film", "not good", "GOOD", "see www.x.y", "Straße 12", "wood", "", "ſ K"]
+    function = says("rule", pattern, 1).function
+    expected = [bool(re.search(pattern, text, re.IGNORECASE)) for text in texts]
+    assert (np.asarray(function(texts)) == 1).tolist() == expected
