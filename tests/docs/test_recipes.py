@@ -26,10 +26,18 @@ KIND_FILES = {
     "tasks/balance/task.py",
 }
 LINES = {
-    "flows/audits/table.py": ("from assay.flows.audits.balance import BALANCE\n", "_SINGLE: tuple", "    BALANCE,\n"),
-    "tasks/attacks/table.py": ("from assay.tasks.attacks.waves import WAVES\n", "IMAGE_ATTACKS: ", "        WAVES,\n"),
+    "flows/audits/table.py": (
+        "from assay.flows.audits.balance import BALANCE\n",
+        "_SINGLE: tuple[AnyKind, ...] = (\n",
+        "    BALANCE,\n",
+    ),
+    "tasks/attacks/table.py": (
+        "from assay.tasks.attacks.waves import WAVES\n",
+        "    ImageAttackChoice,\n    (",
+        "WAVES, ",
+    ),
 }
-"""Per table: the import, where the table begins, and the line in it."""
+"""Per table: the import, how the table begins, and what is put into it there."""
 PIPELINES = """
 compute: {engine: serial, gpu: never}
 pipelines:
@@ -81,9 +89,8 @@ def put_in(house: Path) -> None:
     (house / "tasks" / "balance" / "__init__.py").write_text('"""Whether a class is rare."""\n')
     for table, (imported, beginning, line) in LINES.items():
         text = (house / table).read_text(encoding="utf-8")
-        first, at = text.index("from assay."), text.index(beginning)
-        end = text.index("\n    ),\n" if line.startswith("     ") else "\n)", at) + 1
-        (house / table).write_text(text[:first] + imported + text[first:end] + line + text[end:], encoding="utf-8")
+        first, at = text.index("from assay."), text.index(beginning) + len(beginning)
+        (house / table).write_text(text[:first] + imported + text[first:at] + line + text[at:], encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +132,11 @@ def test_a_recipe_touches_its_own_files_and_one_table(house: Path) -> None:
 
     assert files(house) - files(ROOT) == {*KIND_FILES, "tasks/attacks/waves.py"}
     changed = {name: diff for name in files(ROOT) if (diff := added_to(house, name))}
-    assert changed == {table: [f"+{imported}", f"+{line}"] for table, (imported, _, line) in LINES.items()}
+    assert set(changed) == set(LINES)
+    for table, (imported, _, word) in LINES.items():
+        first, line = (added for added in changed[table] if added.startswith("+"))
+        assert first == f"+{imported}"
+        assert word.strip() in line
 
 
 def added_to(house: Path, name: str) -> list[str]:
