@@ -12,7 +12,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.subjects.checkpoints import learning_files, restore
 from assay.tasks.subjects.images.dataset import Lessons
 from assay.tasks.subjects.images.model import ImageModel
@@ -106,6 +105,16 @@ def seeded_generator(channels: int, size: int, width: int, seed: int) -> Perturb
 CARD, WEIGHTS = "card.json", "generator.safetensors"
 
 
+class GeneratorOptions(Protocol):
+    """How a generator is trained: the options of `GAP` that matter to that."""
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    loss: Literal["true-label", "least-likely"]
+    width: int
+
+
 @dataclass(frozen=True)
 class Card:
     """What a generator was made for: it fits images of these channels and this ε only."""
@@ -180,7 +189,12 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
 
 
 def train_generator(
-    model: ImageModel, lessons: Lessons, attack: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints | None = None
+    model: ImageModel,
+    lessons: Lessons,
+    attack: GeneratorOptions,
+    eps: float,
+    seeds: Seeds,
+    checkpoints: Checkpoints | None = None,
 ) -> dict[str, bytes]:
     """The files of a generator trained against the subject; goes on after the last checkpoint, with the same result."""
     channels, size = lessons.images.shape[1], min(lessons.images.shape[2:])
@@ -224,7 +238,7 @@ def _epoch(
     network: PerturbationUNet,
     optimizer: torch.optim.Adam,
     lessons: Lessons,
-    attack: GAP,
+    attack: GeneratorOptions,
     eps: float,
     seeds: Seeds,
     epoch: int,

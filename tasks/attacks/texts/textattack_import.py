@@ -23,7 +23,6 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from assay.infra.engines.devices import declare_image_operators
 from assay.tasks.language.words import stop_words
 
 _INSTALLED = "post_install_check_3"  # the file by which TextAttack knows that it need not download anything
@@ -45,6 +44,8 @@ def _import_quietly() -> None:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(_environment_kept())
+        from assay.infra.engines.devices import declare_image_operators  # brings NumPy, which adds filters of warnings
+
         declare_image_operators()
         for name in _READ_THE_ENVIRONMENT:
             importlib.import_module(name)
