@@ -123,9 +123,9 @@ def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_pat
 @pytest.mark.parametrize(
     ("place", "gone", "missing"),
     [
-        ("images.corrupting.corrupt_subjects", {"corruption"}, []),
+        ("images_flow.corrupt_subjects", {"corruption"}, []),
         (
-            "curation.flow.prune_labeling_functions",
+            "curation_flow.prune_labeling_functions",
             {
                 "pruning",
                 "weak_labels",
