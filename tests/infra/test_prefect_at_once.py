@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from itertools import combinations
 from typing import Any
 
@@ -84,8 +85,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
             with get_client(sync_client=True) as client:
                 flows = {flow.id: flow.name for flow in client.read_flows()}
-                flow_runs = {one.id: one for one in client.read_flow_runs(limit=200)}
-                task_runs = {one.id: one for one in client.read_task_runs(limit=200)}
+                for _ in range(120):  # the server writes task runs down after the night, a busy machine's a while after
+                    flow_runs = {run.id: run for run in client.read_flow_runs(limit=200)}
+                    task_runs = {run.id: run for run in client.read_task_runs(limit=200)}
+                    above = {run.parent_task_run_id for run in flow_runs.values()} - {None}
+                    everything = [*flow_runs.values(), *task_runs.values()]
+                    if above <= task_runs.keys() and all(run.state.is_final() for run in everything):
+                        break
+                    time.sleep(0.5)
     finally:
         server.stop()
     return {"made": made, "run": run, "flows": flows, "flow_runs": flow_runs, "task_runs": task_runs}
