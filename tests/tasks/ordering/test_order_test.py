@@ -20,7 +20,7 @@ from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 from assay.tasks.subjects.holding_out import fold_of
-from assay.tasks.subjects.tables.along_order import Answered, judge
+from assay.tasks.subjects.tables.along_order import Answered, order_findings
 from assay.tasks.subjects.tables.logistic import cross_fit
 from assay.tasks.weak_labels.labelers import majority, weak_labels
 from assay.tasks.weak_labels.snorkel import snorkel
@@ -120,7 +120,9 @@ def test_the_subject_along_the_order_to_the_printed_digits(answered, yardstick, 
     test = order_test(answered.scores, answered.predicted == answered.truth(yardstick), answered.clusters)
     assert (f"{test.area.value:.3f}"[1:], test.t) == (auc, pytest.approx(float(t), abs=0.0051))
     assert test.adverse == pytest.approx(p, rel=0.02)
-    found = {(one.metric, one.of, one.group): one for one in judge(answered, "mine", 0.01, np.random.default_rng(0))}
+    found = {
+        (one.metric, one.of, one.group): one for one in order_findings(answered, "mine", 0.01, np.random.default_rng(0))
+    }
     assert found["subject.trend_p", yardstick, ""].value == test.p_value
     assert found["subject.trend_p", "weak", ""].verdict == "adverse"
     assert found["subject.trend_p", "gold", ""].verdict == "not shown: p ≤ 0.01 needed"
