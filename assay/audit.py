@@ -1,7 +1,4 @@
-"""`from assay import audit`: the name of this module is the function itself, so that the package stays light to import.
-
-`assay/__init__.py` is in the keys of what every rulebook of ours voted, and so is left as it was.
-"""
+"""`from assay import audit`: the module of this name is the function itself, so that the package is light to import."""
 
 import sys
 

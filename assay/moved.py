@@ -43,11 +43,14 @@ class Forwarding(MetaPathFinder, Loader):
     """Imports the new module under the old name."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        """A specification of what has moved, None for everything else."""
-        return ModuleSpec(name, self) if name in MOVED else None
+        """A specification of what has moved, and of folders that are gone; None for everything else."""
+        gone = any(old.startswith(f"{name}.") for old in MOVED)
+        return ModuleSpec(name, self, is_package=gone) if gone or name in MOVED else None
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The new module itself, with a warning to whoever imports it by its old name."""
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The new module itself, with a warning to whoever imports it by its old name; an empty one for a folder."""
+        if spec.name not in MOVED:
+            return None
         new = MOVED[spec.name]
         warnings.warn(
             f"{spec.name} is {new} now; the old name goes with version 0.2.", DeprecationWarning, stacklevel=2
@@ -58,7 +61,7 @@ class Forwarding(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is left to do but to let it be called as before: it has been imported."""
-        if module.__spec__ is not None:
+        if module.__spec__ is not None and module.__spec__.loader_state is not None:
             module.__spec__ = module.__spec__.loader_state
 
 
