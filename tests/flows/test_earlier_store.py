@@ -1,4 +1,4 @@
-"""A store that an earlier version wrote is taken from without computing anything: no key has changed since."""
+"""A store that an earlier version wrote is taken from: only the stages named here, with a reason, are computed anew."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 
 EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
+# The stages whose method has changed since the store was written. What stands on their results is computed anew, too,
+# where the results differ, and is named here for that reason.
+COMPUTED_ANEW: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def manifests(folder: Path) -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize(
     ("name", "stages"), [("breast-cancer", 44), ("digits-quick", 14), ("overfitting-synthetic-quick", 8)]
 )
-def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
+def test_only_what_changed_is_computed_over_a_store_that_an_earlier_version_wrote(
     unpacked: Path, monkeypatch: pytest.MonkeyPatch, name: str, stages: int
 ) -> None:
     written = manifests(unpacked)
@@ -51,9 +54,9 @@ def test_nothing_is_computed_over_a_store_that_an_earlier_version_wrote(
     project, progress = project_in(unpacked, name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()
-    assert [stage.stage for stage in run.record.stages if not stage.cached] == []
+    assert {stage.stage for stage in run.record.stages if not stage.cached} <= set(COMPUTED_ANEW)
     assert len(run.record.stages) == stages
-    for stage in run.record.stages:
+    for stage in [stage for stage in run.record.stages if stage.cached]:
         outputs = written[f"{stage.stage}/{stage.key}"]["outputs"]
         digests = {output: outputs[output]["artifact"]["digest"] for output in outputs}
         assert {output: handle["digest"] for output, handle in stage.outputs.items()} == digests
