@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import pyarrow as pa
@@ -135,7 +136,16 @@ def made_of(module: str) -> tuple[str, ...]:
 def _source_of(name: str) -> bytes:
     """The bytes of a module's source, or (`package:file`) of a file that a package carries."""
     package, _, file = name.partition(":")
-    spec = importlib.util.find_spec(package)
+    spec = _spec_of(package)
     if spec is None or spec.origin is None:
         raise InputError(f"The embedded data set needs {package}, which is not installed here; reinstall Assay.")
     return (Path(spec.origin).parent / file if file else Path(spec.origin)).read_bytes()
+
+
+def _spec_of(package: str) -> ModuleSpec | None:
+    """Where a module lies; the packages around it are not imported, which would take seconds for some."""
+    top, *rest = package.split(".")
+    spec = importlib.util.find_spec(top)
+    for name in rest:
+        spec = spec and PathFinder.find_spec(f"{spec.name}.{name}", spec.submodule_search_locations)
+    return spec

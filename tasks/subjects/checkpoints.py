@@ -11,13 +11,14 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import CARD
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 _WARM, _START, _END = 0.3, 1 / 25, 1e-4  # of a one-cycle: share of steps going up, first and last step size
 
@@ -51,6 +52,8 @@ def optimizer_of(
     weights: Iterable[nn.Parameter], options: Training, foreach: bool | None = None
 ) -> torch.optim.Optimizer:
     """The optimizer that the settings name."""
+    import torch
+
     shared: dict[str, Any] = {"lr": options.learning_rate, "weight_decay": options.weight_decay, "foreach": foreach}
     if options.optimizer == "adam":
         return torch.optim.Adam(weights, **shared)
@@ -73,6 +76,7 @@ class Checkpoints(Protocol):
 def weights_of(network: nn.Module) -> bytes:
     """The weights and running statistics of a network as a safetensors file.
 
+    >>> from torch import nn
     >>> weights_of(nn.Linear(1, 1))[8:20]
     b'{"bias":{"dt'
     """
@@ -105,6 +109,7 @@ def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping
 
 
 def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    import torch
     from safetensors.torch import save
 
     # Copies, because safetensors refuses weights that share memory (tied layers) or lie with the channels last.
