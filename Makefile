@@ -39,8 +39,9 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tools
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m assay.infra.stage_lock --check
+	$(BIN)/python tools/stage_lock.py --check
 
 unit: $(READY) $(VISION_READY)
 	.venv-vision/bin/python -m pytest -q tests/vision
@@ -65,7 +66,7 @@ format: $(READY)  ## write the code as ruff wants it
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 docs: $(READY)  ## write docs/pipelines.md anew from the settings models
-	$(BIN)/python -m assay.flows.operations.documentation
+	$(BIN)/python tools/documentation.py
 
 site: $(SITE_READY)  ## the documents as a site in site/, to be opened from the disk; a dead link fails
 	NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet --site-dir $(SITE_DIR)
@@ -78,7 +79,7 @@ $(SITE_READY): $(SITE_LOCK)
 	@touch $(SITE_READY)
 
 stage-lock: $(READY)  ## after a change of stage code: REASON="same results because …", or bump the stage's version first
-	$(BIN)/python -m assay.infra.stage_lock --update $(if $(REASON),--same-results "$(REASON)")
+	$(BIN)/python tools/stage_lock.py --update $(if $(REASON),--same-results "$(REASON)")
 
 benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
 	$(BIN)/python -m benchmarks

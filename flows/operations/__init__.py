@@ -1,4 +1,1 @@
-"""What is done around runs: a configuration goes in, what is wrong with it or the documents made of it come out.
-
-Begin with check.py (`assay check`); documentation.py writes docs/pipelines.md.
-"""
+"""What is done around runs: a configuration goes in, what is wrong with it comes out (`assay check`, check.py)."""

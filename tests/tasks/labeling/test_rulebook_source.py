@@ -6,9 +6,9 @@ import textwrap
 
 import pyarrow as pa
 import pytest
+from stage_lock import LOCK, read_lock
 
 from assay.infra.errors import InputError
-from assay.infra.stage_lock import LOCK, read_lock
 from assay.tasks.labeling import rulebooks
 from assay.tasks.labeling.rulebook_source import _OURS, refer_to_rulebook
 from assay.tasks.labeling.voting import apply_rules

@@ -1,9 +1,9 @@
 """docs/pipelines.md is what the models say, and every example in it is one that the models accept."""
 
 import pytest
+from documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure
 from pydantic import BaseModel
 
-from assay.flows.operations.documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure
 from assay.flows.validation import validate, writable, written
 from assay.flows.yaml_document import Document, read_yaml
 

@@ -20,8 +20,8 @@ from assay.flows.kind import AuditKind
 from assay.flows.pipeline import file_model, pipeline_model
 from assay.flows.validation import expected_of_field, tags, writable, written
 
-CONCEPTS = Path(__file__).resolve().parents[2] / "docs" / "concepts.md"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipelines.md"
+CONCEPTS = Path(__file__).resolve().parents[1] / "docs" / "concepts.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"
 
 INTRODUCTION = """\
 # pipelines.yaml: every setting

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from assay.infra.stage_lock import complaints, stages_in, updated
+from stage_lock import complaints, stages_in, updated
 
 TASK = '''
 from assay.infra.stages.stage import stage
