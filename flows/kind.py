@@ -385,13 +385,18 @@ class AuditKind(Generic[R]):
     verdict: Callable[[FindingIndex], Iterable[Verdict]] = nothing
     """What is read first: a sentence or a few, where there is something to say."""
     followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
-    """The numbers that are followed over the nights."""
+    """The numbers that are followed over the nights beside those of metrics declared so: the worst of several, say."""
     outcomes: Callable[[Ground, R], Iterable[Outcomes]] = nothing
     """Where what single samples add to its findings lies: what two runs are compared by, and gates on change judge."""
     sampled: Callable[[Outcomes, Tables, str, str], Sampled | None] = lambda *_: None
     """What single samples add to the finding of those outcomes with this `of` and `group`; None if there is none."""
     origin: Origin | None = None
     """Where it comes from, if it is a plug-in; filled in when it is loaded."""
+
+    @property
+    def metrics(self) -> Iterator[Metric]:
+        """All that it measures, as declared."""
+        return (metric for measured in self.measures for metric in measured.metrics)
 
     @property
     def identity(self) -> dict[str, str] | None:

@@ -264,9 +264,14 @@ def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
 
 
 def _named_findings(run: Run, audited: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
-    """The run's findings, with its name and its pipeline's: those are not in the artifact, which later runs share."""
+    """The run's findings, with its name and its pipeline's (those are not in the artifact, which later runs share), and
+    with the units that their metrics are declared with."""
     measured = [] if audited.findings is None else findings_from(collect(audited.findings, Findings.schema.names))
-    return [replace(finding, run=run.id, pipeline=run.record.pipeline) for finding in [*measured, *of_this_run]]
+    units = {metric.name: metric.unit for kind in audited.pipeline.kinds for metric in kind.metrics}
+    return [
+        replace(finding, run=run.id, pipeline=run.record.pipeline, unit=finding.unit or units.get(finding.metric, ""))
+        for finding in [*measured, *of_this_run]
+    ]
 
 
 def _exit_code(audited: Audit, gates: list[GateResult]) -> int:

@@ -150,5 +150,4 @@ CURATION = AuditKind(
     page=FLOW.show_order,
     background=FLOW.show_curation,
     verdict=Late("assay.tasks.ordering.page").verdict,
-    followed=FLOW.followed,
 )

@@ -60,7 +60,6 @@ from assay.tasks.pruning import page as pruning_page
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.pruning.task import Pruned, prune_labeling_functions
 from assay.tasks.reporting.parts import Part
-from assay.tasks.reporting.report import Headline
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import WeakLabelling
@@ -310,9 +309,3 @@ def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) ->
         yield pruning_page.page(panel, asked.correlation)
     if curation.table is not None:
         yield labeling_page.page(findings, collect(curation.table, None), panel)
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """The order, the rules' labels, and how many rules are kept."""
-    for page in (ordering_page, labeling_page, pruning_page):
-        yield from page.followed(findings)

@@ -81,7 +81,7 @@ def _gate(
     if all(pipeline.get(name) is None for name in measured.keys) and not measured.also(pipeline):
         yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(measured.keys)}")
     better = next((metric.better for metric in measured.metrics if metric.name == finding), None)
-    for key, worse, other in (("drop_at_most", "lower", "rise_at_most"), ("rise_at_most", "higher", "drop_at_most")):
+    for key, worse, other in (("drop_at_most", "less", "rise_at_most"), ("rise_at_most", "more", "drop_at_most")):
         if gate.get(key) is not None and better == worse:
             yield Clash((*where, key), f"of {finding} {worse} is better, so that is no loss; write {other}")
     if measured.gate is not None:

@@ -210,11 +210,7 @@ def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) ->
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
     higher_is_better = {
-        metric.name: metric.better == "higher"
-        for kind in KINDS
-        for measured in kind.measures
-        for metric in measured.metrics
-        if metric.better is not None
+        metric.name: metric.better == "more" for kind in KINDS for metric in kind.metrics if metric.better is not None
     }
     worse = [
         Worse(change, change.moved)

@@ -16,7 +16,7 @@ from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.tasks.reporting.index import render_index
 from assay.tasks.reporting.parts import Verdict
-from assay.tasks.reporting.report import MISSED, Headline, RunEntry
+from assay.tasks.reporting.report import MISSED, Headline, RunEntry, headlines_of
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.gates import GateResult
 
@@ -33,7 +33,8 @@ def verdicts_of(
 
 def followed_in(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> tuple[Headline, ...]:
     """What each audit follows over the nights, in the order of a reader's interest."""
-    return tuple(headline for kind in kinds for headline in kind.followed(findings))
+    lines = [line for kind in kinds for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
+    return tuple(lines)
 
 
 def write_index(store: Store) -> None:

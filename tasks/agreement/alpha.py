@@ -26,7 +26,7 @@ from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.groups import group_hashes
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.resampling import (
     BLOCKS,
     Array,
@@ -50,7 +50,11 @@ class Annotators(Settings):
         return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
 
 
-METRICS = metrics("annotators", higher={"α": "alpha", "share": "with_gold"}, neither={"share": "labelled"})
+METRICS = (
+    metric("annotators.alpha", unit="α", better="more"),
+    metric("annotators.with_gold", unit="share", better="more"),
+    metric("annotators.labelled", unit="share"),
+)
 
 
 Codes = npt.NDArray[np.int64]

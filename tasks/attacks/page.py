@@ -10,6 +10,7 @@ from assay.tasks.attacks.gallery import AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.table import METRICS
 from assay.tasks.reporting.estimates import (
     CHANCES,
     NAMED,
@@ -40,7 +41,7 @@ from assay.tasks.reporting.parts import (
     SeriesStyle,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import TRAINING, Finding, FindingIndex, distinct, lowest, slice_of
 
 
@@ -589,6 +590,6 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     for subject in attack_findings.subjects:
         for group in attack_findings.grid(subject):
             if eps_value(group) > 0:
-                name = sliced("Accuracy under the strongest attack", subject, f"ε = {eps_text(group)}")
                 spare = subject not in telling or group != telling[subject].group
-                yield from headline_of(name, attack_findings.lowest(subject, group), spare=spare)
+                lowest = attack_findings.lowest(subject, group)
+                yield from headline_of(METRICS, lowest, subject, f"ε = {eps_text(group)}", spare=spare)

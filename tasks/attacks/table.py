@@ -26,7 +26,7 @@ from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 
 def _paper(levels: int, steps: int) -> PGD:
@@ -83,44 +83,69 @@ else:
 """Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""
 
 
-METRICS = metrics(
-    "attack",
-    higher={
-        "share": "accuracy accuracy_change modified_share recall transfer worst_accuracy",
-        "": "auc class_auc",
-        "queries": "queries",
-        "steps": "steps",
-        "words": "perturbed_words",
-    },
-    lower={"share": "flip_rate fooling_rate success_rate", "": "aurc brier ece red_flag"},
-    neither={
-        "": "synonym_auc",
-        "share": "degenerate majority_rate skipped success_difference unchanged winner",
-        "bits": "prediction_entropy",
-        "p": "mcnemar_p",
-        "cosine": "limit similarity",
-        "of [0, 1]": "distance",
-        "L2": "distance_l2",
-        "queries": "queries_difference",
-        "words": "perturbed_words_difference",
-        "replacements": "refused",
-    },
+METRICS = (
+    metric("attack.accuracy", unit="share", better="more", title="Accuracy under the strongest attack"),
+    metric("attack.accuracy_change", unit="share", better="more"),
+    metric("attack.modified_share", unit="share", better="more"),
+    metric("attack.recall", unit="share", better="more"),
+    metric("attack.transfer", unit="share", better="more"),
+    metric("attack.worst_accuracy", unit="share", better="more"),
+    metric("attack.auc", better="more"),
+    metric("attack.class_auc", better="more"),
+    metric("attack.queries", unit="queries", better="more"),
+    metric("attack.steps", unit="steps", better="more"),
+    metric("attack.perturbed_words", unit="words", better="more"),
+    metric("attack.flip_rate", unit="share", better="less"),
+    metric("attack.fooling_rate", unit="share", better="less"),
+    metric("attack.success_rate", unit="share", better="less", title="Texts that fell, of those right before"),
+    metric("attack.aurc", better="less"),
+    metric("attack.brier", better="less"),
+    metric("attack.ece", better="less"),
+    metric("attack.red_flag", better="less"),
+    metric("attack.synonym_auc"),
+    metric("attack.degenerate", unit="share"),
+    metric("attack.majority_rate", unit="share"),
+    metric("attack.skipped", unit="share"),
+    metric("attack.success_difference", unit="share"),
+    metric("attack.unchanged", unit="share"),
+    metric("attack.winner", unit="share"),
+    metric("attack.prediction_entropy", unit="bits"),
+    metric("attack.mcnemar_p", unit="p"),
+    metric("attack.limit", unit="cosine"),
+    metric("attack.similarity", unit="cosine"),
+    metric("attack.distance", unit="of [0, 1]"),
+    metric("attack.distance_l2", unit="L2"),
+    metric("attack.queries_difference", unit="queries"),
+    metric("attack.perturbed_words_difference", unit="words"),
+    metric("attack.refused", unit="replacements"),
 )
 
 
 _GAINS = "gain gain_over_control own_gain own_gain_over_control"
 
 TERM_METRICS = (
-    *metrics(
-        "ner",
-        higher={"share": "precision recall recovered", "": f"f1 {_GAINS}"},
-        lower={"": "cost drop"},
-        neither={"samples": "cut", "p": "drop_p"},
-    ),
-    *metrics(
-        "sts",
-        higher={"share": "recovered", "": f"pearson spearman {_GAINS}"},
-        lower={"": "cost drop mae"},
-        neither={"samples": "cut", "p": "drop_p"},
-    ),
+    metric("ner.precision", unit="share", better="more"),
+    metric("ner.recall", unit="share", better="more"),
+    metric("ner.recovered", unit="share", better="more"),
+    metric("ner.f1", better="more", title="F1"),
+    metric("ner.gain", better="more"),
+    metric("ner.gain_over_control", better="more"),
+    metric("ner.own_gain", better="more"),
+    metric("ner.own_gain_over_control", better="more"),
+    metric("ner.cost", better="less"),
+    metric("ner.drop", better="less"),
+    metric("ner.cut", unit="samples"),
+    metric("ner.drop_p", unit="p"),
+    metric("sts.recovered", unit="share", better="more"),
+    metric("sts.pearson", better="more", title="Pearson’s r"),
+    metric("sts.spearman", better="more"),
+    metric("sts.gain", better="more"),
+    metric("sts.gain_over_control", better="more"),
+    metric("sts.own_gain", better="more"),
+    metric("sts.own_gain_over_control", better="more"),
+    metric("sts.cost", better="less"),
+    metric("sts.drop", better="less"),
+    metric("sts.mae", better="less"),
+    metric("sts.cut", unit="samples"),
+    metric("sts.drop_p", unit="p"),
 )

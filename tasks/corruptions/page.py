@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
-from assay.tasks.corruptions.table import CATEGORIES, in_order
+from assay.tasks.corruptions.table import CATEGORIES, METRICS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import NAMED, more_below, series_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
@@ -30,7 +30,7 @@ from assay.tasks.reporting.parts import (
     Strip,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, slice_of
 
 
@@ -321,7 +321,7 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the mean flip probability, and the lowest accuracy under one perturbation."""
     for subject in findings.distinct("subject", "corruption"):
         flips = findings.get("corruption.flip_probability", subject, MEAN, ALL)
-        yield from headline_of(sliced("Answers that flip from frame to frame", subject), flips)
+        yield from headline_of(METRICS, flips, subject)
         left = findings.select("corruption.accuracy", subject=subject, group=ALL)
         worst = lowest(accuracy for accuracy in left if accuracy.of != MEAN)
-        yield from headline_of(sliced("Accuracy under the worst corruption", subject), worst)
+        yield from headline_of(METRICS, worst, subject)

@@ -25,7 +25,7 @@ from pydantic import Field, model_validator
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import Named, NamedChoices, tried
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -480,11 +480,12 @@ class Corruptions(Settings):
         return self
 
 
-METRICS = metrics(
-    "corruption",
-    higher={"share": "accuracy worst_accuracy"},
-    lower={
-        "share": "flip_probability worst_flip_probability",
-        "ratio": "relative_flip_probability error relative_error",
-    },
+METRICS = (
+    metric("corruption.accuracy", unit="share", better="more", title="Accuracy under the worst corruption"),
+    metric("corruption.worst_accuracy", unit="share", better="more"),
+    metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
+    metric("corruption.worst_flip_probability", unit="share", better="less"),
+    metric("corruption.relative_flip_probability", unit="ratio", better="less"),
+    metric("corruption.error", unit="ratio", better="less"),
+    metric("corruption.relative_error", unit="ratio", better="less"),
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.page import eps_text
 from assay.tasks.defenses.comparison import CLEAN, NONE
+from assay.tasks.defenses.table import METRICS
 from assay.tasks.reporting.estimates import NAMED, estimate, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_equals, percent
 from assay.tasks.reporting.parts import (
@@ -30,7 +31,7 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.page import learning
 
@@ -411,5 +412,5 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     defence_findings = DefenceFindings(findings)
     if defence_findings.group:
         for subject in defence_findings.subjects:
-            name = sliced("Accuracy of the best defence", subject, f"ε = {eps_text(defence_findings.group)}")
-            yield from headline_of(name, defence_findings.best_accuracy(subject))
+            best = defence_findings.best_accuracy(subject)
+            yield from headline_of(METRICS, best, subject, f"ε = {eps_text(defence_findings.group)}")

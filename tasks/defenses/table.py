@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.infra.user_code.choices import TaggedChoices
 from assay.tasks.defenses.adversarial_training import GROUP, MAADVT, MPADVT, STANDARD, DefenceChoice, ImageDefenceChoice
 from assay.tasks.defenses.settings import AttackedCopies, Defence
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
     "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT)
@@ -26,9 +26,14 @@ else:
 """Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
 
 
-METRICS = metrics(
-    "defense",
-    higher={"share": "accuracy best_accuracy certified_accuracy gain gain_over_control"},
-    lower={"share": "abstains"},
-    neither={"p": "between_p control_mcnemar_p mcnemar_p"},
+METRICS = (
+    metric("defense.accuracy", unit="share", better="more", title="Accuracy of the best defence"),
+    metric("defense.best_accuracy", unit="share", better="more", title="Accuracy of the best defence"),
+    metric("defense.certified_accuracy", unit="share", better="more"),
+    metric("defense.gain", unit="share", better="more"),
+    metric("defense.gain_over_control", unit="share", better="more"),
+    metric("defense.abstains", unit="share", better="less"),
+    metric("defense.between_p", unit="p"),
+    metric("defense.control_mcnemar_p", unit="p"),
+    metric("defense.mcnemar_p", unit="p"),
 )

@@ -27,7 +27,7 @@ from assay.infra.settings import Settings
 from assay.tasks.hardness.measures import CONFIDENCE, THETA, Columns, Floats
 from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, effective_size, whole_sums
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.multiplicity import RELATED
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, area_difference, gain_finding, order_test, ranked_area
 
@@ -45,10 +45,14 @@ class Hardness(Settings):
     """How many of the samples that are hard by every measure the report shows of each subject."""
 
 
-METRICS = metrics(
-    "hardness",
-    higher={"": "auc auc_gain"},
-    neither={"ρ": "association partial", "p": "association_p partial_p", "samples": "hardest"},
+METRICS = (
+    metric("hardness.auc", better="more", title="Errors harder than right answers"),
+    metric("hardness.auc_gain", better="more"),
+    metric("hardness.association", unit="ρ"),
+    metric("hardness.partial", unit="ρ"),
+    metric("hardness.association_p", unit="p"),
+    metric("hardness.partial_p", unit="p"),
+    metric("hardness.hardest", unit="samples"),
 )
 
 

@@ -10,6 +10,7 @@ from operator import attrgetter
 
 import pyarrow as pa
 
+from assay.tasks.hardness.association import METRICS
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, THETA, measure_named
 from assay.tasks.reporting.estimates import capital, estimate
 from assay.tasks.reporting.numerals import coefficient, integer, p_concluded, percent, plural
@@ -34,7 +35,7 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 MASK = "■■■■"
@@ -347,4 +348,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the AUC of the order and of the confidence."""
     for area in findings.select("hardness.auc"):
         if area.of in _NAMES:
-            yield from headline_of(sliced(_NAMES[area.of], area.subject), area, "number")
+            yield from headline_of(METRICS, area, area.subject, title=_NAMES[area.of])

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.storage.network import without_password
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 
 def as_many(value: object) -> object:
@@ -343,7 +343,11 @@ class Source(Settings):
             raise ValueError("pixels is about images: say which column holds them with image, or give images")
 
 
-METRICS = metrics("answers", higher={"share": "given unanimous"}, lower={"share": "overruled"})
+METRICS = (
+    metric("answers.given", unit="share", better="more"),
+    metric("answers.unanimous", unit="share", better="more"),
+    metric("answers.overruled", unit="share", better="less"),
+)
 
 
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%|(0?\.\d{1,8}|1(?:\.0+)?)")

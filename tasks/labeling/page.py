@@ -4,7 +4,6 @@ headline that is followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import itemgetter
 
 import pyarrow as pa
@@ -12,7 +11,6 @@ import pyarrow as pa
 from assay.tasks.reporting.estimates import share_estimate, share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import Block, Column, DataTable, Mark, Part, RowColumn
-from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import FindingIndex
 
 
@@ -91,8 +89,3 @@ def _faults(table: pa.Table) -> DataTable:
         (Column("One of them"), lambda row: row["fault_example"] or ""),
     ]
     return DataTable.of("Functions that failed", [row for row in table.to_pylist() if row["faults"]], columns)
-
-
-def followed(findings: FindingIndex) -> Iterable[Headline]:
-    """The coverage of all rules together."""
-    return headline_of("Samples some rule votes on", findings.get("labeling.coverage"))

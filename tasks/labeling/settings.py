@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 Measure = Literal["brightness", "contrast", "colourfulness", "edges"]
 """What can be measured of a picture as it is."""
@@ -209,9 +209,11 @@ class Labeling(StandsOn, WrittenRules):
         return self.functions if self.functions is not None and self.functions.endswith((".yaml", ".yml")) else None
 
 
-METRICS = metrics(
-    "labeling",
-    higher={"share": "accuracy coverage"},
-    lower={"share": "conflicts faults"},
-    neither={"share": "overlaps", "": "functions"},
+METRICS = (
+    metric("labeling.accuracy", unit="share", better="more"),
+    metric("labeling.coverage", unit="share", better="more", followed=True, title="Samples some rule votes on"),
+    metric("labeling.conflicts", unit="share", better="less"),
+    metric("labeling.faults", unit="share", better="less"),
+    metric("labeling.overlaps", unit="share"),
+    metric("labeling.functions"),
 )

@@ -4,7 +4,7 @@ approaches, the intervals, the hardest samples, and the headlines that are follo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -34,12 +34,10 @@ from assay.tasks.reporting.parts import (
     Paragraph,
     Part,
     RowColumn,
-    Scale,
     Series,
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
 from assay.tasks.statistics.calibration import reliability
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 from assay.tasks.statistics.proportions import wilson
@@ -435,18 +433,3 @@ def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
     return None if code is None else classes.get(code, str(code))
-
-
-_METRICS: dict[str, tuple[str, Scale]] = {
-    "ordering.auc": ("Right labels above wrong ones in the order", "percent"),
-    "ordering.trend_p": ("p of the order", "number"),
-    "ordering.accuracy": ("Weak labels that are right", "percent"),
-}
-
-
-def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """Of our own order, per labeler: how often a right label outranks a wrong one, p, and the share that is right."""
-    for metric, (name, scale) in _METRICS.items():
-        for finding in findings.select(metric, of="ours"):
-            if finding.slice.dataset is None and finding.slice.stratum is None:
-                yield from headline_of(sliced(name, finding.group), finding, scale)

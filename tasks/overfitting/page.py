@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from assay.tasks.overfitting.independence import Record, Role, bernstein_bound
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
+from assay.tasks.overfitting.settings import METRICS
 from assay.tasks.overfitting.synthetic import SPAN, Runs, Spread, spread
 from assay.tasks.overfitting.verdicts import Judged
 from assay.tasks.reporting.estimates import ColumnOver, column, estimate, series_of, share_estimate, table_of
@@ -32,7 +33,7 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
 
 _BINS = 10
@@ -564,6 +565,5 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject and generator the p-value and the gap on the test set; controls, and what is only shown, are not."""
     for test in findings.select("overfitting.p_value"):
         if test.verdict:
-            yield from headline_of(sliced("p of overfitting", *test.about), test, "number")
-            gap = findings.get("overfitting.gap", *test.about)
-            yield from headline_of(sliced("Gap of overfitting", *test.about), gap, "number")
+            for finding in (test, findings.get("overfitting.gap", *test.about)):
+                yield from headline_of(METRICS, finding, *test.about)

@@ -4,7 +4,7 @@ headline that is followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Block, Column, DataTable, Part, RowColumn
-from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.findings import FindingIndex
 
 _LISTED = 12
 
@@ -73,8 +71,3 @@ def _pruned(rows: Sequence[Mapping[str, Any]]) -> DataTable:
     ]
     pruned = [row for row in rows if not row["kept"]]
     return DataTable.of("Functions that were pruned", pruned, columns, collapsed=True)
-
-
-def followed(findings: FindingIndex) -> Iterable[Headline]:
-    """The number of rules that are kept."""
-    return headline_of("Rules kept", findings.get("pruning.kept"), "number")

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 
 class Pruning(Settings):
@@ -25,4 +25,7 @@ class Pruning(Settings):
     """What ranks the functions: their maximal cliques (the paper) or their neighbours (never explodes)."""
 
 
-METRICS = metrics("pruning", neither={"functions": "constant kept"})
+METRICS = (
+    metric("pruning.constant", unit="functions"),
+    metric("pruning.kept", unit="functions", followed=True, title="Rules kept"),
+)

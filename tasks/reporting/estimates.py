@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from assay.tasks.reporting.numerals import interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.metrics import Metric
 from assay.tasks.statistics.proportions import wilson
 
 
@@ -68,6 +69,18 @@ class ColumnOver:
 def column(name: str, cell: Callable[[Any], Cell] | str, kind: ColumnKind = "text", help: str = "") -> ColumnOver:  # noqa: A002
     """A column of `table_of`, declared once with its cells: its heading, what stands in it, and how that is written."""
     return ColumnOver(Column(name, kind, help), cell)
+
+
+def columns_over(metrics: Iterable[Metric], *names: str) -> list[ColumnOver]:
+    """Columns of findings about the rows, each headed and written as its metric is declared.
+
+    >>> from assay.tasks.statistics.metrics import metric
+    >>> [over] = columns_over([metric("slices.accuracy", unit="share", title="Right")], "slices.accuracy")
+    >>> over.column
+    Column(name='Right', kind='percent', help='')
+    """
+    declared = {each.name: each for each in metrics}
+    return [column(declared[name].title, name, "percent" if declared[name].in_percent else "number") for name in names]
 
 
 def table_of(

@@ -4,13 +4,14 @@ are followed over the nights, and the line in the index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.parts import Part, Scale, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.metrics import Metric, metric_named
 
 
 class Headline(Settings):
@@ -39,19 +40,42 @@ class Headline(Settings):
 
 
 def headline_of(
-    name: str, finding: Finding | None, scale: Scale = "percent", *, spare: bool = False
-) -> Iterable[Headline]:
-    """The finding as a number that is followed; nothing where it was not measured.
+    metrics: Iterable[Metric], finding: Finding | None, *about: str, title: str = "", spare: bool = False
+) -> Iterator[Headline]:
+    """The finding as a number that is followed, titled and written as its metric is declared; nothing where it was
+    not measured.
 
-    >>> [value.name for value in headline_of("Rules kept", Finding("pruning.kept", value=7, n=30), "number")]
-    ['Rules kept']
-    >>> list(headline_of("Rules kept", Finding("pruning.kept", value=None)))
+    >>> from assay.tasks.statistics.metrics import metric
+    >>> kept = metric("pruning.kept", title="Rules kept")
+    >>> [value.name for value in headline_of([kept], Finding("pruning.kept", value=7, n=30), "", "panel")]
+    ['Rules kept (panel)']
+    >>> list(headline_of([kept], Finding("pruning.kept", value=None)))
     []
     """
-    if finding is None or finding.value is None or not numerals.measured(finding.value):
-        return []
-    low, high, n = finding.low, finding.high, finding.n
-    return [Headline(name=name, value=finding.value, low=low, high=high, n=n, scale=scale, spare=spare)]
+    if finding is None or not numerals.measured(finding.value):
+        return
+    declared = metric_named(metrics, finding.metric)
+    name = sliced(title or declared.title, *about)
+    scale: Scale = "percent" if declared.in_percent else "number"
+    value, low, high, n = finding.value, finding.low, finding.high, finding.n
+    yield Headline(name=name, value=value, low=low, high=high, n=n, scale=scale, spare=spare)
+
+
+def headlines_of(metrics: Iterable[Metric], findings: FindingIndex) -> Iterator[Headline]:
+    """The findings of the metrics that are declared as followed, but for those of single data sets D1 … DN.
+
+    >>> from assay.tasks.statistics.metrics import metric
+    >>> covered = metric("labeling.coverage", unit="share", followed=True)
+    >>> [(line.name, line.scale) for line in headlines_of([covered], FindingIndex([Finding(covered.name, value=0.5)]))]
+    [('Coverage', 'percent')]
+    """
+    for declared in metrics:
+        only = declared.followed if isinstance(declared.followed, str) else None
+        for finding in findings.select(declared.name, of=only) if declared.followed else ():
+            if finding.slice.dataset is None and finding.slice.stratum is None:
+                yield from headline_of(
+                    [declared], finding, finding.subject, *([] if only else [finding.of]), finding.group
+                )
 
 
 def sliced(name: str, *pieces: str) -> str:

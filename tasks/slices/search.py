@@ -25,7 +25,7 @@ from assay.tasks.statistics.classification import Groups, extreme_share, proport
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
@@ -55,8 +55,12 @@ class Slices(Settings):
         return self
 
 
-METRICS = metrics(
-    "slices", higher={"share": "accuracy confirmed_accuracy rest_accuracy worst_accuracy"}, neither={"p": "worse_p"}
+METRICS = (
+    metric("slices.accuracy", unit="share", better="more"),
+    metric("slices.confirmed_accuracy", unit="share", better="more"),
+    metric("slices.rest_accuracy", unit="share", better="more"),
+    metric("slices.worst_accuracy", unit="share", better="more"),
+    metric("slices.worse_p", unit="p"),
 )
 
 

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
-Better = Literal["higher", "lower"]
-_NONE: Mapping[str, str] = MappingProxyType({})
+Better = Literal["more", "less"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One kind of finding: `stage.metric`, its unit (empty where it has none), and which way is better, if any."""
+    """One kind of finding, `stage.metric`, as it is declared once: gates, units, columns and trends follow from it."""
 
     name: str
     unit: str = ""
+    """Empty where it has none; a `share` is written in per cent."""
     better: Better | None = None
+    """Which way is better, if any."""
+    followed: bool | str = False
+    """Whether its findings are followed over the nights; a word names the `of` whose alone are."""
+    title: str = ""
+    """What it is called at the head of a column and over a trend."""
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether it is written in per cent."""
+        return self.unit == "share"
 
 
-def metrics(
-    stage: str,
-    *,
-    higher: Mapping[str, str] = _NONE,
-    lower: Mapping[str, str] = _NONE,
-    neither: Mapping[str, str] = _NONE,
-) -> tuple[Metric, ...]:
-    """The metrics of a stage, written by which way is better and by unit: `{unit: "one name after another"}`.
+def metric(
+    name: str, *, unit: str = "", better: Better | None = None, followed: bool | str = False, title: str = ""
+) -> Metric:
+    """A metric of a room; its title is made of its name where none is given.
 
-    >>> metrics("corruption", higher={"share": "accuracy"}, lower={"share": "flip_probability"})[1]
-    Metric(name='corruption.flip_probability', unit='share', better='lower')
+    >>> metric("corruption.flip_probability", unit="share", better="less").title
+    'Flip probability'
     """
-    ways: tuple[tuple[Better | None, Mapping[str, str]], ...] = (("higher", higher), ("lower", lower), (None, neither))
-    return tuple(
-        Metric(f"{stage}.{name}", unit, better)
-        for better, by_unit in ways
-        for unit, names in by_unit.items()
-        for name in names.split()
-    )
+    words = name.partition(".")[2].replace("_", " ")
+    return Metric(name, unit, better, followed, title or words[:1].upper() + words[1:])
+
+
+def metric_named(metrics: Iterable[Metric], name: str) -> Metric:
+    """The metric of that name; one without a unit where it is not declared."""
+    return next((metric for metric in metrics if metric.name == name), metric(name))
 
 
 _ENDING = "-control"

@@ -39,8 +39,9 @@ from assay.tasks.reporting.parts import (
     Series,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.subjects.settings import METRICS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -408,10 +409,8 @@ _YARDSTICKS = {"weak": "Agreement with the weak labels", "gold": "Accuracy again
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:
-    """Per subject its accuracy on clean samples; of D1 … DN, the last, which holds all samples."""
-    for share in findings.select("subject.accuracy", of=CLEAN):
-        yield from headline_of(sliced("Accuracy on clean samples", share.subject), share)
-    for yardstick, name in _YARDSTICKS.items():
+    """Per subject its accuracy on the last of D1 … DN, which holds all samples."""
+    for yardstick, title in _YARDSTICKS.items():
         for subject in names(findings):
             for last in accuracies(findings, subject, yardstick)[-1:]:
-                yield from headline_of(sliced(name, subject, last.group), last)
+                yield from headline_of(METRICS, last, subject, last.group, title=title)

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -388,19 +388,32 @@ def options_of(subject: Subject) -> Training | None:
     return (suits or FURTHER).model_copy(update=given)
 
 
-METRICS = metrics(
-    "subject",
-    higher={"share": "accuracy first_tenth last_tenth lessons_right recall taught", "": "auc class_auc"},
-    lower={"": "aurc brier ece"},
-    neither={
-        "share": "degenerate majority_rate",
-        "bits": "prediction_entropy",
-        "": "auc_gain spearman",
-        "p": "permutation_p trend_p",
-    },
+METRICS = (
+    metric("subject.accuracy", unit="share", better="more", followed="clean", title="Accuracy on clean samples"),
+    metric("subject.first_tenth", unit="share", better="more"),
+    metric("subject.last_tenth", unit="share", better="more"),
+    metric("subject.lessons_right", unit="share", better="more"),
+    metric("subject.recall", unit="share", better="more"),
+    metric("subject.taught", unit="share", better="more"),
+    metric("subject.auc", better="more"),
+    metric("subject.class_auc", better="more"),
+    metric("subject.aurc", better="less"),
+    metric("subject.brier", better="less"),
+    metric("subject.ece", better="less"),
+    metric("subject.degenerate", unit="share"),
+    metric("subject.majority_rate", unit="share"),
+    metric("subject.prediction_entropy", unit="bits"),
+    metric("subject.auc_gain"),
+    metric("subject.spearman"),
+    metric("subject.permutation_p", unit="p"),
+    metric("subject.trend_p", unit="p"),
 )
 
 
-ALONG_METRICS = metrics(
-    "along", higher={"share": "accuracy", "": "gain"}, neither={"": "auc", "p": "trend_p gain_trend_p"}
+ALONG_METRICS = (
+    metric("along.accuracy", unit="share", better="more"),
+    metric("along.gain", better="more"),
+    metric("along.auc"),
+    metric("along.trend_p", unit="p"),
+    metric("along.gain_trend_p", unit="p"),
 )

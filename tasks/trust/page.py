@@ -29,7 +29,7 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.auc import roc_points
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson
@@ -44,6 +44,7 @@ from assay.tasks.trust.page_tables import (
     shares_table,
     work_table,
 )
+from assay.tasks.trust.settings import METRICS
 
 LEGEND: Mapping[Tone, str] = {
     "good": "speaks for the prediction, related to the class",
@@ -425,7 +426,6 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     trust = TrustFindings(findings)
     for subject in trust.subjects:
         for explainer in trust.explainers(subject)[:1]:
-            share = trust.get("untrustworthy", subject, explainer, "all")
-            yield from headline_of(sliced("Right for the wrong reasons", subject, explainer), share)
-            g_mean = trust.get("g_mean", subject, "toki", explainer)
-            yield from headline_of(sliced("G-mean of TOKI", subject, explainer), g_mean, "number")
+            wrong_reasons = trust.get("untrustworthy", subject, explainer, "all")
+            for finding in (wrong_reasons, trust.get("g_mean", subject, "toki", explainer)):
+                yield from headline_of(METRICS, finding, subject, explainer)

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 from assay.tasks.weak_labels.snorkel import SNORKEL
 
@@ -70,4 +70,8 @@ class WeakLabelling(Settings):
         return labelers
 
 
-METRICS = metrics("weak_labels", lower={"share": "undecided", "": "brier ece"})
+METRICS = (
+    metric("weak_labels.undecided", unit="share", better="less"),
+    metric("weak_labels.brier", better="less"),
+    metric("weak_labels.ece", better="less"),
+)

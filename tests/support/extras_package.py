@@ -83,7 +83,7 @@ from assay.infra.stages.stage import stage, write_table
 from assay.tasks.reporting.report import Headline
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 
 class Tally(Settings):
     """Options of the tally."""
@@ -110,7 +110,7 @@ def verdict(findings):
 TALLY = AuditKind(
     "tally", lambda pipeline: pipeline.asked(Tally) is not None, run,
     keys=(Key("tally", Tally, "How many samples there are.", "{factor: 2}"),), stands_on=("data",),
-    measures=(Measured("tally", metrics("tally", neither={"": "samples"}), ("tally",)),), page=page, verdict=verdict,
+    measures=(Measured("tally", (metric("tally.samples"),), ("tally",)),), page=page, verdict=verdict,
 )
 '''
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, NOT_ESTIMABLE, RANGE, TOO_FEW, Key, Stage
 from assay.tasks.attacks.terms.page_tables import (
     ORIGINAL,
@@ -29,8 +30,9 @@ from assay.tasks.attacks.terms.page_tables import (
 from assay.tasks.reporting.estimates import first_few
 from assay.tasks.reporting.numerals import integer, interval, number, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part, Tone, Verdict
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured
+from assay.tasks.statistics.metrics import metric_named
 
 
 def most_telling(before: pa.Table, after: pa.Table, count: int) -> list[str]:
@@ -406,17 +408,14 @@ def _with_interval(finding: Finding) -> str:
     return f"{number(finding.value)} {interval(finding.low, finding.high, 'number', 3)}".rstrip()
 
 
-_MEASURES = {"f1": "F1", "pearson": "Pearson’s r"}
-
-
 def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
     stages: tuple[Stage, ...] = ("ner", "sts")
     for stage in stages:
         term_findings = TermFindings(stage, findings)
-        measure = _MEASURES.get(term_findings.headline, term_findings.headline)
+        title = f"{metric_named(TERM_METRICS, f'{stage}.{term_findings.headline}').title} under the worst attack"
         for subject in term_findings.subjects:
             clean = term_findings.get(term_findings.headline, subject, ORIGINAL)
-            yield from headline_of(sliced(measure, subject), clean, "number")
+            yield from headline_of(TERM_METRICS, clean, subject)
             worst = lowest(term_findings.get(term_findings.headline, subject, key) for key in term_findings.attacks)
-            yield from headline_of(sliced(f"{measure} under the worst attack", subject), worst, "number")
+            yield from headline_of(TERM_METRICS, worst, subject, title=title)

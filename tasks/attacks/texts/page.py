@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from assay.tasks.attacks.table import METRICS
 from assay.tasks.attacks.texts.measures import BLIND, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
 from assay.tasks.attacks.texts.page_tables import (
@@ -45,7 +46,7 @@ from assay.tasks.reporting.parts import (
     Tone,
     Verdict,
 )
-from assay.tasks.reporting.report import Headline, headline_of, sliced
+from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured, slice_of
 
 LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
@@ -416,5 +417,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per attack and subject the share of texts that were right before and fell."""
     word_findings = WordFindings(findings)
     for subject, attack in word_findings.tried:
-        name = sliced("Texts that fell, of those right before", subject, attack)
-        yield from headline_of(name, word_findings.get("success_rate", subject, attack))
+        yield from headline_of(METRICS, word_findings.get("success_rate", subject, attack), subject, attack)

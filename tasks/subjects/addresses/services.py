@@ -10,13 +10,19 @@ from assay.infra.storage.store import Store, asked_in, counts_folder
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric
 from assay.tasks.subjects.addresses.endpoint import shown
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
 
-METRICS = metrics("services", lower={"": "requests retries cost"}, neither={"": "questions", "share": "stored"})
+METRICS = (
+    metric("services.requests", better="less"),
+    metric("services.retries", better="less"),
+    metric("services.cost", better="less"),
+    metric("services.questions"),
+    metric("services.stored", unit="share"),
+)
 
 
 def is_service(written: str) -> bool:

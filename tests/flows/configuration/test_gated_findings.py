@@ -36,9 +36,9 @@ def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, fin
 
 def test_every_metric_says_its_unit_as_findings_write_it_and_which_way_is_better():
     known = {metric.name: metric for measured in stages_of(KINDS).values() for metric in measured.metrics}
-    assert (known["attack.accuracy"].unit, known["attack.accuracy"].better) == ("share", "higher")
+    assert (known["attack.accuracy"].unit, known["attack.accuracy"].better) == ("share", "more")
     flips = known["corruption.flip_probability"]
-    assert (flips.unit, flips.better) == ("share", "lower")
+    assert (flips.unit, flips.better) == ("share", "less")
     assert known["ordering.trend_p"].unit == "p"
 
 

@@ -23,7 +23,7 @@ KIND = '''
 from pydantic import Field
 from assay.flows.kind import AuditKind, Key, Measured
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics
+from assay.tasks.statistics.metrics import metric as declared_metric
 
 class Tally(Settings):
     """Options of the tally."""
@@ -38,7 +38,7 @@ def run(ground, tally):
 def kind(
     name="tally", run=run, key="tally", stage="tally", keys=("tally",), stands_on=("data",), metric="tally", **more
 ):
-    measured = Measured(stage, metrics(metric, neither={"": "samples"}), keys)
+    measured = Measured(stage, (declared_metric(f"{metric}.samples"),), keys)
     return AuditKind(name, asked, run, keys=(Key(key, Tally, "How many.", "{factor: 2}"),), stands_on=stands_on,
                      measures=(measured,), **more)
 
