@@ -26,7 +26,7 @@ from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import class_metrics, metric
 
 
 def _paper(levels: int, steps: int) -> PGD:
@@ -118,6 +118,7 @@ METRICS = (
     metric("attack.queries_difference", unit="queries"),
     metric("attack.perturbed_words_difference", unit="words"),
     metric("attack.refused", unit="replacements"),
+    *class_metrics("attack"),
 )
 
 

@@ -12,6 +12,14 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc, label_auc, macro_auc
 from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
+from assay.tasks.statistics.class_scores import (
+    NOTHING,
+    ClassCounts,
+    balanced_accuracy,
+    class_counts,
+    constant_accuracy,
+    worst_recall,
+)
 from assay.tasks.statistics.classification import (
     Groups,
     OneAnswer,
@@ -63,7 +71,7 @@ def prediction_findings(
     robust: Said | None = None,
     groups: Groups = None,
 ) -> list[Finding]:
-    """Accuracy, AUC, recall per class, the majority rate, the entropy of the answers, and whether there is but one.
+    """Accuracy, AUC, recall per class, `class_findings`, the entropy of the answers, and whether there is but one.
 
     `answers` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
     answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n] are what is independent.
@@ -78,7 +86,7 @@ def prediction_findings(
     k, judged = len(classes), answers if robust is None else robust
     if not (truth >= 0).any():
         area = AUC(None, None, None, 0)
-        most = Proportion(None, None, None, 0)
+        most = NOTHING
     else:
         area = (label_auc if truth.ndim == 2 else macro_auc)(probabilities, truth, groups=groups)
         most = majority_rate(truth, k, groups)
@@ -92,8 +100,33 @@ def prediction_findings(
         about.finding("recall", recall, part=name)
         for name, recall in zip(classes, recalls(judged, truth, k, groups), strict=True)
     ]
+    measured += class_findings(about, class_counts(judged, truth, k, groups), classes, most)
     alone = one_answer(answers, truth, k)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
+
+
+def class_findings(
+    about: About, counts: ClassCounts, classes: Sequence[str], constant: Proportion | None = None
+) -> list[Finding]:
+    """What stands beside every accuracy: `STAGE.balanced_accuracy`, `STAGE.worst_recall`, whose verdict names the
+    class, and `STAGE.constant_accuracy`, which one constant answer gets.
+
+    >>> counts = class_counts(np.zeros(10, int), np.repeat([0, 1], [8, 2]), 2)
+    >>> [(finding.value, finding.verdict) for finding in class_findings(About("a", ""), counts, ["ham", "spam"])]
+    [(0.5, ''), (0.0, 'spam'), (0.8, '')]
+    """
+    worst = worst_recall(counts, len(classes))
+    least = (
+        about.finding("worst_recall", NOTHING)
+        if worst is None
+        else about.finding("worst_recall", worst[1], verdict=classes[worst[0]])
+    )
+    always = constant_accuracy(counts) if constant is None else constant
+    return [
+        about.finding("balanced_accuracy", balanced_accuracy(counts)),
+        least,
+        about.finding("constant_accuracy", always),
+    ]
 
 
 def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:

@@ -41,6 +41,15 @@ def metric(
     return Metric(name, unit, better, followed, title or words[:1].upper() + words[1:])
 
 
+def class_metrics(stage: str) -> tuple[Metric, ...]:
+    """What stands beside every accuracy, since an accuracy alone hides the class that few samples have."""
+    return (
+        metric(f"{stage}.balanced_accuracy", unit="share", better="more"),
+        metric(f"{stage}.worst_recall", unit="share", better="more", title="Worst class's recall"),
+        metric(f"{stage}.constant_accuracy", unit="share", title="One constant answer"),
+    )
+
+
 def metric_named(metrics: Iterable[Metric], name: str) -> Metric:
     """The metric of that name; one without a unit where it is not declared."""
     return next((metric for metric in metrics if metric.name == name), metric(name))

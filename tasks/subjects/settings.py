@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import class_metrics, metric
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -407,6 +407,7 @@ METRICS = (
     metric("subject.spearman"),
     metric("subject.permutation_p", unit="p"),
     metric("subject.trend_p", unit="p"),
+    *class_metrics("subject"),
 )
 
 

@@ -52,8 +52,9 @@ Counts = npt.NDArray[np.int64]  # [N], one per stratum: the samples that D_i add
 YARDSTICKS = ("weak", "gold")
 
 
-def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int) -> dict[str, Counts]:
-    """Per stratum: the curated samples with a label of each yardstick, and on how many of them the subject is right."""
+def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int, classes: int) -> dict[str, Counts]:
+    """Per stratum: the curated samples with a label of each yardstick, and on how many of them the subject is right;
+    the same of every class by gold, [k]."""
     at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
     if at.null_count:
         sample = curated["id"].filter(pc.is_null(at))[0].as_py()
@@ -66,13 +67,16 @@ def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int) 
         known = truth >= 0
         counts[f"{yardstick}_n"] = _per_stratum(stratum[known], datasets)
         counts[f"{yardstick}_hits"] = _per_stratum(stratum[known & (truth == predicted)], datasets)
+        if yardstick == "gold":
+            counts["class_n"] = np.bincount(truth[known], minlength=classes).astype(np.int64)
+            counts["class_hits"] = np.bincount(truth[known & (truth == predicted)], minlength=classes).astype(np.int64)
     return counts
 
 
-def count_beside(predictions: pa.Table, curated: pa.Table, *, datasets: int) -> dict[str, Counts | int]:
+def count_beside(predictions: pa.Table, curated: pa.Table, *, datasets: int, classes: int) -> dict[str, Counts | int]:
     """As `count_agreement`, of the curated samples that are among these predictions; and how many they are, `found`."""
     there = curated.filter(pc.is_in(curated["id"], value_set=predictions["id"].combine_chunks()))
-    return {**count_agreement(predictions, there, datasets=datasets), "found": there.num_rows}
+    return {**count_agreement(predictions, there, datasets=datasets, classes=classes), "found": there.num_rows}
 
 
 def count_predictions(predictions: pa.Table, *, classes: int) -> dict[str, Counts]:

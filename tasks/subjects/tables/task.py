@@ -37,6 +37,8 @@ from assay.infra.stages.partitions import (
 from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
+from assay.tasks.statistics.class_scores import ClassCounts
+from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
@@ -119,7 +121,7 @@ def predict_samples(
     return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
-@stage(version=2, title="agreement", draws=True)
+@stage(version=3, title="agreement", draws=True)
 def measure_subject(
     predictions: Artifact[Predictions],
     curated: Artifact[CuratedSets],
@@ -130,9 +132,11 @@ def measure_subject(
 ) -> Artifact[Findings]:
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
     names = class_names(collect(classes, None))
-    counts = _agreement_counted(predictions, curated, datasets)
+    counts = _agreement_counted(predictions, curated, datasets, len(names))
     per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
+    of_classes = ClassCounts(counts["class_hits"][None], counts["class_n"][None])
+    findings += class_findings(About("subject", "gold", f"D{datasets}", name), of_classes, names)
     flag = degenerate_finding(per_class, names, subject=name)
     unanswered = curated.rows - counts["found"] if "found" in counts else 0
     left_out = f" · {unanswered} without an answer left out" if unanswered else ""
@@ -179,23 +183,26 @@ def predict_own(samples: pa.Table, subject: ResolvedSubject, _: object, classes:
 
 
 def _agreement_counted(
-    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], datasets: int
+    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], datasets: int, classes: int
 ) -> Mapping[str, Any]:
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
     said, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
-    beside = Columns(predictions, said), Columns(curated, known)
+    beside, how = (
+        (Columns(predictions, said), Columns(curated, known)),
+        dict[str, Any](datasets=datasets, classes=classes),
+    )
     # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing.
     if curated.rows == predictions.rows and not may_lack_partitions():
-        whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, datasets=datasets)
+        whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, **how)
         return whole
     # Some samples of each partition were curated, those with gold say: their predictions stand in the same partition …
-    pairs: Mapping[str, Any] | None = reduce_partitions(count_beside, *beside, paired=True, datasets=datasets)
+    pairs: Mapping[str, Any] | None = reduce_partitions(count_beside, *beside, paired=True, **how)
     if pairs is not None and pairs["found"] == curated.rows:
         return pairs
     # … except where one of the two came from the store and was cut otherwise then. No number of rows says where the
     # samples of one partition lie among those of the others; the ids do, of all samples.
     count = count_beside if may_lack_partitions() else count_agreement
-    return count(collect(predictions, said), collect(curated, known), datasets=datasets)
+    return count(collect(predictions, said), collect(curated, known), **how)
 
 
 def _answered(

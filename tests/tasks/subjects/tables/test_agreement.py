@@ -26,7 +26,7 @@ PREDICTIONS = pa.table({"id": list("abcdefgh"), "predicted": pa.array([1, 1, 0, 
 
 
 def counted(predictions: pa.Table = PREDICTIONS, curated: pa.Table = CURATED) -> dict[str, list[int]]:
-    return {name: list(counts) for name, counts in count_agreement(predictions, curated, datasets=3).items()}
+    return {name: list(counts) for name, counts in count_agreement(predictions, curated, datasets=3, classes=2).items()}
 
 
 def measured(counts: dict[str, list[int]]) -> dict[tuple[str, str, str], Finding]:
@@ -36,7 +36,8 @@ def measured(counts: dict[str, list[int]]) -> dict[tuple[str, str, str], Finding
 
 
 def test_hits_are_counted_per_stratum_by_hand() -> None:
-    assert counted() == {"weak_n": [2, 2, 2], "weak_hits": [2, 1, 0], "gold_n": [2, 1, 1], "gold_hits": [2, 1, 1]}
+    by_stratum = {"weak_n": [2, 2, 2], "weak_hits": [2, 1, 0], "gold_n": [2, 1, 1], "gold_hits": [2, 1, 1]}
+    assert counted() == by_stratum | {"class_n": [2, 2], "class_hits": [2, 2]}
 
 
 def test_counts_do_not_depend_on_the_order_of_either_table() -> None:
@@ -50,10 +51,10 @@ def test_counts_of_partitions_add_up() -> None:
 
 
 def test_what_is_counted_beside_predictions_is_of_the_samples_among_them() -> None:
-    parts = [count_beside(PREDICTIONS.slice(start, 4), CURATED, datasets=3) for start in (0, 4)]
+    parts = [count_beside(PREDICTIONS.slice(start, 4), CURATED, datasets=3, classes=2) for start in (0, 4)]
     assert [part.pop("found") for part in parts] == [4, 2]
     assert {name: (parts[0][name] + parts[1][name]).tolist() for name in parts[0]} == counted()
-    nothing = count_beside(PREDICTIONS.slice(6), CURATED, datasets=3)
+    nothing = count_beside(PREDICTIONS.slice(6), CURATED, datasets=3, classes=2)
     assert nothing.pop("found") == sum(sum(counts) for counts in nothing.values()) == 0
 
 
