@@ -1,8 +1,19 @@
 """The one parent of every room's settings (frozen, strict, closed: equal settings mean equal keys), and `Compute`."""
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from assay.infra.errors import nearest
 
@@ -14,6 +25,18 @@ class Settings(BaseModel):
 
     places: ClassVar[tuple[str, ...]] = ()
     """Fields that say where something lies: other ones make no other kind of work."""
+
+    def refuse_strays(self, kind: str, fields: Mapping[str, Collection[str]]) -> None:
+        """Raises ValidationError, at its place, for a changed field that says nothing about this kind of settings;
+        `fields` lists the kinds that each is about."""
+        for name, kinds in fields.items():
+            value = getattr(self, name)
+            if kind not in kinds and value != type(self).model_fields[name].default:
+                why = f"says nothing about `{kind}`, only about {' and '.join(f'`{other}`' for other in kinds)}"
+                error = PydanticCustomError("value_error", "{error}", {"error": f"{why}; leave it out"})
+                raise ValidationError.from_exception_data(
+                    type(self).__name__, [InitErrorDetails(type=error, loc=(name,), input=value)]
+                )
 
 
 def _as_written(value: object) -> object:

@@ -158,6 +158,15 @@ def _between_cells(value: str) -> str:
 _COLUMNS_OF_TABLES = ("image", "id", "label", "labels", "columns", "features", "split", "group")
 """Settings that name the columns of a table."""
 
+_ONLY_ABOUT = {
+    "iob_columns": ("iob",),
+    "reader": ("files",),
+    "query": ("sql",),
+    "scan": ("dicom", "nifti"),
+    "delimiter": ("csv", "votes", "files"),
+}
+"""Settings that are about samples from some origins alone."""
+
 Place = Annotated[int, Field(ge=-100, le=100), AfterValidator(_not_zero)]
 
 
@@ -282,14 +291,13 @@ class Source(Settings):
         if len(given) != 1:
             listed = " and ".join(given) if given else "none of them"
             raise ValueError(f"a source is exactly one of {', '.join(ORIGINS)}, and here is {listed}")
-        if (self.files is None) != (self.reader is None):
+        self.refuse_strays(self.origin, _ONLY_ABOUT)
+        if self.files is not None and self.reader is None:
             raise ValueError("files and reader go together: the files, and who reads them")
-        if (self.sql is None) != (self.query is None):
+        if self.sql is not None and self.query is None:
             raise ValueError("sql and query go together: the database, and the rows that are asked for")
         if self.sql is not None and self.id is None:
             raise ValueError("rows of a database have no order of their own: say which column of the query is the id")
-        if self.scan is not None and self.dicom is None and self.nifti is None:
-            raise ValueError("scan is about medical images: give dicom or nifti, or leave it out")
         parts = (self.split, self.dataset, self.images, self.iob)
         has_split = any(part is not None for part in parts)
         if self.gold_in is not None and not has_split:

@@ -90,6 +90,19 @@ KNOWN: dict[KindName, tuple[str, ...]] = {
 """What Assay knows by name, by the setting that names it."""
 
 
+ONLY_ABOUT: dict[str, tuple[KindName, ...]] = {
+    "weights": ("model", "network"),
+    **dict.fromkeys(("width", "crop", "mean", "std", "block"), ("network",)),
+    "text": ("classifier",),
+    "revision": ("network", "classifier", "tagger", "scorer"),
+    **dict.fromkeys(("tokens", "tags"), ("tagger",)),
+    **dict.fromkeys(("pair", "score"), ("scorer",)),
+    "train": ("network", "classifier", "tagger", "scorer"),
+    **dict.fromkeys(("features", "folds"), ("model",)),
+}
+"""Settings of a subject that are about some kinds alone."""
+
+
 class Training(Settings):
     """How a network, or a text classifier, is trained. What is audited never trains: see `evaluation`."""
 
@@ -312,6 +325,7 @@ class Subject(StandsOn):
     def _settings_fit_its_kind(self) -> Self:
         for why in self._against():
             raise ValueError(f"the subject {self.name} {why}")
+        self.refuse_strays(self.kind, ONLY_ABOUT)
         return self
 
     def _against(self) -> Iterator[str]:
@@ -329,7 +343,7 @@ class Subject(StandsOn):
                 f"the samples), and has {' and '.join(written) or 'none of them'}"
             )
         kind, train, (address,) = self.kind, self.train, addresses
-        if self.weights is not None and (self.model == "logistic" or kind not in ("model", "network")):
+        if self.weights is not None and self.model == "logistic":
             yield "has `weights` but no Torch module to load them into"
         if why := out_of_place(self.named, self.model_fields_set):
             yield f"has {why}"
@@ -340,17 +354,11 @@ class Subject(StandsOn):
             yield "needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both"
         if train is not None and self.classifier == "minilm-linear":
             yield "has `train`, but its classifier is a linear layer that needs no epochs: leave `train` out"
-        if train is not None and kind == "classifier" and ":" in self.named:
-            yield "has `train`, but its classifier comes as it is: leave `train` out"
         if train is not None and train.snapshots and kind not in ("network", "classifier"):
             yield "has `snapshots`, which are kept of a network or a classifier"
-        if self.crop is not None and kind != "network":
-            yield "has `crop`, which is about images, but no `network`"
         if self.crop is None and train is not None and "window" in train.augment:
             yield "is trained on windows of its images: `crop` says how large"
-        if self.revision is not None and kind in ("model", "predictions"):
-            yield "has a `revision` but no hub model as `classifier`"
-        if train is not None and kind in ("tagger", "scorer") and ":" in self.named:
+        if train is not None and kind in ("classifier", "tagger", "scorer") and ":" in self.named:
             yield f"has `train`, but its {kind} comes as it is: leave it out"
         if self.features is not None and len(set(self.features)) < len(self.features):
             twice = min(name for name in self.features if self.features.count(name) > 1)

@@ -307,6 +307,10 @@ def test_a_pipeline_name_cannot_be_a_path(tmp_path: Path, name: str) -> None:
         ("pipelines:\n  a:\n", "pipelines.yaml:2: pipelines.a: null — expected a mapping with some of description"),
         ("pipelines:\n  a: {}\n", "pipelines.yaml:2: source — missing; expected a mapping with some of dataset"),
         ("pipelines:\n  a: {source: {}}\n", "pipelines.yaml:2: source — a source is exactly one of dataset"),
+        (
+            "pipelines:\n  a:\n    source:\n      csv: a.csv\n      iob_columns: [1, 2]\n",
+            "pipelines.yaml:5: source.iob_columns: [1, 2] — says nothing about `csv`, only about `iob`; leave",
+        ),
     ],
 )
 def test_a_file_that_is_no_project_says_so(tmp_path: Path, text: str, said: str) -> None:

@@ -232,7 +232,7 @@ def test_a_missing_library_says_its_extra(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_window_needs_a_scan() -> None:
-    with pytest.raises(ValueError, match="scan is about medical images"):
+    with pytest.raises(ValueError, match="says nothing about `csv`, only about `dicom` and `nifti`"):
         Source(csv="a.csv", scan={"window": [40, 400]})
 
 

@@ -57,7 +57,7 @@ def test_what_matters_to_a_network_is_in_its_fingerprint(folder: Path) -> None:
     ]
     plain = {"network": "small-cnn", "train": {}}
     assert len({fingerprint(folder, **{**plain, **variant}) for variant in variants}) == len(variants)
-    assert fingerprint(folder, **plain, name="a") == fingerprint(folder, **plain, folds=9, name="b")
+    assert fingerprint(folder, **plain, name="a") == fingerprint(folder, **plain, name="b")
 
 
 def test_other_weights_are_another_subject(folder: Path) -> None:
@@ -109,8 +109,15 @@ def test_a_model_that_is_not_there_is_refused(folder: Path, written: str, said: 
         ({"model": "logistic", "features": ["a", "b", "a"]}, "feature 'a' more than once"),
         ({"model": "logistic", "folds": 1}, "greater than or equal to 2"),
         ({"model": "logistic", "train_on": "silver"}, "'gold' or 'weak'"),
+        ({"model": "logistic", "train": {}}, "train\n.*says nothing about `model`, only about `network`"),
+        ({"classifier": "small-bert", "pair": ("a", "b")}, "pair\n.*only about `scorer`; leave it out"),
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         Subject.model_validate(settings)
+
+
+def test_a_subject_that_was_written_out_whole_is_read_again() -> None:
+    whole = Subject(tagger="small-tagger", tokens="words")
+    assert Subject.model_validate(whole.model_dump(exclude_none=False)) == whole
