@@ -78,6 +78,9 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
                 "source.image, or give a folder of them as source.images",
             )
     evaluation = as_dict(pipeline.get("evaluation"))
+    for where, subject in each_subject(pipeline):
+        if evaluation.get("since") is not None and subject.get("train_on") == "weak" and "model" in subject:
+            yield Clash((*where, "train_on"), "says weak, and evaluation.since keeps later rows from it: train on gold")
     audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
     if audited == learned:
         place = ("evaluation", "split" if "split" in evaluation else "train")
@@ -98,8 +101,9 @@ def subject_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Ite
             yield Clash((*where, "of"), "is measured on tables only; for images and texts write clean")
         if isinstance(group, str) and re.fullmatch(r"D\d+", group):
             yield Clash((*where, "group"), "is a set of the order: of images and texts write along.accuracy")
-    elif len(on_tables) == len(meant) and pipeline.get("ordering") is None:
-        yield Clash((*where, "finding"), "nothing will measure it: tables are measured along the order; add ordering")
+    elif len(on_tables) == len(meant) and pipeline.get("ordering") is None and of != "clean":
+        why = "nothing will measure it: without an order tables are measured as they are; write of: clean, or add one"
+        yield Clash((*where, "of" if "of" in gate else "finding"), why)
     elif isinstance(group, str) and re.fullmatch(r"D\d+", group):
         sets = as_dict(pipeline.get("ordering")).get("datasets", 10)
         if isinstance(sets, int) and not 1 <= int(group[1:]) <= sets:

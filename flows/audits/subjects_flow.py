@@ -38,6 +38,7 @@ from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.spot_check import as_it_answers_now
 from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
 from assay.tasks.subjects.task import HeldOut, hold_out, measure_weak_lessons, take_weak_lessons
+from assay.tasks.subjects.texts.task import measure_texts
 from assay.tasks.weak_labels.table import WeakLabelling
 
 Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
@@ -179,6 +180,8 @@ class MeasuredSubject:
 
     predictions: Artifact[Predictions]
     findings: tuple[Artifact[Findings], ...] = ()
+    audited: Artifact[Samples] | None = None
+    """The samples that it was measured on as they are, where that was not along the order."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +213,19 @@ def measure_all(ground: Ground) -> TableSubjects:
 
 def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     """Train the subject if it is ours to train, let it predict, and hold it against D1 … DN."""
-    data, curation = ground.of(Data), ground.maybe(Curation) or Curation()
+    data, curation, evaluation = ground.of(Data), ground.maybe(Curation) or Curation(), ground.pipeline.evaluation
     resolved = resolve_subject(subject, ground.folder)
     labels = teacher_of(ground, subject) if subject.train_on == "weak" else None
-    learn = partial(train_subject, data.samples, labels, data.classes)
-    resolved, files = as_it_answers_now(data.samples, data.classes, resolved, learn)
-    predictions = predict_samples(data.samples, data.classes, files, resolved)
+    training = audited = data.samples
+    if evaluation.since is not None:
+        training, audited = hold_out(data.samples, evaluation)
+    learn = partial(train_subject, training, labels, data.classes)
+    resolved, files = as_it_answers_now(audited, data.classes, resolved, learn)
+    predictions = predict_samples(audited, data.classes, files, resolved)
     ordering, order = ground.pipeline.asked(Ordering), curation.headline
-    if order is None or ordering is None or curation.clusters is None:
-        return MeasuredSubject(predictions)
+    if order is None or ordering is None or curation.clusters is None or evaluation.since is not None:
+        clean = measure_texts(predictions, audited, data.classes, subject.name)
+        return MeasuredSubject(predictions, (clean,), audited)
     significance = ground.pipeline.statistics.significance
     measured = measure_subject(
         predictions,
@@ -251,11 +258,14 @@ TRUTH = {"weak": "label", "gold": "gold"}
 
 
 def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcomes]:
-    """The accuracy on D1 … DN, by weak labels and by gold."""
+    """The accuracy on D1 … DN, by weak labels and by gold; without an order, on the samples as they are."""
     curation = ground.maybe(Curation)
     order = None if curation is None else curation.headline
-    if order is not None:
-        for name, subject in result.subjects.items():
+    for name, subject in result.subjects.items():
+        if subject.audited is not None:
+            as_they_are: Handles = {"predictions": subject.predictions, SAMPLES: subject.audited}
+            yield Outcomes("subject.accuracy", name, CLEAN, as_they_are, "clean")
+        elif order is not None:
             tables: Handles = {
                 "predictions": subject.predictions,
                 "curated": order.curated,
@@ -337,8 +347,11 @@ def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[
         yield find_disagreement(list(predictions.values()))
 
 
-def show_tables(_ground: Ground, _subjects: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
-    """How right subjects of tables are along the order."""
+def show_tables(ground: Ground, tables: TableSubjects, findings: FindingIndex) -> Iterator[Part]:
+    """How right subjects of tables are along the order, or as they are."""
+    apart = [subject.audited for subject in tables.subjects.values() if subject.audited is not None]
+    if apart and not learners(ground.pipeline):
+        yield clean_page(findings, {}, count_groups(apart[0]))
     if names(findings) or findings.select("subject.degenerate", of=""):
         yield page(findings)
 

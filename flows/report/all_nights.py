@@ -27,7 +27,7 @@ def verdicts_of(
     """What a person reads first, in the terminal and at the head of the page."""
     from assay.tasks.reporting.gates import verdict as of_the_gates
 
-    lines = [line for kind in kinds for line in kind.verdict(findings)]
+    lines = list(dict.fromkeys(line for kind in kinds for line in kind.verdict(findings)))
     return (*lines, *of_the_gates(gates))
 
 

@@ -155,7 +155,7 @@ def _mark(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-SPLIT = "split"
+SPLIT, LATER = "split", "later"
 Side = Literal["training", "evaluation"]
 
 
@@ -163,6 +163,8 @@ def splits_in(samples: pa.Table, *, settings: Evaluation) -> dict[str, frozenset
     """The values of the split column in a partition, and an empty name where there is no such column."""
     column = split_column(settings)
     if column in samples.column_names:
+        if settings.since is not None:
+            return {"splits": frozenset([LATER])}
         return {"splits": frozenset(str(value) for value in samples[column].drop_null().unique().to_pylist())}
     if settings.column is None:
         return {"splits": frozenset([""])}
@@ -180,7 +182,12 @@ def split_column(settings: Evaluation) -> str:
 def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
     """Whether the samples come with a split column; raises where it lacks a value that is asked for."""
     if set(splits) == {""}:
+        if settings.since is not None:
+            message = "`evaluation.since` needs the `column` of dates that it is about."
+            raise SettingError(message, "since", str(settings.since))
         return False
+    if settings.since is not None:
+        return True
     for option, value in (("split", settings.split), ("train", settings.train)):
         if value not in splits:
             raise SettingError(
@@ -263,6 +270,9 @@ def on_side(samples: pa.Table, side: Side, rule: Rule) -> npt.NDArray[np.bool_]:
     [False, True, False, False]
     """
     settings = rule.settings
+    if settings.since is not None:
+        later = _is_later(samples[split_column(settings)], settings.since)
+        return later if side == "evaluation" else np.asarray(samples[split_column(settings)].is_valid()) & ~later
     if rule.by_column:
         wanted = settings.split if side == "evaluation" else settings.train
         text = samples[split_column(settings)].cast(pa.string())
@@ -272,6 +282,23 @@ def on_side(samples: pa.Table, side: Side, rule: Rule) -> npt.NDArray[np.bool_]:
     else:
         audited = drawn(contents_of(samples, rule.content), settings.holdout, "hold out")
     return audited if side == "evaluation" else ~audited
+
+
+def _is_later(column: pa.ChunkedArray, since: str | float) -> npt.NDArray[np.bool_]:
+    """Which values are not below a bound [n]; a missing one is not.
+
+    >>> _is_later(pa.chunked_array([["2026-08-31", "2026-09-01", None]]), "2026-09").tolist()
+    [False, True, False]
+    """
+    try:
+        bound = pa.scalar(since if pa.types.is_string(column.type) else str(since)).cast(column.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SettingError(
+            f"`evaluation.since` is {since}, and its column holds {column.type}: give a value of that kind.",
+            "since",
+            str(since),
+        ) from error
+    return np.asarray(pc.fill_null(pc.greater_equal(column, bound), False))
 
 
 def rows_on_side(samples: pa.Table, *, side: Side, rule: Rule, only: frozenset[str] | None = None) -> pa.Table:

@@ -244,11 +244,12 @@ def page(findings: FindingIndex) -> Part:
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about the subjects for the terminal and the head of the page; none where there are none."""
+    """The line about the subjects along the order for the terminal and the head of the page; without an order, about
+    the samples as they are."""
     lines = [
         line for subject in names(findings) if (line := _along(findings, subject, _yardstick(findings, subject), 0))
     ]
-    return (Verdict(capital(first_few(lines))),) if lines else ()
+    return (Verdict(capital(first_few(lines))),) if lines else clean_verdict(findings)
 
 
 def _yardstick(findings: FindingIndex, subject: str) -> str:

@@ -156,6 +156,10 @@ class Evaluation(Settings):
     train: str = "train"
     """The value of the split column that subjects and generators learn from."""
 
+    since: str | float | None = Field(default=None, exclude_if=lambda since: since is None, examples=["2026-09-01"])
+    """In place of `split` and `train`, for a `column` of dates or numbers: what is not below this is audited, what lies
+    before may train. A model trained here on a table then learns from the earlier rows alone."""
+
     holdout: float = Field(default=0.25, gt=0, lt=1)
     """Where samples come without a split column: the share that is audited, chosen by a hash of the image or the
     text, so that copies stay together, and so do pairs that share a sentence, and sentences of one `document`."""

@@ -207,7 +207,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
         sizes, first = ({int(code): counted for code, counted in audited[name].items()} for name in ("sizes", "first"))
         only = seated(sizes, {code: smallest.values for code, smallest in first.items()}, settings.limit)
     held = HeldOut(side("training"), side("evaluation", only))
-    how = f"split {settings.split}" if by_column else f"{settings.holdout:.0%} by hash"
+    named = f"split {settings.split}" if settings.since is None else f"{settings.column} from {settings.since} on"
+    how = named if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
     say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.note}{shared}")
     return held

@@ -80,7 +80,7 @@ NETWORK = "subject: {network: small-cnn, train: {epochs: 1}}"
         (
             "source: {dataset: sample/breast-cancer}, subject: {model: logistic}",
             "finding: subject.accuracy",
-            "add ordering",
+            "or add one",
         ),
     ],
     ids=["order", "eps", "sets", "no order"],

@@ -1,0 +1,66 @@
+"""A model of a table is measured without any rule, and on later rows than those it learned from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from direct_nights import perform_night
+
+from assay.infra.errors import InputError
+from assay.infra.storage.store import Store
+from assay.tasks.statistics.findings import findings_of
+
+NIGHT = """pipelines:
+  night:
+    source: {csv: rows.csv, id: name, label: state}
+    subject: {model: logistic, features: [x]}
+    gates: [{finding: subject.accuracy, of: clean, at_least: 0.7}]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """120 rows, 40 of them ill; from March on the column says the opposite of what it said before."""
+    draw, lines = np.random.default_rng(3), ["name,day,x,state"]
+    for row in range(120):
+        ill, day = row % 3 == 0, f"2026-{1 + row // 40:02d}-{1 + row % 28:02d}"
+        x = draw.normal((2 if ill else -2) * (1 if row < 80 else -1))
+        lines.append(f"r{row},{day},{x:.3f},{'ill' if ill else 'well'}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def night(folder: Path, text: str) -> dict[str, tuple[float | None, int]]:
+    (folder / "pipelines.yaml").write_text(text)
+    perform_night(folder, "night")
+    store = Store(str(folder / "store"))
+    found = findings_of(store, store.runs("night")[-1])
+    return {one.metric: (one.value, one.n) for one in found if one.of == "clean" and not one.group}
+
+
+def test_without_rules_a_table_is_measured_on_all_samples(folder: Path) -> None:
+    assert night(folder, NIGHT)["subject.accuracy"][1] == 120
+
+
+def test_since_a_date_later_rows_are_audited_and_earlier_ones_train(folder: Path) -> None:
+    found = night(folder, NIGHT + '    evaluation: {column: day, since: "2026-03-01"}\n')
+    right, n = found["subject.accuracy"]
+    assert n == 40
+    assert right is not None
+    assert right < 0.3  # what it learned before March is the opposite of what holds then
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("of: clean", "of: gold"), "without an order tables are measured as they are; write of: clean"),
+        (("    gates", "    evaluation: {since: 3}\n    gates"), "`evaluation.since` needs the `column`"),
+        (("    gates", "    evaluation: {column: x, since: May}\n    gates"), "`evaluation.since` is May, and its"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(folder: Path, change: tuple[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        night(folder, NIGHT.replace(*change))
