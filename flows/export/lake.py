@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from ruamel.yaml import YAML
 
 from assay import __version__
 from assay.data.image_schemas import ImagePaths
@@ -72,20 +74,6 @@ class PathsBeside:
         return True
 
 
-_S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
-_SAMPLE: Mapping[str, tuple[pa.DataType, str]] = {
-    "id": (_S, "the sample's name, as the source names its rows"),
-    "path": (_S, "the path of its image, as the source names it; null where samples are rows of a table"),
-}
-_LABELER = {"labeler": (_S, "whose weak label it is")}
-_LABEL = {
-    "label": (_I2, "the weak label, as a class code"),
-    "label_name": (_S, "the weak label, by name"),
-    "confidence": (_F, "the labeler's confidence in it; a score, no chance"),
-    "votes_cast": (_I4, "how many functions of the panel voted"),
-}
-_UNDECIDED = {"undecided": (_B, "no class won: the label is the default")}
-
 _BATCH = 1 << 17
 
 Made = Callable[[pa.Table, "BesidePartition"], Iterator[pa.Table]]
@@ -105,7 +93,7 @@ class BesidePartition:
         >>> BesidePartition(["ham", "spam"], "", pa.nulls(0)).name_of(pa.array([1, None], pa.int16())).to_pylist()
         ['spam', None]
         """
-        return pa.array(self.classes, _S).take(codes)
+        return pa.array(self.classes, pa.string()).take(codes)
 
 
 @dataclass(frozen=True)
@@ -132,19 +120,19 @@ def votes_of(votes: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
     """A row per sample and function, function by function; null where it abstains.
 
     >>> rows = pa.table({"id": ["a", "b"], "has_link": pa.array([1, -1], pa.int8())})
-    >>> next(votes_of(rows, BesidePartition(["ham", "spam"], "", pa.nulls(2, _S))))["vote_name"].to_pylist()
+    >>> next(votes_of(rows, BesidePartition(["ham", "spam"], "", pa.nulls(2, pa.string()))))["vote_name"].to_pylist()
     ['spam', None]
     """
     for name in votes.column_names[1:]:
-        cast = pc.if_else(pc.less(votes[name], 0), None, votes[name].cast(_I2))
-        function = pa.array([name] * votes.num_rows, _S)
+        cast = pc.if_else(pc.less(votes[name], 0), None, votes[name].cast(pa.int16()))
+        function = pa.array([name] * votes.num_rows, pa.string())
         columns = [votes["id"], said.paths, function, cast, said.name_of(cast)]
         yield pa.table(columns, names=["id", "path", "function", "vote", "vote_name"])
 
 
 def labels_of(labels: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
     """A row per sample: what a labeler says of it, with whatever stands beside."""
-    beside = {"path": said.paths, "labeler": pa.array([said.labeler] * labels.num_rows, _S)}
+    beside = {"path": said.paths, "labeler": pa.array([said.labeler] * labels.num_rows, pa.string())}
     for codes, named in (("label", "label_name"), ("gold", "gold_name")):
         if codes in labels.column_names:
             beside[named] = said.name_of(labels[codes])
@@ -156,69 +144,17 @@ def hardness_of(rows: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
     yield rows.append_column("path", said.paths)
 
 
-VOTES = TidyTable(
-    "votes",
-    "A row per sample and labelling function, also those that pruning left out.",
-    {
-        **_SAMPLE,
-        "function": (_S, "the labelling function"),
-        "vote": (_I2, "the class it votes for, as a class code; null where it abstains"),
-        "vote_name": (_S, "that class by name"),
-    },
-    votes_of,
-)
-WEAK_LABELS = TidyTable(
-    "weak_labels",
-    "A row per sample and labeler: the estimated class.",
-    {
-        **_SAMPLE,
-        **_LABELER,
-        **_LABEL,
-        "share": (_F, "the share of the votes that the label is taken to have won, which its interval is made of"),
-        **_UNDECIDED,
-    },
-    labels_of,
-)
-INTERVALS = TidyTable(
-    "intervals",
-    "A row per sample and labeler: the Clopper-Pearson interval of the confidence in its weak label.",
-    {
-        **_SAMPLE,
-        **_LABELER,
-        **_LABEL,
-        "votes_won": (_F, "the votes that the label is taken to have won; a real number"),
-        "lower": (_F, "lower end of the interval (theta_L); the order follows it"),
-        "upper": (_F, "upper end of the interval"),
-        **_UNDECIDED,
-    },
-    labels_of,
-)
-ORDER = TidyTable(
-    "adversarial_order",
-    "A row per ordered sample and labeler: its place in the order and the data sets D1 … DN.",
-    {
-        **_SAMPLE,
-        **_LABELER,
-        "rank": (_I8, "its place in the adversarial order; 0 is the easiest"),
-        "dataset": (_I4, "the first of D1 … DN that holds it; every later one does too"),
-        "gold": (_I2, "the true class where it is known, as a class code"),
-        "gold_name": (_S, "the true class where it is known, by name"),
-    },
-    labels_of,
-)
-HARDNESS = TidyTable(
-    "hardness",
-    "A row per sample, subject and measure of hardness (of runs with `hardness`): how hard an audit found it.",
-    {
-        **_SAMPLE,
-        "subject": (_S, "the subject that it is hard for; empty where the measure is of none"),
-        "measure": (_S, "the measure of hardness"),
-        "value": (_F, "how hard it is: higher is harder, and only the order of values counts; -inf: nothing worked"),
-    },
-    hardness_of,
-)
-TABLES = (VOTES, WEAK_LABELS, INTERVALS, ORDER, HARDNESS)
-
+_TABLES: dict[str, Any] = YAML(typ="safe").load(files("assay.data").joinpath("lake.yaml").read_text(encoding="utf-8"))
+TABLES = {
+    name: TidyTable(
+        name,
+        table["about"],
+        {column: (pa.type_for_alias(dtype), words) for column, (dtype, words) in table["columns"].items()},
+        {"votes": votes_of, "hardness": hardness_of}.get(name, labels_of),
+    )
+    for name, table in _TABLES.items()
+}
+"""The tables of a lake by their names, as data/lake.yaml describes them."""
 
 NOTES = "_assay"
 """Engines that read a folder of Parquet files pass over what begins with an underscore."""
@@ -264,7 +200,7 @@ def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | No
         return f"{where}: run {record.id} is there already; nothing was written."
     classes = class_names(read_table(store, ingested(record)["classes"]))
     rows: dict[str, int] = {}
-    for table in TABLES:
+    for table in TABLES.values():
         if table.name in sources:
             parts = parts_in(lake, table, sources[table.name], classes)
             written = _write_delta(lake, table, parts) if lake.delta else _write_parquet(lake, folder, table, parts)
@@ -279,13 +215,14 @@ def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | No
 def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
     hardness = [artifact for artifact in artifacts_of(record, "SampleHardness") if artifact.rows]
-    sources: dict[str, list[LakeSource]] = {table.name: [] for table in TABLES}
-    sources[VOTES.name] += map(LakeSource, artifacts_of(record, "Votes")[:1])
-    sources[HARDNESS.name] += map(LakeSource, hardness)
+    sources: dict[str, list[LakeSource]] = {name: [] for name in TABLES}
+    sources["votes"] += map(LakeSource, artifacts_of(record, "Votes")[:1])
+    sources["hardness"] += map(LakeSource, hardness)
     for labeler, made in labelled_by(store, record).items():
-        for table, artifact in ((WEAK_LABELS, made.labels), (INTERVALS, made.intervals), (ORDER, made.curated)):
+        beside = {"weak_labels": made.labels, "intervals": made.intervals, "adversarial_order": made.curated}
+        for name, artifact in beside.items():
             if artifact is not None:
-                sources[table.name].append(LakeSource(artifact, labeler))
+                sources[name].append(LakeSource(artifact, labeler))
     return {name: made_of for name, made_of in sources.items() if made_of}
 
 
@@ -393,7 +330,7 @@ def _note(
                 "made_of": digests[table.name],
                 "columns": {name: {"type": str(dtype), "is": words} for name, (dtype, words) in table.columns.items()},
             }
-            for table in TABLES
+            for table in TABLES.values()
             if table.name in rows
         },
         "settings": lake.record.settings,
@@ -420,7 +357,7 @@ def _readme(folder: Folder, delta: bool) -> str:
             for note in notes
         ),
     ]
-    for table in TABLES:
+    for table in TABLES.values():
         if table.name in tables:
             lines += ["", f"## {table.name}", "", table.about, "", "| column | type | what it is |", "|---|---|---|"]
             lines += [

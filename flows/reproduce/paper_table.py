@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.data.published import PRINTED_TABLES, PrintedTable
 from assay.flows.report.records import source_in_words, tables_of
 from assay.flows.reproduce.published import (
     OverSeeds,
@@ -285,13 +286,15 @@ def headings(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper: its name on the command line, what it shows, its grids, and why ours differs in general."""
+    """A table of a paper: its name on the command line, and its grids."""
 
     name: str
-    paper: str
-    shows: str
     grids: Sequence[Grid]
-    why: Sequence[str]
+
+    @property
+    def printed(self) -> PrintedTable:
+        """Where the paper prints it, what it shows, and why ours differs in general."""
+        return PRINTED_TABLES[self.name]
 
 
 def compared(labels: Sequence[Sequence[str]], cells: Sequence[Cell]) -> list[Line]:

@@ -170,7 +170,7 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
 
 def table_as_markdown(table: PaperTable, filled: Filled) -> str:
     """The table as a section of a document."""
-    blocks = [f"## {table.paper}: {table.name}", f"{table.shows}"]
+    blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
     for grid in filled.grids:
         rows = ([_escaped_text(cell) for cell in row] for row in grid.rows)
         lines = [f"| {' | '.join(row)} |" for row in (grid.headings, ["---"] * len(grid.headings), *rows)]
@@ -186,7 +186,7 @@ def _notes(table: PaperTable, filled: Filled) -> list[tuple[str, Sequence[str]]]
         ("Ours come from", filled.measured),
         ("Where they differ", filled.differences),
         ("Not measured yet", filled.missing),
-        ("Why they differ", table.why),
+        ("Why they differ", table.printed.why),
     ]
     return [(heading, lines) for heading, lines in notes if lines]
 
@@ -271,5 +271,5 @@ def write_page(target: Path, page: str) -> str:
 
 def list_of_tables() -> str:
     """The tables that can be reproduced, with what each shows."""
-    rows = [[table.name, table.shows] for table in TABLES.values()]
+    rows = [[table.name, table.printed.shows] for table in TABLES.values()]
     return columns(["table", "what it shows, the paper's numbers beside those of your latest runs"], rows)

@@ -23,29 +23,14 @@ from assay.tasks.attacks.terms.page_tables import TermFindings
 Rows = Sequence[Entities] | Sequence[Similarity]
 MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}
 DATA = {"abstracts-ner": "sample/abstracts", "abstracts-sts": "sample/abstract-pairs"}
-WHY = (
-    "Their subjects are BERT, pre-trained on PubMed (P) or PubMed and MIMIC-III (P+M); ours are those that the "
-    "pipeline names: small ones, or MiniLM fine-tuned for a few epochs, which start lower. What must hold is the "
-    "direction: every attack lowers F1, and training on an attack helps against it, or the report says where not. "
-    "Their terms were found by scispaCy, and their synonyms in UMLS by what is most similar or related; ours are the "
-    "gold entities (a lexicon for pairs), and a synonym is another name of the same concept; a term without one "
-    "stays.",
-)
-WHY_TRAINED = (
-    *WHY,
-    "Training does not always help in the paper either: on chemicals P+M loses on swap (.728 as it was, .638 trained "
-    "on swap), and on diseases training on synonyms costs .023 on the original test set.",
-)
 
 
-def _table(
-    number: int, shows: str, title: str, stage: Stage, published: Mapping[str, Rows], why: Sequence[str]
-) -> PaperTable:
+def _table(number: int, title: str, stage: Stage, published: Mapping[str, Rows]) -> PaperTable:
     asked = list(dict.fromkeys((row.trained, row.tested) for rows in published.values() for row in rows))
     sources = [_source(name, ARAUJO_PIPELINES[name], stage, asked, rows) for name, rows in published.items()]
     headings = ("data", "subject", "trained with", "tested on", *MEASURES[stage], "")
     grid = Grid(f"Table {number}: {title}", headings, [*sources, _source("", ARAUJO_EMBEDDED[stage], stage, asked, ())])
-    return PaperTable(f"araujo-{number}", f"Araujo et al., Table {number}", f"Table {number}: {shows}", [grid], why)
+    return PaperTable(f"araujo-{number}", [grid])
 
 
 def _source(data_set: str, pipeline: str, stage: Stage, asked: Sequence[tuple[str, str]], rows: Rows) -> Source:
@@ -82,16 +67,10 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
     return lines
 
 
-_SIMILARITY, _COPIES = "similarity of sentences", "after training on attacked copies."
 TABLES = (
-    _table(
-        2, "entities found before and under attack.", "adversarial evaluation, entities", "ner", ARAUJO_TABLE_2, WHY
-    ),
-    _table(
-        *(3, f"{_SIMILARITY} before and under attack.", f"adversarial evaluation, {_SIMILARITY}"),
-        *("sts", ARAUJO_TABLE_3, WHY),
-    ),
-    _table(4, f"chemicals {_COPIES}", "chemicals after adversarial training", "ner", ARAUJO_TABLE_4, WHY_TRAINED),
-    _table(5, f"diseases {_COPIES}", "diseases after adversarial training", "ner", ARAUJO_TABLE_5, WHY_TRAINED),
-    _table(6, f"{_SIMILARITY} {_COPIES}", "similarity after adversarial training", "sts", ARAUJO_TABLE_6, WHY),
+    _table(2, "adversarial evaluation, entities", "ner", ARAUJO_TABLE_2),
+    _table(3, "adversarial evaluation, similarity of sentences", "sts", ARAUJO_TABLE_3),
+    _table(4, "chemicals after adversarial training", "ner", ARAUJO_TABLE_4),
+    _table(5, "diseases after adversarial training", "ner", ARAUJO_TABLE_5),
+    _table(6, "similarity after adversarial training", "sts", ARAUJO_TABLE_6),
 )

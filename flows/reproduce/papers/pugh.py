@@ -7,13 +7,6 @@ from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Sour
 from assay.tasks.statistics.findings import Finding
 
 LABELERS = ("majority", "snorkel")
-WHY = (
-    "In every study: equal scores are ordered by a stable hash of the sample's id, where the paper does not say how "
-    "it orders them, so read the tie-free ρ (its expectation over all such orders); Snorkel is 0.10 with the epochs "
-    "that the pipeline sets, where the paper has 0.9.7 and does not say how long it trained; votes won are "
-    "real-valued and never rounded; and the p beside ρ is the paper's, which calls a random order adverse 14-16 % of "
-    "the time at N = 10: the verdict is that of a test on every sample.",
-)
 
 
 def rho_and_p(finding: Finding) -> str:
@@ -59,8 +52,6 @@ def _source(study: Study) -> Source:
 TABLES = (
     PaperTable(
         "pugh-1",
-        "Pugh et al., Table 1",
-        "Table 1 of Pugh et al.: the order of nine studies, by two labelers.",
         [
             Grid(
                 "Spearman's ρ of (i, accuracy of D_i): the paper's numbers and ours",
@@ -71,6 +62,5 @@ TABLES = (
                 [_source(study) for study in PUGH_TABLE_1],
             )
         ],
-        WHY,
     ),
 )

@@ -27,13 +27,6 @@ PUBLISHED = {
 """Per pipeline that is published over several seeds, its data set and which of its claims are shown."""
 
 OF_ONES_OWN = ("subject.accuracy", "attack.accuracy worst-case", "defense.accuracy", "trust.g_mean", "ner.f1")
-WHY = (
-    "The interval of a run says what other samples of the same kind would do to a number, with the model as it is. The "
-    "spread, a standard deviation over the seeds, says what another training does, with all that is drawn on the way: "
-    "first weights, the order of batches, where attacks begin, which samples are looked at closely. Neither holds the "
-    "other: a difference between two models is one of their recipes only where it is large beside both.",
-    "For one of your own: assay run NAME --seed 1, then 2, and so on; then assay reproduce seeds.",
-)
 
 
 def _source(called: str, pipelines: Mapping[str, str | None], claims: Sequence[str]) -> Source:
@@ -65,8 +58,6 @@ def _line(called: str, claim: OverSeeds) -> Line:
 TABLES = (
     PaperTable(
         "seeds",
-        "Several trainings",
-        "What rests on one training, over several seeds: mean and spread beside the run that the other tables show.",
         [
             Grid(
                 "Over several seeds",
@@ -81,6 +72,5 @@ TABLES = (
                 ),
             )
         ],
-        WHY,
     ),
 )

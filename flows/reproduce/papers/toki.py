@@ -39,24 +39,6 @@ BROUGHT = {
     "Dong's": "its verdicts are not public; with a table of them, set trust.truth in a pipeline of your own",
     "Ours": "the authors' verdicts are not public; with a table of your own, set trust.truth in a pipeline of your own",
 }
-WHY_3 = (
-    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), words are related by other vector "
-    "spaces, named with each run (theirs: NNLM, GloVe, Swivel, FastText, USE, BERT), no threshold is tuned on the "
-    "labels that are measured (theirs: the share of votes, per data set), and only some texts are explained. Rows of "
-    "different explainers are not comparable: with rationales the true labels depend on the explainer, so each of "
-    "ours says how many of each it has. Ten of the paper's omission and gradient rows do not follow from its class "
-    "counts. Its Naive row has no explainer; ours is measured per explainer, against the same labels as TOKI.",
-)
-WHY_4 = (
-    "The subjects are ours, trained in a minute (theirs are fine-tuned BERTs), and fewer texts are attacked. Words "
-    "are compared by other vectors (theirs: counter-fitted ones and six embeddings). A2T "
-    "takes words at the cosine that half of all synonym pairs reach; guided takes more distant ones, at θ relate, "
-    "which parts synonyms from random words. So `guided − a2t` compares the limits as much as the guidance; at like "
-    "limits stands the line of an A2T with `min_cosine: related`. The first similarity is by the encoder that limits "
-    "the attack (theirs: BERT), the second by another (theirs: USE); neither is theirs, so compare columns, not rows. "
-    "What counts as similar, and what as a low or a high mean score, the paper leaves open: docs/word-attacks.md says "
-    "what is taken here.",
-)
 _NO_PIPELINE = "no pipeline; with texts of your own, add attacks: [a2t, guided] and trust"
 
 
@@ -235,8 +217,6 @@ def _limits(result: Result) -> list[str]:
 TABLES = (
     PaperTable(
         "toki-3",
-        "Nguyen Tung et al., Table 3",
-        "Table 3: how good the trust oracles are, and the measures on planted shortcuts.",
         [
             Grid(
                 "Table 3: how good the trust oracles are (positive: trustworthy)",
@@ -253,12 +233,9 @@ TABLES = (
                 [_planted(pipeline, strength) for pipeline, strength in PLANTED.items()],
             ),
         ],
-        WHY_3,
     ),
     PaperTable(
         "toki-4",
-        "Nguyen Tung et al., Table 4",
-        "Table 4: the attack guided by the oracle beside A2T, and your own texts below.",
         [
             Grid(
                 "Table 4: the attack guided by the trust oracle, and A2T",
@@ -280,6 +257,5 @@ TABLES = (
                 ),
             )
         ],
-        WHY_4,
     ),
 )
