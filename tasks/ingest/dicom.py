@@ -88,7 +88,7 @@ def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
         pydicom = require_library("pydicom", "dicom")
         header = pydicom.dcmread(io.BytesIO(content), stop_before_pixels=not pictures)
         _require_a_picture(header)
-        slices = slices_of(int(header.get("NumberOfFrames") or 1), scan.slices)
+        slices = slices_of(_frames(header, len(content)), scan.slices)
         identifier = str(header.get("PatientID") or "").strip()
         issuer = str(header.get("IssuerOfPatientID") or "").strip()
         naming = [str(value) for tag in _NAMING if (value := header.get(tag))]
@@ -126,6 +126,15 @@ def _require_a_picture(header: Any) -> None:
         raise UnfitError(f"the image has more than {MOST_PIXELS} pixels, or a side of more than {LONGEST_SIDE}")
     if str(header.get("BurnedInAnnotation") or "").strip().upper() == "YES":
         raise UnfitError("its pixels have annotations burned in, which may name the patient; black them out first")
+
+
+def _frames(header: Any, size: int) -> int:
+    """How many frames there are, which the file can hold; a packed one has no fewer than the 16 bytes of its item."""
+    frames, packed = int(header.get("NumberOfFrames") or 1), header.file_meta.TransferSyntaxUID.is_compressed
+    least = 16 if packed else int(header.Rows) * int(header.Columns) * int(header.get("BitsAllocated") or 8) // 8
+    if frames < 1 or frames * least > size:
+        raise UnfitError(f"it claims {frames:,} frames, which its {size:,} bytes cannot hold")
+    return frames
 
 
 def _frame(header: Any, scan: Scan, at: int) -> Shown:

@@ -22,6 +22,7 @@ from assay.infra.errors import InputError, install_command, reason_of
 from assay.infra.storage.folders import contained, escape_of, require_regular
 from assay.infra.storage.network import require_usable
 from assay.tasks.ingest.image_pixels import ENDINGS
+from assay.tasks.ingest.record_scanner import MOST_DEPTH, is_too_deep
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -149,6 +150,7 @@ def delta_files(folder: str, named: str) -> list[str]:
             f"{named} is a Delta table, and reading it needs the extra `delta`: {install_command('delta')}."
         ) from error
     _require_own_log(folder, named)
+    _require_flat_log(folder, named)
     try:
         for name in _sidecars(folder):
             contained(os.path.join(folder, LOG, "_sidecars"), unquote(name), f"The checkpoint of {named}")
@@ -182,6 +184,23 @@ def _require_own_log(folder: str, named: str) -> None:
                 raise InputError(f"{named} is a Delta table with {name!r} in its log, which {reason}.")
             if name in files:
                 require_regular(path, f"{name!r} in the log of {named}")
+
+
+def _require_flat_log(folder: str, named: str) -> None:
+    """Nothing, or the sentence for an action that is nested deeper than Delta's library bears, which crashes on it, or
+    that names rows deleted by vector, whether the table says that it has such rows or not."""
+    for path in glob.glob(os.path.join(glob.escape(folder), LOG, "*.json")):
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                where = f"{named} is a Delta table whose log has in {os.path.basename(path)}, line {number},"
+                if is_too_deep(line):
+                    raise InputError(f"{where} values nested more than {MOST_DEPTH} deep; write its log again.")
+                with contextlib.suppress(ValueError, AttributeError):  # what is no action is for Delta's library to say
+                    added = json.loads(line).get("add") or {}
+                    if is_too_deep(str(added.get("stats")).encode()):
+                        raise InputError(f"{where} statistics nested more than {MOST_DEPTH} deep; write its log again.")
+                    if added.get("deletionVector"):
+                        raise InputError(f"{where} {_REWRITTEN['deletionVectors']}; write what it holds to Parquet.")
 
 
 def _sidecars(folder: str) -> Iterator[str]:

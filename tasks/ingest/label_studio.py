@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 from assay.data.biomedical_schemas import WORDS
 from assay.data.schemas import PeoplesAnswers
 from assay.infra.errors import InputError
-from assay.tasks.ingest.reader_choice import table_reader
+from assay.tasks.ingest.reader_choice import parsing, table_reader
+from assay.tasks.ingest.record_scanner import require_columns
 from assay.tasks.ingest.settings import PeoplesGold
 from assay.tasks.ingest.source_files import Address, files_at, hash_of_file, opened, short_names
 from assay.tasks.statistics.classification import proportion
@@ -37,6 +38,8 @@ from assay.tasks.statistics.groups import group_hashes
 
 TASK, TOKENS = "task", "tokens"
 MOST_BYTES = 1 << 30
+MOST_PEOPLE = 256
+"""Of more people than this nobody has a column of their own, which would be wider than it is long."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 CHOICES, _NUMBERS, _SPANS = ("choices",), ("rating", "number"), ("labels",)
 NOBODY = "None"
@@ -107,7 +110,7 @@ def _task(entry: Any, name: str, number: int) -> Task:
         answers = tuple(map(_answers, true or given))
         skipped = len(entry["annotations"]) - len(given)
         return Task(int(entry.get("id", number)), entry["data"], answers, bool(true), skipped)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"{name} has an annotation in task {number} that is not as Label Studio writes it; export it again, as "
             "JSON."
@@ -121,9 +124,12 @@ def _answers(annotation: dict[str, Any]) -> Answers:
         kind = str(result["type"])
         if kind in (*CHOICES, *_NUMBERS, *_SPANS):
             value = _span(result["value"]) if kind in _SPANS else result["value"][kind]
-            values.setdefault((kind, str(result["from_name"])), []).extend(
-                value if isinstance(value, list) else [value]
-            )
+            given: list[Any] = value if isinstance(value, list) else [value]
+            if kind in CHOICES and not all(isinstance(choice, str) for choice in given):
+                raise ValueError("a choice is a text")
+            if kind in _NUMBERS:
+                given = [float(number) for number in given]
+            values.setdefault((kind, str(result["from_name"])), []).extend(given)
     return Answers(str(person["id"] if isinstance(person, dict) else person), values)
 
 
@@ -135,9 +141,11 @@ def _span(value: dict[str, Any]) -> dict[str, Any]:
 
 def _table(tasks: Sequence[Task]) -> pa.Table:
     columns: dict[str, pa.Array] = {TASK: pa.array([task.number for task in tasks], pa.int64())}
-    for name in dict.fromkeys(name for task in tasks for name in task.shown):
-        columns[name] = _shown([task.shown.get(name) for task in tasks])
+    fields = dict.fromkeys(name for task in tasks for name in task.shown)
     asked = sorted({key for task in tasks for answers in task.answers for key in answers.values})
+    require_columns(list({**fields, **dict.fromkeys(name for _, name in asked)}), "The export")
+    for name in fields:
+        columns[name] = _shown([task.shown.get(name) for task in tasks])
     for kind, name in asked:
         if kind in CHOICES:
             columns |= _choices(tasks, name)
@@ -175,14 +183,12 @@ def _choices(tasks: Sequence[Task], name: str) -> dict[str, pa.Array]:
         chosen = [sorted({c for answers in task.answers for c in answers.of(CHOICES, name)}) for task in tasks]
         return {name: pa.array([choices or None for choices in chosen], pa.list_(pa.string()))}
     people = sorted({answers.person for task in tasks for answers in task.answers})
-    by = {person: [_first(task, person, name) for task in tasks] for person in people}
-    each = {f"{name}_by_{person}": pa.array(choices, pa.string()) for person, choices in by.items()}
-    most = [_most(choice for answers in task.answers for choice in answers.of(CHOICES, name)) for task in tasks]
-    return {name: pa.array(most, pa.string())} | (each if len(people) > 1 else {})
-
-
-def _first(task: Task, person: str, name: str) -> str | None:
-    return next((c for answers in task.answers if answers.person == person for c in answers.of(CHOICES, name)), None)
+    chosen_by = [[(answers.person, c) for answers in task.answers for c in answers.of(CHOICES, name)] for task in tasks]
+    columns = {name: pa.array([_most(choice for _, choice in chosen) for chosen in chosen_by], pa.string())}
+    if 1 < len(people) <= MOST_PEOPLE:
+        first = [dict(reversed(chosen)) for chosen in chosen_by]
+        columns |= {f"{name}_by_{person}": pa.array([c.get(person) for c in first], pa.string()) for person in people}
+    return columns
 
 
 def _most(choices: Iterable[str]) -> str | None:
@@ -221,12 +227,12 @@ def tags_of(text: str, spans: Sequence[dict[str, Any]]) -> list[str]:
     ['O', 'B-Disease', 'I-Disease', 'O']
     """
     ordered = sorted(spans, key=lambda span: (span["start"], -span["end"]))
-    tags, last = [], None
+    tags, last, at = [], None, 0
     for word in _WORD.finditer(text):
-        within = next(
-            (at for at, span in enumerate(ordered) if word.start() < span["end"] and span["start"] < word.end()), None
-        )
-        label = ordered[within]["label"] if within is not None else ""
+        while at < len(ordered) and ordered[at]["end"] <= word.start():
+            at += 1  # it ends before this word, and so before all that follow
+        within = at if at < len(ordered) and ordered[at]["start"] < word.end() else None
+        label = ordered[at]["label"] if within is not None else ""
         tags.append("O" if within is None else f"{'I' if within == last else 'B'}-{label}")
         last = within
     return tags
@@ -383,7 +389,8 @@ class AnswerFiles:
     def read(self) -> dict[str, GoldAnswer]:
         """What people said, by sample; refused where a file became another one meanwhile."""
         known = self.fingerprint
-        by_sample = gold_answers(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
+        with parsing(self.label, "an export of Label Studio"):
+            by_sample = gold_answers(zip(short_names(self.urls), map(tasks_in, self.urls), strict=True), self.asked)
         if AnswerFiles(self.asked, self.urls).fingerprint != known:
             raise InputError(f"{self.label} (gold) changed while being read: run again when nobody writes to it.")
         return by_sample

@@ -22,7 +22,16 @@ from assay.tasks.ingest.file_search import CLASS, PATH
 from assay.tasks.ingest.file_search import SPLIT as SPLIT_FOLDER
 from assay.tasks.ingest.gold import label_columns
 from assay.tasks.ingest.image_pixels import is_array
-from assay.tasks.ingest.reader_choice import FileIndex, Head, ImageColumn, Layout, Reading, Span, unknown_column
+from assay.tasks.ingest.reader_choice import (
+    FileIndex,
+    Head,
+    ImageColumn,
+    Layout,
+    Reading,
+    Span,
+    parsing,
+    unknown_column,
+)
 from assay.tasks.ingest.readers import READERS
 from assay.tasks.ingest.rows import (
     NEARLY_NUMBERS,
@@ -43,7 +52,8 @@ def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
         types = pa.schema([(field.name, plain_type(field.type)) for field in given.schema])
         return _assign(settings, types, source.label, {}, given.schema.metadata)
     reader = READERS.named(source.files[0].format, settings)
-    types, heads = reader.columns(source.files, settings)
+    with parsing(source.label, reader.word):
+        types, heads = reader.columns(source.files, settings)
     return _assign(settings, types, source.files[0].name, heads, None)
 
 
@@ -299,7 +309,9 @@ def most_rows(layout: Layout) -> int:
 
 def index_file(file: SourceFile, layout: Layout) -> FileIndex:
     """The index of a file; text files are read once for it, of Parquet files only the footer."""
-    return READERS.named(file.format, layout.source).index(file, layout)
+    reader = READERS.named(file.format, layout.source)
+    with parsing(file.name, reader.word):
+        return reader.index(file, layout)
 
 
 def index_table(table: pa.Table, name: str) -> FileIndex:
@@ -372,7 +384,9 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
     layout = reading.layout
     needed = tuple(layout.types.names) if wanted is None else wanted
     if span.format != GIVEN:
-        return READERS.named(span.format, layout.source).read(span, reading, needed)
+        reader = READERS.named(span.format, layout.source)
+        with parsing(span.name, reader.word):
+            return reader.read(span, reading, needed)
     assert reading.table is not None
     table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
     schema = pa.schema([layout.types.field(name) for name in needed])

@@ -33,6 +33,8 @@ from assay.tasks.ingest.medical_scans import (
 from assay.tasks.ingest.settings import Scan
 
 _FAULTS = (ArithmeticError, EOFError, LookupError, OSError, TypeError, ValueError, zlib.error)
+_HEADER = 4096
+"""Of a file so much is read for its header, which is smaller."""
 
 
 def open_nifti(content: bytes, url: str, scan: Scan, _pictures: bool) -> Opened:
@@ -56,14 +58,22 @@ def open_nifti(content: bytes, url: str, scan: Scan, _pictures: bool) -> Opened:
 def _volume(content: bytes) -> Any:
     """The volume, its axes leading to the patient's right, front and head."""
     nibabel: Any = require_library("nibabel", "nifti")
-    faults = (*_FAULTS, nibabel.filebasedimages.ImageFileError, nibabel.spatialimages.HeaderDataError)
     try:
-        plain = _unpacked(content) if content[:2] == b"\x1f\x8b" else content
-        sizes = (int.from_bytes(plain[:4], "little"), int.from_bytes(plain[:4], "big"))
-        volume = (nibabel.Nifti2Image if 540 in sizes else nibabel.Nifti1Image).from_bytes(plain)
-        _require_grey_values(volume.shape, volume.get_data_dtype())
-        return nibabel.as_closest_canonical(volume)
-    except faults as error:
+        with gzip.open(io.BytesIO(content)) if content[:2] == b"\x1f\x8b" else io.BytesIO(content) as file:
+            start = file.read(_HEADER)
+            sizes = (int.from_bytes(start[:4], "little"), int.from_bytes(start[:4], "big"))
+            kind = nibabel.Nifti2Image if 540 in sizes else nibabel.Nifti1Image
+            header = kind.header_class.from_fileobj(io.BytesIO(start))
+            shape, dtype = header.get_data_shape(), header.get_data_dtype()
+            _require_grey_values(shape, dtype)
+            claimed = int(header["vox_offset"]) + int(np.prod(shape, dtype=float)) * dtype.itemsize
+            if claimed > MOST_BYTES:
+                raise UnfitError(f"the volume has more than {MOST_BYTES >> 20} MiB")
+            plain = start + file.read(max(claimed - len(start), 0))  # what comes after its values is not unpacked
+        return nibabel.as_closest_canonical(kind.from_bytes(plain))
+    except UnfitError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a header that makes no sense raises errors of all that nibabel stands on
         raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
 
 
@@ -72,14 +82,6 @@ def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
         raise UnfitError(f"it has the shape {list(shape)}, and a volume of grey values in three directions is read")
     if max(shape) > LONGEST_SIDE or np.prod(shape, dtype=float) * 8 > 4 * MOST_BYTES:
         raise UnfitError("the volume has more values than are read")
-
-
-def _unpacked(content: bytes) -> bytes:
-    with gzip.open(io.BytesIO(content)) as packed:
-        plain = packed.read(MOST_BYTES + 1)
-    if len(plain) > MOST_BYTES:
-        raise UnfitError(f"unpacked it has more than {MOST_BYTES >> 20} MiB")
-    return plain
 
 
 def _values(volume: Any) -> tuple[npt.NDArray[Any], float, float]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay.infra.errors import InputError, reason_of
@@ -27,6 +28,10 @@ from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import SourceFile
 
 _BATCH, _BATCH_OF_IMAGES = 65_536, 256
+MOST_BYTES = 1 << 30
+"""What is read at once unpacks to no more."""
+_MOST_IN_BATCH = 256 << 20
+_SHORT = 64 << 10
 
 
 def in_utf8(rows: Rows) -> Rows:
@@ -69,14 +74,14 @@ def _decodes(value: bytes | None) -> bool:
 
 
 @contextlib.contextmanager
-def parquet_file(url: str, name: str) -> Iterator[pq.ParquetFile]:
-    """An open Parquet file; a truncated or damaged one is refused by name."""
+def parquet_file(url: str, name: str, by_number: Collection[str] = ()) -> Iterator[pq.ParquetFile]:
+    """An open Parquet file; a truncated or damaged one is refused by name. Columns `by_number` stay dictionaries."""
     import fsspec
 
     require_regular_url(url, name)
     try:
         with fsspec.open(url, "rb") as file:
-            yield pq.ParquetFile(file)
+            yield pq.ParquetFile(file, read_dictionary=list(by_number))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = reason_of(error)
         raise InputError(f"{name} is not a whole Parquet file ({reason}); write or copy it again.") from error
@@ -101,15 +106,52 @@ def parquet_rows(
     tables = []
     with parquet_file(url, name) as parquet:
         groups, first = _row_groups(parquet, start, stop)
-        for batch in parquet.iter_batches(batch_size=batch_rows, row_groups=groups, columns=columns):
+        longest, held = _longest_repeated(parquet, groups, columns, url, name), 0
+        at_once = max(1, min(batch_rows, _MOST_IN_BATCH // longest))
+        for batch in parquet.iter_batches(batch_size=at_once, row_groups=groups, columns=columns):
             low, high = max(start - first, 0), min(stop - first, len(batch))
             if low < high:
                 tables.append(_in_types(pa.Table.from_batches([batch.slice(low, high - low)]), schema, name, votes))
+                held += tables[-1].nbytes
+                if held > MOST_BYTES:
+                    raise _unpacks(name, f"rows {start + 1} to {first + high}")
             first += len(batch)
             if first >= stop:
                 break
     table = _whole(tables) if tables else schema.empty_table()
     return in_utf8(Rows(name, table, np.arange(start + 1, start + 1 + table.num_rows, dtype=np.int64)))
+
+
+def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[str], url: str, name: str) -> int:
+    """How long the longest text is that pages repeat by its number, so that a small file could unpack to any size."""
+    repeated, longest = dict[str, list[int]](), 1
+    for number, group in ((at, parquet.metadata.row_group(at)) for at in groups):
+        for chunk in (group.column(at) for at in range(group.num_columns)):
+            path, values = chunk.path_in_schema, chunk.num_values
+            if path.partition(".")[0] in columns:
+                if values > group.num_rows and values * 8 > MOST_BYTES:
+                    raise _unpacks(name, f"{values:,} values of {path!r}")
+                size = chunk.total_uncompressed_size if chunk.has_dictionary_page else 0
+                if size <= _SHORT:
+                    longest = max(longest, size)
+                elif values * size > MOST_BYTES:
+                    repeated.setdefault(path, []).append(number)
+    if repeated:
+        with parquet_file(url, name, repeated) as by_number:
+            for path, at in ((path, at) for path, numbers in repeated.items() for at in numbers):
+                cells = next(by_number.iter_batches(64, row_groups=[at], columns=[path])).column(0)
+                while pa.types.is_list(cells.type):
+                    cells = cells.values
+                if pa.types.is_dictionary(cells.type):
+                    longest = max(longest, pc.max(pc.binary_length(cells.dictionary)).as_py() or 1)
+    return longest
+
+
+def _unpacks(name: str, what: str) -> InputError:
+    return InputError(
+        f"{name} unpacks {what} to more than {MOST_BYTES >> 30} GiB: name the columns to keep as `features`, or raise "
+        "`compute.partitions`."
+    )
 
 
 def _row_groups(parquet: pq.ParquetFile, start: int, stop: int) -> tuple[list[int], int]:

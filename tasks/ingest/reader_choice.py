@@ -4,16 +4,18 @@ of files and of the folders they lie in, an index of each file, and the rows of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import InputError, SettingError, nearest
+from assay.infra.errors import AssayError, InputError, SettingError, nearest, reason_of
+from assay.infra.storage.network import is_transient
 from assay.infra.user_code.choices import Named
-from assay.tasks.ingest.image_pixels import Form
+from assay.tasks.ingest.image_pixels import Form, UnfitError
 from assay.tasks.ingest.record_scanner import TextIndex
 from assay.tasks.ingest.rows import TYPES, Rows, cast_text, infer_type, plain_type
 from assay.tasks.ingest.settings import Pixels, Source
@@ -227,6 +229,21 @@ class ReaderChoice(Named):
     """Where its addresses lead: to files, unless it says otherwise."""
     endings: tuple[str, ...] = ()
     """How the files end that a folder stands for; without any, a folder is refused."""
+
+
+@contextmanager
+def parsing(name: str, word: str) -> Iterator[None]:
+    """Within the block, whatever a parser raises is the fault of the file: each library has errors of its own for what
+    is damaged, or made to break it."""
+    try:
+        yield
+    except (AssayError, UnfitError):
+        raise
+    except Exception as fault:
+        if is_transient(fault):
+            raise
+        reason = f"{type(fault).__name__}: {reason_of(fault)[:200]}"
+        raise InputError(f"{name} cannot be read as {word} ({reason}); write or copy it again.") from fault
 
 
 def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -> SettingError:

@@ -208,6 +208,8 @@ class Source(Settings):
     `postgresql://night:${DB_PASSWORD}@db/clinic`, or `${DATABASE_URL}` as a whole."""
     query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
     """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
+    query_timeout: float = Field(default=600.0, gt=0, le=86_400, exclude=True)
+    """Seconds until the database has to have the next rows; SQLite and PostgreSQL are told to stop then."""
     dicom: Paths | None = Field(default=None, examples=["scans", "scans/*/*.dcm"], exclude_if=_is_left_out)
     """DICOM files (extra `medical`): a folder, patterns or URLs. A row is a frame, with the columns `image`, `patient`
     (a hash, which is the `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; `label: folder`

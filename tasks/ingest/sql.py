@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -110,6 +111,37 @@ def names_of_databases(urls: Sequence[str]) -> list[str]:
     return names
 
 
+MOST_CELL = 64 << 20
+"""A cell has at most so many bytes, by the database's own limit where it has one."""
+MOST_BYTES = 1 << 30
+"""The rows that are read at once have at most so many."""
+
+
+@contextlib.contextmanager
+def answering(connection: Connection, name: str, seconds: float) -> Iterator[None]:
+    """Within the block the database is at work for so many seconds at most, then it is told to stop."""
+    driver, over = connection.connection.dbapi_connection, threading.Event()
+    stop = getattr(driver, "interrupt", getattr(driver, "cancel", lambda: None))
+
+    def end() -> None:
+        over.set()
+        stop()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception as fault:
+        if not over.is_set():
+            raise
+        raise InputError(
+            f"The query of {name} (sql) took more than {seconds:g} s: ask for less, or raise `query_timeout`."
+        ) from fault
+    finally:
+        timer.cancel()
+
+
 @contextlib.contextmanager
 def reading_from(written: str, name: str) -> Iterator[Connection]:
     """A connection that can only read; what goes wrong on it is a sentence without secrets."""
@@ -132,8 +164,13 @@ def _engine(url: URL) -> Engine:
 
     if url.get_backend_name() != "sqlite":
         return create_engine(url, poolclass=NullPool, hide_parameters=True)
-    place = f"file:{quote(str(url.database))}?mode=ro"
-    return create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True), poolclass=NullPool)
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"file:{quote(str(url.database))}?mode=ro", uri=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
 def _sentence(error: Exception, url: URL, name: str) -> str:
@@ -150,6 +187,7 @@ def _sentence(error: Exception, url: URL, name: str) -> str:
 
 _ROW = 1024  # bytes that a row is taken to have, where pieces are planned
 _CHUNK = 10_000
+_BUFFER = 1_000
 _KINDS: tuple[tuple[tuple[type, ...], pa.DataType], ...] = (
     ((bool,), pa.bool_()),
     ((int,), pa.int64()),
@@ -186,7 +224,15 @@ def read_sql(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     """Rows in the types that the first ones suggested; one with a cell that does not fit is rejected."""
     file = SourceFile(reading.urls[span.name], span.name, span.format)
     chunks = _chunks(file, _settings(reading.layout.source), needed, _CHUNK, span.start, span.stop)
-    rows = [row for chunk in chunks for row in chunk]
+    rows, held = list[tuple[Any, ...]](), 0
+    for chunk in chunks:
+        rows += chunk
+        held += sum(map(_size, chunk))
+        if held > MOST_BYTES:
+            raise InputError(
+                f"Rows {span.start + 1} to {span.stop} of {span.name} hold more than {MOST_BYTES >> 30} GiB: leave "
+                "large columns out of the query, or raise `compute.partitions`."
+            )
     if len(rows) != span.stop - span.start:
         raise InputError(f"{span.name} has fewer rows than when they were counted: run again when nobody deletes any.")
     kept, rejects, columns = np.ones(len(rows), dtype=bool), [], []
@@ -237,8 +283,10 @@ def _names(file: SourceFile, settings: Source) -> list[str]:
             f"The query of {file.name} begins with {shown(words[0] if words else '')}, and only `select` reads."
         )
     table = _subquery(settings, [])
-    with reading_from(file.url, file.name) as connection:
+    with reading_from(file.url, file.name) as connection, answering(connection, file.name, settings.query_timeout):
         names = list(connection.execute(select(literal_column("*")).select_from(table).where(false())).keys())
+    if "" in names:
+        raise InputError(f"The query of {file.name} gives a column without a name; give it one with `as`.")
     require_columns(names, file.name)
     return names
 
@@ -247,19 +295,31 @@ def _count(file: SourceFile, settings: Source) -> int:
     from sqlalchemy import func, select
 
     _names(file, settings)
-    with reading_from(file.url, file.name) as connection:
+    with reading_from(file.url, file.name) as connection, answering(connection, file.name, settings.query_timeout):
         return int(connection.execute(select(func.count()).select_from(_subquery(settings, []))).scalar_one())
 
 
 def _chunks(
     file: SourceFile, settings: Source, names: Sequence[str], size: int, start: int = 0, stop: int | None = None
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows `start` to `stop`, so many at a time, ordered by id."""
+    """The rows `start` to `stop`, so many at a time, or fewer where they are large, ordered by id."""
     with reading_from(file.url, file.name) as connection:
-        streamed = connection.execution_options(stream_results=True, max_row_buffer=size)
-        result = streamed.execute(_ordered(settings, names, start, stop))
-        while chunk := result.fetchmany(size):
-            yield [tuple(row) for row in chunk]
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=_BUFFER)
+        with answering(connection, file.name, settings.query_timeout):
+            result = streamed.execute(_ordered(settings, names, start, stop))
+        while True:
+            chunk, held = list[tuple[Any, ...]](), 0
+            with answering(connection, file.name, settings.query_timeout):
+                while len(chunk) < size and held < MOST_CELL and (row := result.fetchone()) is not None:
+                    chunk.append(tuple(row))
+                    held += _size(chunk[-1])
+            if not chunk:
+                return
+            yield chunk
+
+
+def _size(row: tuple[Any, ...]) -> int:
+    return sum(len(cell) for cell in row if isinstance(cell, str | bytes | memoryview))
 
 
 def _ordered(settings: Source, names: Sequence[str], start: int, stop: int | None) -> Select[Any]:

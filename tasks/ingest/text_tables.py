@@ -267,7 +267,10 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     starts, lines = records_in(data, None, head.line)
     if not len(starts):
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
+    nothing = f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first)."
     data = b"".join(record for record in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(record))
+    if not data:
+        raise InputError(nothing)
     starts = records_in(data, None, head.line)[0]
     if may_be_too_wide(data):
         _require_few_fields(data, starts, file.name)
@@ -278,7 +281,7 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         schema = _widest(_line_schemas(data, starts))
     if not len(schema):
-        raise InputError(f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first).")
+        raise InputError(nothing)
     require_columns(schema.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
     types = {}

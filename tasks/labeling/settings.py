@@ -136,9 +136,11 @@ class WrittenRule(Settings, populate_by_name=True):
 
 
 def _require_readable(setting: str, pattern: str | None) -> None:
+    if re.search(r"\{\d*,?0*[1-9]\d{4}", pattern or ""):
+        raise ValueError(f"{setting} repeats something 10,000 times or more, which no text is searched for")
     try:
         re.compile(pattern or "")
-    except re.error as fault:
+    except (re.error, RecursionError, OverflowError, MemoryError) as fault:  # nested, or repeated, beyond all bounds
         raise ValueError(f"{setting} is no regular expression: {fault}") from fault
 
 

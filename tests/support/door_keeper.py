@@ -1,4 +1,4 @@
-"""Knocks at the doors with broken projects, each in a process of its own: `python door_keeper.py FIRST STOP`.
+"""Knocks at the doors with broken projects, each in a process of its own: `python door_keeper.py FIRST STOP [STEP]`.
 
 What a user would meet is written as a line of JSON per project: a process that crashed, hung or ran out of memory harms
 nobody but itself. Everything heavy is imported once, before the first project.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CPU_SECONDS = 20
 WALL_SECONDS = 150.0
 MEMORY = 16 << 30
+MOST_MIB = 3 << 10
 OBEYED = "\x1b\x9b\x07\u202e\u2066\u200f"
 
 
@@ -40,6 +41,8 @@ class Knock:
     code: int | None
     fault: str
     said: str
+    peak: int = 0
+    """The most memory that it held, in MiB."""
 
 
 def knock(number: int, home: Path) -> Knock:
@@ -53,12 +56,12 @@ def knock(number: int, home: Path) -> Knock:
         _inside(number, folder, theirs)
     os.close(theirs)
     said, hung = _heard(ours, began, child)
-    _, status = os.waitpid(child, 0)
+    _, status, used = os.wait4(child, 0)
     text = said.decode(errors="replace")
     what, _, text = text.partition("\n")
     body, _, ending = text.rpartition("\n=== ")
     code = int(ending) if ending.strip().lstrip("-").isdecimal() else None
-    found = Knock(number, what, round(time.monotonic() - began, 1), code, "", body[-6000:])
+    found = Knock(number, what, round(time.monotonic() - began, 1), code, "", body[-6000:], used.ru_maxrss >> 10)
     found.fault = _fault(found, body, hung or os.WTERMSIG(status) == signal.SIGXCPU, status, folder)
     shutil.rmtree(folder, ignore_errors=True)
     return found
@@ -73,6 +76,8 @@ def _fault(found: Knock, body: str, hung: bool, status: int, folder: Path) -> st
         "it called it a bug": "Assay has a bug" in body,
         "a terminal would obey it": any(one in body for one in OBEYED),
         "it is left running": bool(left),
+        f"it took {found.peak} MiB": found.peak > MOST_MIB,
+        "it says very much": len(body) > 60_000,
         "it broke": found.code not in (0, 1, 2),
         "no sentence": found.code == 2 and not body.strip(),
     }
@@ -99,6 +104,7 @@ def _inside(number: int, folder: Path, pipe: int) -> None:
     os.dup2(pipe, 2)
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    import broken_formats  # noqa: F401  it adds its generators
     from broken_inputs import broken_project
 
     from assay.flows.cli import answer
@@ -154,7 +160,7 @@ def main() -> None:
     os.environ["ASSAY_HOME"], os.environ["TERM"] = str(home / "assay"), "dumb"
     prepare()
     try:
-        for number in range(int(sys.argv[1]), int(sys.argv[2])):
+        for number in range(*map(int, sys.argv[1:])):
             print(json.dumps(asdict(knock(number, home))), flush=True)
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -113,6 +113,8 @@ def test_keys_know_rules_by_content() -> None:
         ({"vote": "yes"}, "exactly one of when, keywords and pattern, and here is none of them"),
         ({"vote": "yes", "keywords": ["a"], "pattern": "b"}, "and here is keywords and pattern"),
         ({"vote": "yes", "pattern": "("}, "pattern is no regular expression: missing )"),
+        ({"vote": "yes", "pattern": "(" * 1000 + "a" + ")" * 1000}, "pattern is no regular expression: maximum"),
+        ({"vote": "yes", "pattern": "a{1000000000}"}, "pattern repeats something 10,000 times or more"),
         ({"vote": "yes", "when": {"column": "x"}}, "give above, below or both, or equals"),
         ({"vote": "yes", "when": {"above": 1}}, "give exactly one of column and picture"),
         ({"vote": "yes", "when": {"column": "x", "above": 2, "below": 1}}, "holds of nothing: above 2 and below 1"),

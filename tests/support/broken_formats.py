@@ -1,0 +1,511 @@
+"""More projects that something is wrong with: databases, people's answers, scans, lakes, models at addresses, plug-ins,
+and whatever claims more than it holds. Importing this module adds them to the generators of broken inputs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import io
+import json
+import sqlite3
+import struct
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from broken_inputs import HOSTILE_NAMES, ROWS, Draw, Pipeline, as_csv, generator, rows
+
+ODD_JSON: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    2**63,
+    -(2**70),
+    10**400,
+    1.5,
+    float("inf"),
+    float("nan"),
+    "",
+    "x",
+    "\ud800",
+    "\x1b[31m",
+    "9" * 400,
+    [],
+    {},
+    [[]],
+    [1],
+    [["a"], 1, None],
+    {"a": {"b": [1]}},
+    [{}],
+    "x" * 5000,
+]
+
+
+def mutated(draw: Draw, value: Any) -> Any:
+    """The value with another one somewhere in it."""
+    if isinstance(value, dict) and value and draw.random() < 0.85:
+        key = draw.choice(list(value))
+        if draw.random() < 0.1:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: mutated(draw, value[key])}
+    if isinstance(value, list) and value and draw.random() < 0.85:
+        at = draw.randrange(len(value))
+        return [*value[:at], mutated(draw, value[at]), *value[at + 1 :]]
+    return draw.noted(ODD_JSON)
+
+
+# --- tables
+
+
+@generator
+def whole_lines(draw: Draw, folder: Path) -> Pipeline:
+    line = draw.noted([b"[1]", b"1", b"null", b'"x"', b"[]", b"[[[1]]]", b"true", b"{}", b'{"a": 10e999}', b"[{}]"])
+    (folder / "data.jsonl").write_bytes((line + b"\n") * draw.choice([1, 60]))
+    return {"source": {"jsonl": "data.jsonl", "id": "id", "label": "label"}}
+
+
+@generator
+def odd_databases(draw: Draw, folder: Path) -> Pipeline:
+    name = draw.noted(["x", "", " ", *HOSTILE_NAMES[:6], "x" * 3000, "1"]).replace('"', '""')
+    value = draw.noted([1, "text", b"\xff\0", None, 2**62, 1e308, "\x1b[31m", "9" * 400])
+    with sqlite3.connect(folder / "data.db") as database:
+        database.execute(f'create table samples (id, "{name}", label)')
+        database.executemany(
+            "insert into samples values (?, ?, ?)", [(at, value if at % 3 else at, "ab"[at % 2]) for at in range(ROWS)]
+        )
+    endless = "with recursive n(id) as (select 1 union all select id + 1 from n) select id, 'a' as label from n"
+    query = draw.noted(
+        [
+            "select * from samples",
+            "select * from samples",
+            "select id, label, * from samples",
+            endless,
+            f"select sum(id) as id, 'a' as label from ({endless})",
+            "select id, label, zeroblob(900000000) as x from samples",
+            "select id, label, replace(hex(zeroblob(50000000)), '0', 'words ') as x from samples",
+            "select 1 as id, 2 as id",
+            "select id, label, id + 9223372036854775807 as x from samples",
+            "values (1, 2)",
+            "select",
+            "-- nothing",
+            "with a as (" * 500 + "select 1",
+            "select " + "(" * 5000,
+            "select id, label from samples; drop table samples",
+            "drop table samples",
+        ]
+    )
+    if draw.random() < 0.2:
+        content = (folder / "data.db").read_bytes()
+        at = draw.randrange(len(content))
+        draw.kind.append("damaged")
+        (folder / "data.db").write_bytes(content[:at] + draw.randbytes(100) + content[at + 100 :])
+    return {
+        "source": {"sql": "sqlite:///data.db", "query": query, "id": "id", "label": "label", "query_timeout": 3.0},
+        **({"subject": {"model": "logistic"}} if draw.random() < 0.3 else {}),
+    }
+
+
+@generator
+def odd_answers(draw: Draw, folder: Path) -> Pipeline:
+    people = draw.noted([1, 2, 2, 2000])
+    tasks: list[Any] = [
+        {
+            "id": at,
+            "data": {"text": f"word{at} and more", "sample": f"s{at}", "n": at},
+            "annotations": [
+                {
+                    "completed_by": person,
+                    "result": [
+                        {"type": "choices", "from_name": "label", "value": {"choices": ["ab"[at % 2]]}},
+                        {"type": "rating", "from_name": "stars", "value": {"rating": 3}},
+                        {
+                            "type": "labels",
+                            "from_name": "ner",
+                            "value": {"start": 0, "end": 4, "labels": ["X"], "text": "word"},
+                        },
+                    ],
+                }
+                for person in (range(people) if people < 2000 or at < 2000 else ())
+                if people < 2000 or person == at
+            ],
+        }
+        for at in range(2000 if people == 2000 else 20)
+    ]
+    for _ in range(draw.choice([0, 1, 1, 3]) if people < 2000 else 0):
+        at = draw.randrange(len(tasks))
+        tasks[at] = mutated(draw, tasks[at])
+    (folder / "answers.json").write_text(json.dumps(tasks))
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    if draw.random() < 0.4:
+        return {"source": {"csv": "data.csv", "id": "id", "label": "label", "gold": "answers.json"}}
+    truth = draw.noted([{"label": "label"}, {"score": "stars"}, {"tags": "ner"}, {}])
+    return {"source": {"label_studio": "answers.json", **truth}}
+
+
+@generator
+def odd_bombs(draw: Draw, folder: Path) -> Pipeline:
+    """Small files that unpack to much."""
+    kind = draw.noted(["repeated text", "repeated bytes", "many nulls", "a list of repeats", "gz", "skops"])
+    plain = {"id": pa.array(range(ROWS)), "label": pa.array(["a", "b"] * (ROWS // 2))}
+    if kind == "skops":
+        with (
+            zipfile.ZipFile(folder / "model.skops", "w", zipfile.ZIP_DEFLATED) as packed,
+            packed.open("schema.json", "w", force_zip64=True) as inside,
+        ):
+            inside.write(b'{"a": "')
+            for _ in range(draw.choice([1, 4000])):
+                inside.write(b"0" * 1_000_000)
+            inside.write(b'"}')
+        (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+        return {
+            "source": {"csv": "data.csv", "id": "id", "label": "label"},
+            "subject": {"model": "model.skops", "features": ["x", "y"]},
+        }
+    if kind == "gz":
+        with gzip.open(folder / "data.csv.gz", "wb", 1) as unpacked:
+            unpacked.write(b"id,label\n")
+            for _ in range(200):
+                unpacked.write(b"1,a\n" * 250_000)
+        return {"source": {"csv": "data.csv.gz", "id": "id", "label": "label"}}
+    n = 4_000
+    word = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array(["x" * 1_000_000]))
+    plain = {"id": pa.array(range(n)), "label": pa.array(["a", "b"] * (n // 2))}
+    column = {
+        "repeated text": lambda: word,
+        "repeated bytes": lambda: pa.DictionaryArray.from_arrays(word.indices, word.dictionary.cast(pa.binary())),
+        "many nulls": lambda: pa.nulls(n, pa.list_(pa.float64(), 100_000)),
+        "a list of repeats": lambda: pa.ListArray.from_arrays(pa.array(np.arange(n + 1), pa.int32()), word),
+    }[kind]()
+    pq.write_table(pa.table(plain | {"x": column}), folder / "data.parquet", compression="zstd")
+    return {"source": {"parquet": "data.parquet", "id": "id", "label": "label"}}
+
+
+@generator
+def odd_lakes(draw: Draw, folder: Path) -> Pipeline:
+    import deltalake
+
+    table = pa.table(
+        {"id": pa.array(range(ROWS)), "x": pa.array(range(ROWS)), "label": pa.array(["a", "b"] * (ROWS // 2))}
+    )
+    deltalake.write_deltalake(str(folder / "lake"), table)
+    log = next((folder / "lake" / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    deep = draw.choice([40, 1000, 100_000])
+    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 4, "cardinality": 1}
+    how = draw.noted(["mutated", "mutated", "deep value", "deep line", "deletion vector", "deep statistics", "cut"])
+    if how == "mutated":
+        at = draw.randrange(len(actions))
+        actions[at] = mutated(draw, actions[at])
+    elif how == "deletion vector":
+        next(action for action in actions if "add" in action)["add"]["deletionVector"] = vector
+    elif how == "deep statistics":
+        next(action for action in actions if "add" in action)["add"]["stats"] = "[" * deep + "]" * deep
+    text = "\n".join(json.dumps(action) for action in actions)
+    if how == "deep value":
+        text = text.replace('"tags": ', '"tags": ' + "[" * deep, 1) + '\n{"txn": ' + "[" * deep + "]" * deep + "}"
+    elif how == "deep line":
+        text += "\n" + '{"a":' * deep + "1" + "}" * deep
+    elif how == "cut":
+        text = text[: draw.randrange(len(text))]
+    log.write_text(text)
+    return {"source": {"parquet": "lake", "id": "id", "label": "label"}}
+
+
+# --- scans
+
+
+@generator
+def odd_dicom(draw: Draw, folder: Path) -> Pipeline:
+    import pydicom
+    from pydicom.dataset import FileDataset, FileMetaDataset
+    from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage, generate_uid
+
+    tag = draw.noted(
+        [
+            "NumberOfFrames",
+            "NumberOfFrames",
+            "Rows",
+            "Columns",
+            "BitsAllocated",
+            "BitsStored",
+            "SamplesPerPixel",
+            "PixelRepresentation",
+            "PhotometricInterpretation",
+            "WindowCenter",
+            "WindowWidth",
+            "RescaleSlope",
+            "ImageOrientationPatient",
+            "PatientID",
+            "Modality",
+            "PlanarConfiguration",
+        ]
+    )
+    value = draw.noted([0, 1, -1, 7, 2**31 - 1, 65_535, "", "x", "\x1b[31m", 1e30, "nan", None, [1, 2, 3]])
+    for label in ("a", "b"):
+        for at in range(4):
+            meta = FileMetaDataset()
+            meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = SecondaryCaptureImageStorage, generate_uid()
+            meta.TransferSyntaxUID = ExplicitVRLittleEndian
+            scan = FileDataset("", {}, file_meta=meta, preamble=b"\0" * 128)
+            scan.PatientID, scan.Modality = f"{label}{at}", "CT"
+            scan.Rows = scan.Columns = 12
+            scan.SamplesPerPixel, scan.PhotometricInterpretation = 1, "MONOCHROME2"
+            scan.BitsAllocated = scan.BitsStored = 8
+            scan.HighBit, scan.PixelRepresentation = 7, 0
+            scan.PixelData = bytes(range(144))
+            sink = io.BytesIO()
+            with pydicom.config.disable_value_validation():
+                try:
+                    if at == 0 or draw.random() < 0.2:
+                        setattr(scan, tag, value)
+                    pydicom.dcmwrite(sink, scan)
+                except Exception:  # noqa: BLE001  not every value can be written into every tag
+                    sink = io.BytesIO(b"\0" * 128 + b"DICM" + draw.randbytes(300))
+            (folder / "scans" / label).mkdir(parents=True, exist_ok=True)
+            (folder / "scans" / label / f"{at}.dcm").write_bytes(sink.getvalue())
+    more = {"scan": {"slices": 2}} if draw.random() < 0.3 else {}
+    return {"source": {"dicom": "scans", "label": "folder", "max_rejects": draw.choice([0.05, 1.0]), **more}}
+
+
+@generator
+def odd_nifti(draw: Draw, folder: Path) -> Pipeline:
+    import nibabel
+
+    for label in ("a", "b"):
+        image = nibabel.Nifti1Image(np.arange(512, dtype=np.int16).reshape(8, 8, 8), np.eye(4))
+        content = bytearray(image.to_bytes())
+        if draw.random() < 0.6:
+            what = draw.noted(["affine", "dim", "datatype", "bitpix", "vox_offset", "slope", "sform", "magic", "any"])
+            at = {
+                "affine": 280,
+                "dim": 40 + 2 * draw.randrange(8),
+                "datatype": 70,
+                "bitpix": 72,
+                "vox_offset": 108,
+                "slope": 112,
+                "sform": 254,
+                "magic": 344,
+                "any": draw.randrange(348),
+            }[what]
+            if what == "affine":
+                content[280:328] = draw.choice([b"\0" * 48, struct.pack("<f", float("nan")) * 12, b"\xff" * 48])
+            else:
+                number = draw.choice([0, 1, -1, 4, 7, 300, 32_767])
+                content[at : at + 2] = struct.pack("<h", number)
+        name, data = "scan.nii", bytes(content)
+        if draw.random() < 0.5:
+            name, more = "scan.nii.gz", draw.choice([0, 0, 1, 1500])
+            data = gzip.compress(data) + gzip.compress(bytes(1_000_000)) * more
+            draw.kind.append(f"gz of {more} MB more")
+        (folder / "scans" / label).mkdir(parents=True, exist_ok=True)
+        (folder / "scans" / label / name).write_bytes(data)
+    return {"source": {"nifti": "scans", "label": "folder", "max_rejects": draw.choice([0.05, 1.0])}}
+
+
+# --- models, rules and plug-ins
+
+
+def graph(draw: Draw) -> bytes:
+    """An ONNX model that answers for two features, or does not come to an answer."""
+    from onnx import TensorProto, helper
+
+    def constant(name: str, value: Any, kind: int, shape: list[int]) -> Any:
+        return helper.make_tensor(name, kind, shape, value)
+
+    kind = draw.noted(["whole", "endless loop", "much memory", "many steps", "damaged", "cut", "wide", "text"])
+    given = helper.make_tensor_value_info("in", TensorProto.FLOAT, [None, 2])
+    answers = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2])
+    nodes = [helper.make_node("Softmax", ["in"], ["probabilities"])]
+    parts: list[Any] = []
+    if kind in ("endless loop", "many steps"):
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Identity", ["x"], ["y"])],
+            "body",
+            [
+                helper.make_tensor_value_info("at", TensorProto.INT64, []),
+                helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+                helper.make_tensor_value_info("x", TensorProto.FLOAT, None),
+            ],
+            [
+                helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+                helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
+            ],
+        )
+        parts = [constant("yes", [True], TensorProto.BOOL, []), constant("times", [2**62], TensorProto.INT64, [])]
+        times = "" if kind == "endless loop" else "times"
+        nodes = [
+            helper.make_node("Loop", [times, "yes", "in"], ["turned"], body=body),
+            helper.make_node("Softmax", ["turned"], ["probabilities"]),
+        ]
+    elif kind == "much memory":
+        parts = [constant("shape", [200_000, 200_000], TensorProto.INT64, [2])]
+        nodes = [
+            helper.make_node("ConstantOfShape", ["shape"], ["big"]),
+            helper.make_node("ReduceSum", ["big"], ["sum"]),
+            helper.make_node("Add", ["in", "sum"], ["probabilities"]),
+        ]
+    elif kind == "wide":
+        answers = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2])
+        nodes = [helper.make_node("Concat", ["in"] * 500, ["probabilities"], axis=1)]
+    elif kind == "text":
+        answers = helper.make_tensor_value_info("probabilities", TensorProto.STRING, [None, 2])
+        nodes = [helper.make_node("Cast", ["in"], ["probabilities"], to=TensorProto.STRING)]
+    made = helper.make_model(
+        helper.make_graph(nodes, "g", [given], [answers], parts), opset_imports=[helper.make_opsetid("", 13)]
+    )
+    made.ir_version = 8
+    content: bytes = made.SerializeToString()
+    at = draw.randrange(len(content))
+    if kind == "damaged":
+        return content[:at] + draw.randbytes(4) + content[at + 4 :]
+    return content[:at] if kind == "cut" else content
+
+
+@generator
+def odd_graphs(draw: Draw, folder: Path) -> Pipeline:
+    (folder / "model.onnx").write_bytes(graph(draw))
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    return {
+        "source": {"csv": "data.csv", "id": "id", "label": "label"},
+        "subject": {"model": "model.onnx", "features": ["x", "y"], "asking": {"timeout": 3}},
+    }
+
+
+@generator
+def odd_plugins(draw: Draw, folder: Path) -> Pipeline:
+    code = draw.noted(
+        [
+            "while True: pass",
+            "import time; time.sleep(10**6)",
+            "import sys; sys.exit(3)",
+            "import os; os._exit(3)",
+            "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+            "import ctypes; ctypes.string_at(0)",
+            "raise BaseException('\\x1b[31m')",
+            "raise ValueError('\\x1b]0;x\\x07' * 20000)",
+            "print('\\x1b[31mred')",
+            "import sys; sys.stderr.write('\\x1b[31mred')",
+            "X = 3",
+            "def f(:",
+            "import nowhere",
+            "1/0",
+            "import signal, os; signal.raise_signal(signal.SIGTERM)",
+            "raise KeyboardInterrupt",
+            "\0",
+        ]
+    )
+    (folder / "mine.py").write_text(code + "\n")
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    pipeline: Pipeline = {"source": {"csv": "data.csv", "id": "id", "label": "label"}}
+    where = draw.noted(["attack", "reader", "labeler"])
+    if where == "attack":
+        return pipeline | {"subject": {"classifier": "small-bert", "train": {"epochs": 1}}, "attacks": ["mine.py:X"]}
+    if where == "reader":
+        return {"source": {"files": "data.csv", "reader": "mine.py:X", "id": "id", "label": "label"}}
+    return pipeline | {"labeling": {"functions": "rules.yaml"}, "weak_labels": {"labelers": ["mine.py:X"]}}
+
+
+@generator
+def odd_patterns(draw: Draw, folder: Path) -> Pipeline:
+    pattern = draw.noted(
+        [
+            "(" * 1000 + "a" + ")" * 1000,
+            "(" * 60_000,
+            "(a+)+$",
+            "(a|a)*b",
+            "(?P<x>a)(?P<x>b)",
+            "a{1000000000}",
+            "(a{1,60000}){1,60000}",
+            "[",
+            "(?i)" * 200,
+            "\\",
+            "(?<=a+)b",
+            "(?(1)a|b)",
+            "\ud800",
+            "x" * 1_000_000,
+        ]
+    )
+    rules = {"rules": [{"name": "one", "pattern": pattern, "vote": "a"}, {"keywords": ["word"], "vote": "b"}]}
+    (folder / "rules.yaml").write_text(json.dumps(rules))
+    table = rows(draw)
+    for row in table:
+        row["text"] = "a" * draw.choice([5, 40, 5000])
+    (folder / "data.csv").write_bytes(as_csv(table))
+    return {
+        "source": {"csv": "data.csv", "id": "id", "label": "label"},
+        "labeling": {"functions": "rules.yaml"},
+        "weak_labels": {"labelers": ["majority"]},
+    }
+
+
+class _Hostile(http.server.BaseHTTPRequestHandler):
+    body: bytes = b""
+    code: int = 200
+    more: ClassVar[dict[str, str]] = {}
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(self.code)
+        for name, value in self.more.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_GET = do_HEAD = do_POST  # noqa: N815 - as the server calls them
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@generator
+def odd_services(draw: Draw, folder: Path) -> Pipeline:
+    body: Callable[[], bytes] = draw.named(
+        {
+            "empty lists": lambda: b"[" + b"[]," * 5_000_000 + b"[]]",
+            "huge numbers": lambda: b'{"predictions": [[' + b"9" * 400 + b", 1]]}",
+            "huge for all": lambda: json.dumps({"predictions": [[10**400, 0]] * 32}).encode(),
+            "exponents": lambda: json.dumps({"predictions": [[1e308, 0]] * 32}).encode().replace(b"308", b"999"),
+            "deep": lambda: b"[" * 100_000 + b"]" * 100_000,
+            "long text": lambda: json.dumps({"predictions": "x" * 800_000}).encode(),
+            "kserve": lambda: json.dumps(
+                {"outputs": [{"name": "p", "shape": ["x" * 800_000, 2], "data": [1] * 64}]}
+            ).encode(),
+            "kserve nothing": lambda: b'{"outputs": [{}]}',
+            "kserve inputs": lambda: json.dumps({"inputs": [{"name": "x" * 800_000}, {}], "outputs": []}).encode(),
+            "null": lambda: b"null",
+            "bytes": lambda: draw.randbytes(1000),
+            "nothing": lambda: b"",
+            "mutated": lambda: json.dumps(mutated(draw, {"predictions": [[0.5, 0.5]] * 32})).encode(),
+            "escapes": lambda: b'{"predictions": "\\u001b[31m"}',
+        }
+    )
+    code = draw.noted([200, 200, 200, 302, 418, 401])
+    header = draw.noted(["", "Location", "Content-Type", "Retry-After"])
+    value = draw.choice(["x" * 60_000, "http://[::1", "\x1b[31m", "9" * 400])
+    more = {header: value} if header else {}
+    handler = type("Handler", (_Hostile,), {"body": body(), "code": code, "more": more})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    port = server.server_address[1]
+    url = draw.noted(
+        [
+            "http://127.0.0.1:{}/a",
+            "http://127.0.0.1:{}/a",
+            "http://127.0.0.1:{}/v2/models/m",
+            "http://[::1",
+            "http://a:999999/",
+        ]
+    )
+    return {
+        "source": {"csv": "data.csv", "id": "id", "label": "label"},
+        "subject": {"model": url.format(port), "features": ["x", "y"], "asking": {"timeout": 3, "retries": 0}},
+    }
