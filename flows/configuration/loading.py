@@ -155,7 +155,7 @@ def load_project(
         if not any(_pipeline_of(where) is None for where, _ in document.mistakes):
             known_pipeline(pipeline, document.pipelines, file)
         _leave_out(document, [name for name in document.pipelines if name != pipeline])
-    menu = Menu().with_installed(file.parent)
+    menu = Menu().with_installed(file.parent, document, overrides)
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
     changed = set[Where]()
     for override in overrides:
@@ -173,7 +173,8 @@ def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str
     Raises `ConfigurationError` where what is wrong belongs to no pipeline.
     """
     file = Path(path).absolute()
-    installed, document = Menu().with_installed(file.parent), _read(file)
+    document = _read(file)
+    installed = Menu().with_installed(file.parent, document)
     settings, menu, mistakes = _settings(document, installed, file.parent)
     if settings is not None and not mistakes:
         return _project(file, document, settings, menu, set(), None), {}

@@ -4,8 +4,9 @@ ins, installed or written as `module:object`.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +25,7 @@ from assay.flows.audits.table import (
 )
 from assay.flows.kind import AuditKind, Ground
 from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
-from assay.flows.pipeline import Pipeline
+from assay.flows.pipeline import Pipeline, pipeline_model
 from assay.flows.yaml_document import Document, Value, Where, as_dict, shown
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
@@ -113,16 +114,22 @@ class Menu:
         table = cast("NamedChoices[Any]", self.tables[place])
         return table.settings_with(LISTED[place][1], str(place[-1]))
 
-    def with_installed(self, folder: Path) -> Menu:
-        """With everything that installed packages offer; raises the sentence for a plug-in that cannot be used."""
-        menu = replace(self, tables={place: table.with_plugins(folder) for place, table in self.tables.items()})
-        for origin in installed(GROUP):
+    def with_installed(self, folder: Path, document: Document, overrides: Sequence[str] = ()) -> Menu:
+        """With what installed packages offer and a project names, the rest of which is not even imported; raises the
+        sentence for a plug-in that cannot be used. Kinds of audit are named by keys that none of ours has."""
+        words = {*_words(document.value), *re.findall(r"[\w-]+", " ".join(overrides))}
+        tables = {place: table.with_plugins(folder, (), words) for place, table in self.tables.items()}
+        menu = replace(self, tables=tables)
+        keys = {key for pipeline in document.pipelines.values() for key in as_dict(pipeline)}
+        keys |= {re.split(r"[.=]", override)[0] for override in overrides}
+        strange = keys - {*pipeline_model(KINDS).model_fields, "store", "compute"}
+        for origin in installed(GROUP, None if strange else words):
             menu = menu.with_audit(origin)
         return menu.in_order()
 
     def with_choice(self, place: Where, written: str, folder: Path) -> Menu:
         """With the `module:object` that is written at a place; raises the sentence for one that cannot be used."""
-        return replace(self, tables={**self.tables, place: self.tables[place].with_plugins(folder, [written])})
+        return replace(self, tables={**self.tables, place: self.tables[place].with_plugins(folder, [written], ())})
 
     def with_audit(self, origin: Origin) -> Menu:
         """With another kind of audit; raises the sentence for one that cannot stand beside the others."""
@@ -156,6 +163,14 @@ class Menu:
 
 def _with_ground_only(run: Callable[[Ground], Any], ground: Ground, *_settings: object) -> Any:
     return run(ground)
+
+
+def _words(value: Value) -> Iterator[str]:
+    """Every key and every text in a document."""
+    if isinstance(value, str):
+        yield value
+    for inner in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _words(inner)
 
 
 def with_named(menu: Menu, document: Document, folder: Path) -> Menu:

@@ -29,7 +29,16 @@ from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, reason_of
 from assay.infra.settings import Settings
 from assay.infra.terminal import columns
-from assay.infra.user_code.choices import Named, Origin, Tagged, check_plugin, installed, object_identity, referred
+from assay.infra.user_code.choices import (
+    Named,
+    Origin,
+    Tagged,
+    check_plugin,
+    installed,
+    object_identity,
+    offered,
+    referred,
+)
 from assay.tasks.reporting.numerals import in_bytes
 
 MOST_COLUMNS = 8
@@ -180,10 +189,10 @@ def _plugins_named(named: str, folder: Path, menu: Menu) -> Sequence[Origin]:
     if ":" in named:
         return [referred(named, folder)]
     groups = dict.fromkeys([GROUP, *(table.group for table in menu.tables.values())])
-    offered = [origin for group in groups for origin in installed(group)]
-    meant = [origin for origin in offered if origin.name == named]
+    meant = [origin for group in groups for origin in installed(group, {named})]
     if not meant:
-        known = suggestion(named, [origin.name for origin in offered]) if offered else "no package here offers any"
+        names = [point.name for group in groups for point in offered(group)]
+        known = suggestion(named, names) if names else "no package here offers any"
         raise InputError(f'There is no plug-in "{named}" installed; {known}. One of your own is module:object.')
     return meant
 

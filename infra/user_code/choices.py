@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -107,13 +107,20 @@ def with_types(base: type[M], types: Mapping[str, Any]) -> type[M]:
     return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
 
 
-def installed(group: str) -> Iterator[Origin]:
-    """What installed packages offer in a group."""
+def offered(group: str) -> list[EntryPoint]:
+    """What installed packages announce in a group, of which nothing is imported yet."""
     folders = tuple((folder, _modified_at(folder)) for folder in sys.path)
-    for point in sorted(_announced(folders).get(group, ()), key=lambda point: (point.name, point.value)):
+    return sorted(_announced(folders).get(group, ()), key=lambda point: (point.name, point.value))
+
+
+def installed(group: str, named: Container[str] | None = None) -> Iterator[Origin]:
+    """What installed packages offer in a group, or only what goes by these names: each is imported."""
+    for point in offered(group):
+        if named is not None and point.name not in named:
+            continue
         package, version = (point.dist.name, point.dist.version) if point.dist else ("an unknown package", "")
         written = f"{point.name} = {point.value} of {package} {version}".rstrip()
-        reference = replace(refer_to_code(point.value, Path()), written=written)
+        reference = replace(refer_to_code(point.value, Path(), on_trial=True), written=written)
         yield Origin(point.name, reference, package, version)
 
 
@@ -135,7 +142,7 @@ def _modified_at(folder: str) -> int:
 
 def referred(written: str, folder: Path) -> Origin:
     """What a `module:object` brings; paths count from the folder."""
-    return Origin(written, refer_to_code(written, folder))
+    return Origin(written, refer_to_code(written, folder, on_trial=True))
 
 
 def plugin_title(origin: Origin) -> str:
@@ -327,10 +334,10 @@ class Choices(Generic[C]):
                 return choice
         raise InputError(f'There is no such {self.what}: "{word}"; {suggestion(word, self.words)}.')
 
-    def with_plugins(self, folder: Path, written: Iterable[str] = ()) -> Self:
-        """The table with what installed packages offer, and with the `module:object`s among the words that are
-        `written`; paths in them count from the `folder` of the pipelines file."""
-        origins = (*installed(self.group), *(referred(word, folder) for word in written if ":" in word))
+    def with_plugins(self, folder: Path, written: Iterable[str] = (), named: Container[str] | None = None) -> Self:
+        """The table with what installed packages offer (or only what is `named` so), and with the `module:object`s
+        among the words that are `written`; paths in them count from the `folder` of the pipelines file."""
+        origins = (*installed(self.group, named), *(referred(word, folder) for word in written if ":" in word))
         return reduce(lambda table, origin: table._with(origin), origins, self)
 
     def with_those_of(self, settings: Settings) -> Self:

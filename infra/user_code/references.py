@@ -15,8 +15,10 @@ import hashlib
 import importlib
 import inspect
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,6 +53,7 @@ from assay.infra.user_code.sources import (
 from assay.infra.user_code.supervision import (
     Accesses,
     accesses_by,
+    import_and_end,
     is_of_the_system,
     recorded_accesses,
     source_of,
@@ -422,19 +425,27 @@ _CLIENTS = {
 NOTHING_ELSE = StandsOn()
 
 
-def refer_to_code(written: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE) -> CodeReference:
+def refer_to_code(
+    written: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE, on_trial: bool = False
+) -> CodeReference:
     """The reference behind `module:object` or `file.py:object`; paths count from the folder `beside`.
 
-    Its module is imported on the way, so that the files which it opens are known.
+    Its module is imported on the way, so that the files which it opens are known; `on_trial`, first by a copy of this
+    process, which can be ended.
     """
     place, _, attribute = written.rpartition(":")
     if not place or not attribute:
         raise InputError(f'"{written}" names no object: write module:object, or file.py:object.')
-    return refer_to_module(written, place, beside, stands_on, attribute)
+    return refer_to_module(written, place, beside, stands_on, attribute, on_trial)
 
 
 def refer_to_module(
-    written: str, place: str, beside: Path, stands_on: StandsOn = NOTHING_ELSE, attribute: str = ""
+    written: str,
+    place: str,
+    beside: Path,
+    stands_on: StandsOn = NOTHING_ELSE,
+    attribute: str = "",
+    on_trial: bool = False,
 ) -> CodeReference:
     """The reference to a whole module, or to an object in it: `place` is its dotted name, or a file that counts from
     the folder `beside`."""
@@ -452,7 +463,37 @@ def refer_to_module(
         home=home,
         beside=str(beside.absolute()),
     )
+    if on_trial and not reference.is_ours:
+        _try_import(reference)
     return reference if reference.is_ours else _with_dependencies(reference, stands_on)
+
+
+IMPORT_SECONDS = 60.0
+"""So long may the import of a plug-in take."""
+
+
+def _try_import(reference: CodeReference) -> None:
+    """Nothing, or the sentence for a module whose import crashes the interpreter, or has no end.
+
+    A copy of this process imports it first, where one can be made that is whole: on Linux, from a single thread.
+    """
+    known = sys.modules.get(reference.names[0]) is not None and reference.names[0] in _imported
+    if known or sys.platform != "linux" or threading.active_count() > 1:
+        return
+    child = os.fork()
+    if not child:
+        import_and_end(lambda: import_module_of(reference))
+    began = time.monotonic()
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() - began > IMPORT_SECONDS:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise InputError(f'"{reference.written}" has not been imported within {IMPORT_SECONDS:g} s: it has no end.')
+        time.sleep(0.01)
+    code = os.waitstatus_to_exitcode(ended[1])
+    if code:
+        how = f"ends the process (exit {code})" if code > 0 else f"crashes Python ({signal.Signals(-code).name})"
+        raise InputError(f'"{reference.written}" {how} when it is imported: correct it, or leave it out.')
 
 
 def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeReference:

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.infra.storage.keys import key_part
+from assay.infra.user_code import references
 from assay.infra.user_code.choices import Named, NamedChoices, Tagged, TaggedChoices
 
 
@@ -203,3 +204,30 @@ def test_two_plug_ins_of_one_name_are_refused(folder: Path) -> None:
 def test_no_such_choice_is_said_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r'There is no such colour: "bleu"; did you mean blue\?'):
         COLOURS.named("bleu")
+
+
+CRASHES = {
+    "while True: pass": "has not been imported within 0.5 s",
+    "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "crashes Python .SIGSEGV. when it is imported",
+    "import ctypes; ctypes.CDLL(None).exit(3)": "ends the process .exit 3. when it is imported",
+    "import os; os._exit(3)": r"tried to end its process .os\._exit\(3\). in bad.py, line 1",
+    "raise SystemExit(3)": "tried to end its process .exit 3. in bad.py, line 1",
+}
+
+
+@pytest.mark.parametrize("code", CRASHES)
+def test_a_plug_in_that_takes_its_interpreter_along_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(references, "IMPORT_SECONDS", 0.5)
+    (folder / "bad.py").write_text(code + "\n")
+    with pytest.raises(InputError, match='"bad.py:HUM" ' + CRASHES[code]):
+        SOUNDS.with_plugins(folder, ["bad.py:HUM"])
+
+
+def test_what_nobody_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, monkeypatch, SOUNDS.group, "assay_harm", "raise SystemExit", "harm = assay_harm:HARM")
+    assert SOUNDS.with_plugins(tmp_path, named={"quiet"}) is SOUNDS
+    assert "assay_harm" not in sys.modules
+    with pytest.raises(InputError, match="tried to end its process"):
+        SOUNDS.with_plugins(tmp_path, named={"harm"})
