@@ -9,7 +9,7 @@ SITE_DIR ?= site
 PYTEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit night test check unit test-slow test-mirror test-services format docs stage-lock site benchmarks clean
+.PHONY: help setup audit night test check unit test-slow test-mirror test-services format docs stage-lock site benchmarks release clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -84,5 +84,10 @@ stage-lock: $(READY)  ## after a change of stage code: REASON="same results beca
 benchmarks: $(READY)  ## side by side with the tools a user would otherwise pick
 	$(BIN)/python -m benchmarks
 
+release:  ## sdist, wheel, hashes and notes in dist/, checked by twine; HOME_URL=https://… goes into the metadata
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check build "setuptools>=77" twine
+	.venv-release/bin/python .ci/release.py $(HOME_URL)
+
 clean:  ## remove what was built, but not the store
-	rm -rf .venv .venv-site .venv-services .venv-vision site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-site .venv-services .venv-vision .venv-release site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

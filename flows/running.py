@@ -154,6 +154,8 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     began = time.perf_counter()
     of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
     run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
+    if origin := project.origin(pipeline.name):
+        run.progress.notice(f"{pipeline.name} comes with Assay: {origin}")
     for sentence in run.record.forecast.get("said", ()):
         run.progress.notice(sentence)
     audited = audit(pipeline, project.folder)

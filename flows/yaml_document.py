@@ -115,6 +115,12 @@ class Document:
     value: Value = None
     lines: dict[Where, int] = field(default_factory=dict)
     mistakes: list[tuple[Where, Mistake]] = field(default_factory=list)
+    origins: dict[str, str] = field(default_factory=dict)
+    """The pipelines that come from another file, with its name."""
+
+    def file_of(self, where: Where) -> str:
+        """The file that a place stands in."""
+        return self.origins.get(str(where[1]), self.file) if len(where) > 1 and where[0] == "pipelines" else self.file
 
     @property
     def pipelines(self) -> dict[str, Value]:
@@ -130,7 +136,7 @@ class Document:
 
     def mistake(self, where: Where, value: str, expected: str) -> tuple[Where, Mistake]:
         """A mistake at a place of the document: what stands there, and what was expected."""
-        return where, Mistake(self.file, self.line(where), dotted(where), value, expected)
+        return where, Mistake(self.file_of(where), self.line(where), dotted(where), value, expected)
 
     def found(self, where: Where) -> Value:
         """What stands at a place; nothing where the place does not exist."""
@@ -412,8 +418,8 @@ class Lines:
         """
         if any(where[: len(place)] == place for place in self.changed):
             return FLAG
-        line = self.document.line(where)
-        return self.document.file if line is None else f"{self.document.file}:{line}"
+        file, line = self.document.file_of(where), self.document.line(where)
+        return file if line is None else f"{file}:{line}"
 
     def written(self, where: Where) -> Where:
         """The place as far as the document has it: `csv: a.csv` has no first item, although it means one file.

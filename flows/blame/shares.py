@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
-from assay.flows.configuration.loading import Project, load_usable
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.nights.message import worst_changes
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
@@ -338,10 +338,7 @@ def sharing_between(
     opened = open_store(config, store)
     later = require_whole(find_run(opened, run), "blamed on anything")
     earlier = None if against is None else require_whole(find_run(opened, against), "blamed on anything")
-    project, refused = load_usable(config)
-    if later.pipeline in refused:
-        raise InputError(refused[later.pipeline])
-    project.pipeline(later.pipeline)
+    project = load_project(config, pipeline=later.pipeline)
     return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
 
 

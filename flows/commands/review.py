@@ -36,20 +36,30 @@ def check(ctx: click.Context, plugin: str | None, config: str, store: str | None
     ctx.exit(2 if result.complaint else 0)
 
 
-@command("list", example="assay list")
+@command("list", example="assay list\nassay list --embedded")
+@click.option("--embedded", is_flag=True, help="What comes with Assay, whatever the file says.")
 @config_option
-def list_pipelines(config: str) -> None:
-    """List the pipelines, their schedules and what they audit."""
-    from assay.flows.configuration.loading import load_usable
+def list_pipelines(config: str, embedded: bool) -> None:
+    """List the pipelines, their schedules and what they audit.
+
+    Those of the pipelines file. What comes with Assay (--embedded) is run by name beside them, and is all there is
+    where there is no such file.
+    """
+    from assay.flows.configuration.loading import EMBEDDED_FILE, embedded_pipelines, load_usable
     from assay.flows.report.records import source_in_words
 
-    project, refused = load_usable(config)
+    project, refused = load_usable(EMBEDDED_FILE if embedded else config)
     rows = [
         [name, pipeline.schedule or "on request", source_in_words(pipeline.source.model_dump()), pipeline.description]
         for name, pipeline in project.pipelines.items()
     ]
     rows += [[name, "refused", "", "has mistakes: assay check names them"] for name in refused]
     echo(columns(["pipeline", "schedule", "source", "what"], rows))
+    more = set(embedded_pipelines().pipelines) - {*project.pipelines, *refused}
+    if more:
+        echo(f"{len(more)} more come with Assay, and are run by name: assay list --embedded")
+    elif not project.file.exists() or embedded:
+        echo(f"They come with Assay ({EMBEDDED_FILE}) and are run by name; assay init writes a file of your own.")
 
 
 @command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")

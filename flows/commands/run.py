@@ -163,7 +163,7 @@ def _scheduled(config: str) -> Project:
     from assay.infra.masking import prepare_environment
 
     prepare_environment()
-    project, refused = load_usable(config)
+    project, refused = load_usable(config, own=True)
     for mistakes in refused.values():
         echo(f"Left out until it is corrected:\n{mistakes}", err=True)
     return project

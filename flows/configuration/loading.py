@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import assay
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
 from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_dict, as_list, each_subject, name_of
@@ -95,6 +97,8 @@ def _gate(
 
 
 DEFAULT_FILE = "pipelines.yaml"
+EMBEDDED_FILE = Path(assay.__file__).with_name(DEFAULT_FILE)
+"""The pipelines that come with Assay: they run anywhere, and a file of one's own adds to them or replaces them."""
 OUTSIDE = frozenset({"store", "compute"})
 Reading = tuple[ProjectFile | None, Menu, list[tuple[Where, Mistake]]]
 
@@ -126,14 +130,37 @@ class Project:
         """The pipeline of that name, or an error that says which one was probably meant."""
         return self.pipelines[known_pipeline(name, self.pipelines, self.file)]
 
+    def origin(self, name: str) -> str:
+        """The file that a pipeline comes from, where that is not the one in the folder; empty else."""
+        file = self.lines.document.file_of(("pipelines", name))
+        return "" if file == file_name(self.file) else file
 
-def known_pipeline(name: str, names: Mapping[str, object], file: Path) -> str:
+
+def known_pipeline(name: str, names: Iterable[str], file: Path) -> str:
     """The name, if there is a pipeline of that name; else an error with the nearest one."""
     if name in names:
         return name
     match = nearest(name, names)
     meant = f" Did you mean {match}?" if match else ""
-    raise InputError(f'There is no pipeline "{name}" in {file_name(file)}.{meant}  (assay list shows all)')
+    where = f"in {file_name(file)}" if file.exists() else f"among those of Assay, and no {file_name(file)} here"
+    raise InputError(f'There is no pipeline "{name}" {where}.{meant}  (assay list shows all)')
+
+
+def embedded_pipelines() -> Document:
+    """The pipelines that come with Assay."""
+    name = file_name(EMBEDDED_FILE)
+    return read_yaml(text_of(EMBEDDED_FILE, name, f"There is no file {name}: install Assay again."), name)
+
+
+def _take_embedded(document: Document, name: str, file: Path) -> None:
+    """Puts the pipeline that comes with Assay into a file of one's own that has none of that name."""
+    embedded = embedded_pipelines()
+    known_pipeline(name, [*document.pipelines, *embedded.pipelines], file)
+    if not isinstance(document.value, dict):
+        document.value = {}
+    document.value["pipelines"] = {**document.pipelines, name: embedded.pipelines[name]}
+    document.lines |= {where: line for where, line in embedded.lines.items() if where[:2] == ("pipelines", name)}
+    document.origins[name] = embedded.file
 
 
 def load_project(
@@ -143,7 +170,8 @@ def load_project(
     overrides: Sequence[str] = (),
     store: str | None = None,
 ) -> Project:
-    """The project in a pipelines.yaml; raises `ConfigurationError` with every mistake in it.
+    """The project in a pipelines.yaml, or of what comes with Assay where there is none; raises `ConfigurationError`
+    with every mistake in it.
 
     With a `pipeline` the project has that one only, and a mistake in another one is none of its business.
     `overrides` are `key=value` texts for it (or for `store` and `compute`); `store` replaces the configured store and,
@@ -152,8 +180,9 @@ def load_project(
     file = Path(path).absolute()
     document = _read(file)
     if pipeline is not None:
-        if not any(_pipeline_of(where) is None for where, _ in document.mistakes):
-            known_pipeline(pipeline, document.pipelines, file)
+        unreadable = any(_pipeline_of(where) is None for where, _ in document.mistakes)
+        if pipeline not in document.pipelines and not unreadable:
+            _take_embedded(document, pipeline, file)
         _leave_out(document, [name for name in document.pipelines if name != pipeline])
     menu = Menu().with_installed(file.parent, document, overrides)
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()
@@ -167,13 +196,13 @@ def load_project(
     return _project(file, document, settings, menu, changed, store)
 
 
-def load_usable(path: str | Path = DEFAULT_FILE) -> tuple[Project, dict[str, str]]:
+def load_usable(path: str | Path = DEFAULT_FILE, *, own: bool = False) -> tuple[Project, dict[str, str]]:
     """The project without the pipelines that have mistakes, and what is wrong with each of those.
 
-    Raises `ConfigurationError` where what is wrong belongs to no pipeline.
+    Raises `ConfigurationError` where what is wrong belongs to no pipeline; with `own`, also where there is no file.
     """
     file = Path(path).absolute()
-    document = _read(file)
+    document = _read(file, own)
     installed = Menu().with_installed(file.parent, document)
     settings, menu, mistakes = _settings(document, installed, file.parent)
     if settings is not None and not mistakes:
@@ -205,7 +234,10 @@ def readable_sources(path: str | Path) -> dict[str, Source]:
     return sources
 
 
-def _read(file: Path) -> Document:
+def _read(file: Path, own: bool = False) -> Document:
+    """What a file says; where the usual one is not there and need not be one's own, what comes with Assay."""
+    if not own and file == Path(DEFAULT_FILE).absolute() and not os.path.lexists(file):
+        return embedded_pipelines()
     name = file_name(file)
     return read_yaml(text_of(file, name, f"There is no file {name}; say which one with --config FILE."), name)
 

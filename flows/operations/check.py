@@ -18,7 +18,7 @@ import pyarrow as pa
 from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
-from assay.flows.configuration.loading import Project, load_project, load_usable, readable_sources
+from assay.flows.configuration.loading import EMBEDDED_FILE, Project, load_project, load_usable, readable_sources
 from assay.flows.configuration.menu import GROUP, Menu, audit_named
 from assay.flows.kind import AuditKind
 from assay.flows.pipeline import Pipeline
@@ -267,7 +267,10 @@ def missing_baselines(project: Project) -> list[str]:
 def project_rows(project: Project) -> list[list[object]]:
     """Where things lie and run."""
     compute = project.compute.model_dump()
-    return [["file", str(project.file)], ["store", project.store]] + [
+    file = (
+        project.file if project.file.exists() else f"{EMBEDDED_FILE} (it comes with Assay: there is no {project.file})"
+    )
+    return [["file", str(file)], ["store", project.store]] + [
         [f"compute.{name}", value] for name, value in compute.items() if value not in ({}, None)
     ]
 

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import assay
 from assay.data.published import PRINTED_TABLES, PrintedTable
 from assay.flows.report.records import source_in_words, tables_of
 from assay.flows.reproduce.published import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-"""Where the published results lie beside the code; an installation without the documents has none."""
+RESULTS = Path(assay.__file__).with_name("published")
+"""The published results: in the repository they are those of docs/results."""
 
 
 def dataset_of(settings: Mapping[str, Any]) -> str | None:

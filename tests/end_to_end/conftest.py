@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Command, environment
-from repository import ROOT
+from installed_wheel import build_sdist, build_wheel, install
 from team_project import own_packages
 
 # Brings the loopback interface up (Linux's SIOCGIFFLAGS and SIOCSIFFLAGS), then becomes the command after it.
@@ -25,6 +25,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.fixture(scope="session")
 def without_network() -> Sequence[str]:
     """The command that runs another one with nothing but loopback, or a skip where the system does not let us."""
     said = ""
@@ -46,12 +47,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def newcomer(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Command:
-    """`assay run breast-cancer --json`, ended: offline, in a folder with packages called as ours are inside."""
-    within = without_network()
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command of an environment that the wheel was installed into; the wheel is made of the sdist."""
+    folder = tmp_path_factory.mktemp("installed")
+    return install(build_wheel(build_sdist(folder)), folder / "environment") / "assay"
+
+
+@pytest.fixture(scope="session")
+def newcomer(
+    tmp_path_factory: pytest.TempPathFactory, home: Path, installed: Path, without_network: Sequence[str]
+) -> Command:
+    """`assay run breast-cancer --json`, installed and ended: offline, in a folder with nothing but packages called as
+    ours are inside."""
     folder = tmp_path_factory.mktemp("newcomer")
     own_packages(folder)
-    shutil.copy(ROOT / "pipelines.yaml", folder)
-    command = Command.start(["run", "breast-cancer", "--json"], folder=folder, env=environment(home), within=within)
+    arguments, program = ["run", "breast-cancer", "--json"], str(installed)
+    env = environment(home)
+    command = Command.start(arguments, folder=folder, env=env, within=without_network, program=program)
     command.wait()
     return command

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -53,6 +55,7 @@ def test_it_says_what_it_does_and_nothing_else(newcomer: Command) -> None:
     lines = newcomer.err.splitlines()
     [record] = records(store_of(newcomer))
     assert lines[0].startswith("breast-cancer · run ")
+    assert re.fullmatch(r"breast-cancer comes with Assay: .*/site-packages/assay/pipelines\.yaml", lines.pop(1))
     titles = [stage["title"] for stage in record["stages"]]
     longest_first = sorted(set(titles), key=len, reverse=True)
     told = [
@@ -93,6 +96,39 @@ def test_the_order_is_adverse(newcomer: Command) -> None:
 def test_it_leaves_no_lease_and_no_draft_behind(newcomer: Command) -> None:
     files = [file for file in store_of(newcomer).rglob("*") if file.is_file()]
     assert [file for file in files if "leases" in file.parts or ".tmp-" in file.name or "marks" in file.parts] == []
+
+
+@pytest.fixture
+def says(installed: Path, home: Path, tmp_path: Path, without_network: Sequence[str]) -> Callable[..., str]:
+    """What a command of the installed wheel prints, without a network, in a folder that was empty."""
+
+    def run(*arguments: str) -> str:
+        env, program = environment(home), str(installed)
+        command = Command.start(arguments, folder=tmp_path, env=env, within=without_network, program=program)
+        assert command.wait(600) == 0, command.err
+        return command.out
+
+    return run
+
+
+def test_what_comes_with_the_wheel_is_listed_reproduced_and_begun(
+    says: Callable[..., str], installed: Path, tmp_path: Path
+) -> None:
+    listed = says("list")
+    assert "first-night" in listed
+    assert f"They come with Assay ({installed.parents[1]}" in listed
+    assert "published run" in says("reproduce", "xu-1")
+    rows = [f"{n},{n % 7},{n % 2}" for n in range(60)]
+    (tmp_path / "patients.csv").write_text("\n".join(["id,dose,ill", *rows]) + "\n")
+    says("init", "--data", "patients.csv", "--label", "ill", "--yes")
+    assert "more come with Assay" in says("list")
+    assert "patients.csv" in says("check")
+
+
+@pytest.mark.slow
+def test_the_first_night_is_run_from_the_wheel_in_an_empty_folder(says: Callable[..., str], tmp_path: Path) -> None:
+    assert "2 of 2 gates passed" in says("run", "first-night")
+    assert [record["status"] for record in records(tmp_path / "artifacts")] == ["done"]
 
 
 @pytest.mark.slow

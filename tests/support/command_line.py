@@ -38,14 +38,20 @@ class Command:
 
     @classmethod
     def start(
-        cls, arguments: Sequence[str], *, folder: Path, env: Mapping[str, str], within: Sequence[str] = ()
+        cls,
+        arguments: Sequence[str],
+        *,
+        folder: Path,
+        env: Mapping[str, str],
+        within: Sequence[str] = (),
+        program: str = ASSAY,
     ) -> Command:
         """The command `assay ARGUMENTS` in a folder; `within` is a command that runs commands (unshare, say)."""
         stamp = f"{time.monotonic_ns()}"
         said, complained = folder / f"{stamp}.out", folder / f"{stamp}.err"
         with said.open("wb") as out, complained.open("wb") as err:
             process = subprocess.Popen(
-                [*within, ASSAY, *arguments],
+                [*within, program, *arguments],
                 cwd=folder,
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
