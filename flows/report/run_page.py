@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from assay.flows.audit import Audit
@@ -12,6 +13,7 @@ from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import followed_in, verdicts_of
 from assay.flows.report.gates import accepted, accepted_in_words
+from assay.flows.report.head import head_of
 from assay.flows.report.records import sample_in_words
 from assay.infra.errors import error_text
 from assay.infra.masking import mask_page, masked_in
@@ -35,9 +37,10 @@ def write_report(
     beside: Iterable[Part] = (),
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; parts `beside` those of the audits stand at its end."""
-    index, pipeline = FindingIndex(findings), audit.pipeline
+    index, pipeline, record = FindingIndex(findings), audit.pipeline, run.record
     verdicts = verdicts_of(pipeline.kinds, index, gates)
-    record = run.record
+    parts = (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
+    failures = (*record.failures, *record.missing)
     report = Report(
         run=run.id,
         pipeline=pipeline.name,
@@ -46,8 +49,9 @@ def write_report(
         seed=run.seed,
         status=status,
         verdicts=verdicts,
-        parts=(*parts_of(audit, index, gates), *beside),
-        failures=(*record.failures, *record.missing),
+        parts=parts,
+        failures=failures,
+        head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
         followed=followed_in(pipeline.kinds, index),
@@ -90,9 +94,10 @@ def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) 
     for kind, result in came_through:
         yield from shown_by(kind, kind.page, ground, result, findings)
     if pipeline.gates or any(finding.p_value is not None for finding in findings):
-        yield gates_page(findings, gates, pipeline.statistics)
+        yield replace(gates_page(findings, gates, pipeline.statistics), background=True)
     for kind, result in reversed(came_through):
-        yield from shown_by(kind, kind.background, ground, result, findings)
+        for part in shown_by(kind, kind.background, ground, result, findings):
+            yield replace(part, background=True)
 
 
 def shown_by(

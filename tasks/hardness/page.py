@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Literal
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from assay.tasks.reporting.parts import (
     Mark,
     MarkedText,
     MarkedTexts,
+    NamedSample,
     Panels,
     Paragraph,
     Part,
@@ -39,7 +41,7 @@ from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 MASK = "■■■■"
-_LONGEST = 600  # of a text's characters
+_LONGEST, _HEAD = 600, 120  # of a text's characters, below and at the head of the page
 _COLUMNS = 8  # of a row's own
 
 
@@ -71,6 +73,11 @@ class HardSample:
         tone: Tone = "neutral" if self.truth is None else "good" if self.truth == self.predicted else "bad"
         truth = "" if self.truth in (None, self.predicted) else f", in truth {self.truth}"
         return Mark(f"{self.predicted}{truth}", tone)
+
+    def named(self, masked: bool) -> NamedSample:
+        """How it stands at the head of the page."""
+        text = "" if self.text is None else MASK if masked else shortened(self.text, _HEAD)
+        return NamedSample(self.id, self.answer.text if self.answer else "", self.png, text)
 
     @property
     def marks(self) -> list[Mark]:
@@ -122,13 +129,13 @@ def _text(sample: HardSample, masked: bool) -> MarkedText:
     return MarkedText(sample.title, [Stretch(text)], sample.marks)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = _LONGEST) -> str:
     """The text, cut where it is long.
 
     >>> len(shortened("x" * 1000)), shortened("short")
     (602, 'short')
     """
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
@@ -173,7 +180,9 @@ def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample],
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
     shown = _main_sentence(findings)
     sentence = shown[0] if shown else "Too few measures speak of the same samples to be related."
-    return Part("Hardness", sentence, blocks, "hardness", "neutral" if _related(findings) else "not measured", "")
+    judged: Literal["neutral", "not measured"] = "neutral" if _related(findings) else "not measured"
+    named = [sample.named(masked) for sample in samples]
+    return Part("Hardness", sentence, blocks, "hardness", judged, samples=named)
 
 
 def verdict(findings: FindingIndex) -> Iterator[Verdict]:

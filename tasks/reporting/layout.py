@@ -5,7 +5,8 @@ lineage, settings, versions).
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,6 +17,7 @@ from assay.tasks.reporting import numerals
 from assay.tasks.reporting.diagrams import chords_figure, scatters_figure
 from assay.tasks.reporting.estimates import ColumnOver, column, table_of
 from assay.tasks.reporting.gallery import gallery_figure, marked_figure
+from assay.tasks.reporting.head import SAID, SIGNS, head_markup, verdict_list
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
@@ -32,7 +34,6 @@ from assay.tasks.reporting.parts import (
     Part,
     Scatters,
     Tone,
-    Verdict,
 )
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
@@ -101,24 +102,20 @@ def _folded(summary: str, *content: Markup) -> Markup:
     return tag("details", tag("summary", summary), *content, class_="fold")
 
 
-_FINDINGS = [
-    column("Metric", "metric"),
-    column("Of", "of"),
-    column("Group", "group"),
-    column("Subject", "subject"),
-    column("Value", "value", "number"),
-    column("Interval", lambda finding: numerals.interval(finding.low, finding.high, "number")),
-    column("n", "n", "integer"),
-    column("p", lambda finding: "" if finding.p_value is None else finding.p_value, "p"),
-    column(
-        "p, corrected",
-        lambda finding: "" if finding.p_adjusted is None else finding.p_adjusted,
-        "p",
-        "After Holm's correction for the tests of this run, where it was one of them",
-    ),
-    column("Verdict", "verdict"),
-    column("Unit", "unit"),
-]
+_FINDINGS = (
+    "metric",
+    "of",
+    "group",
+    "subject",
+    "value",
+    "low",
+    "high",
+    "n",
+    "p_value",
+    "p_adjusted",
+    "verdict",
+    "unit",
+)
 _ORIGIN = "Computed in this run, or found in the store because no input had changed"
 _LINEAGE = [
     column("Stage", "stage"),
@@ -140,7 +137,15 @@ def _grid(title: str, rows: Sequence[object], columns: Sequence[ColumnOver], cla
 
 def _findings(findings: Sequence[Finding]) -> Markup:
     summary = f"All {numerals.plural(len(findings), 'finding')}: every measured thing of this run, one row each"
-    return _folded(summary, _grid("All findings", findings, _FINDINGS, "sortable filterable dense"))
+    rows = ["\t".join(_plain(getattr(finding, name)) for name in _FINDINGS) for finding in findings]
+    return _folded(summary, tag("pre", "\n".join(["\t".join(_FINDINGS), *rows]), class_="rows", tabindex=0))
+
+
+def _plain(value: object) -> str:
+    """A value between tabs: numbers in full, nothing where there is none."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else " ".join(str(value).split())
 
 
 def _lineage(lineage: Sequence[LineageRow]) -> Markup:
@@ -164,9 +169,19 @@ def _pairs(values: Mapping[str, str]) -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()), class_="pairs")
 
 
-SIGNS = {"good": "✓", "bad": "✗", "neutral": "•", "not measured": "–"}
-SAID = {"good": "good", "bad": "bad", "neutral": "for information", "not measured": "not measured"}
-_RESERVED = ("report", "reading", "findings", "lineage", "settings", "failures")
+_RESERVED = (
+    "report",
+    "reading",
+    "findings",
+    "lineage",
+    "settings",
+    "failures",
+    "state",
+    "changes",
+    "scorecard",
+    "verdicts",
+    "next",
+)
 _STATUS: dict[str, Tone] = {
     "done": "good",
     "completed": "good",
@@ -286,32 +301,44 @@ def status_tone(status: str) -> Tone:
     return _STATUS.get(status.lower(), "neutral")
 
 
-def verdict_list(verdicts: Sequence[Verdict]) -> Markup:
-    """The lines of verdict, each with its sign."""
-    lines = [
-        tag(
-            "li",
-            tag("span", SIGNS[verdict.tone], class_="sign", role="img", aria_label=SAID[verdict.tone]),
-            tag("span", unbroken(verdict.text)),
-            class_=verdict.tone,
-        )
-        for verdict in verdicts
-    ]
-    return tag("ul", *lines, class_="verdicts")
-
-
 def _section(anchor: str, part: Part) -> Markup:
     head = tag("h2", part.title, id=f"{anchor}-h")
     judged = None if part.verdict == "neutral" else badge(part.verdict, part.judged)
-    blocks = [block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)]
+    blocks = {index: block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)}
+    opened = next((blocks.pop(at) for at, block in enumerate(part.blocks) if _opens(part, block)), None)
+    gist = [tag("p", unbroken(part.sentence), class_="lead"), opened]
     return tag(
         "section",
         tag("div", head, judged, class_="section-head"),
-        tag("p", unbroken(part.sentence), class_="lead"),
-        *blocks,
+        tag("div", *gist, class_="gist") if opened else gist[0],
+        tag("details", tag("summary", _more(part, blocks)), *blocks.values(), class_="fold") if blocks else None,
         id=anchor,
         aria_labelledby=f"{anchor}-h",
     )
+
+
+_DRAWN = (LinePlot, Panels, BarPlot, Scatters, Chords)
+
+
+def _opens(part: Part, block: Block) -> bool:
+    """Whether a block stands beside the sentence, without a click."""
+    return part.verdict == "bad" if part.background else isinstance(block, _DRAWN)
+
+
+def _more(part: Part, folded: Collection[int]) -> str:
+    """What is folded, in words: "2 plots, 3 tables"."""
+    kinds = Counter(_KINDS.get(type(part.blocks[at]), "") for at in folded)
+    counted = [numerals.plural(kinds[kind], kind) for kind in dict.fromkeys(_KINDS.values()) if kinds[kind]]
+    return f"{'More: ' if counted else 'More'}{', '.join(counted)}"
+
+
+_KINDS: Mapping[type, str] = {
+    **dict.fromkeys(_DRAWN, "plot"),
+    DataTable: "table",
+    Figure: "picture",
+    Gallery: "gallery of pictures",
+    MarkedTexts: "list of texts",
+}
 
 
 def _head(report: Report) -> Markup:
@@ -327,10 +354,15 @@ def _head(report: Report) -> Markup:
     return tag(
         "header",
         tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker"),
-        tag("div", tag("h1", report.pipeline), badge(status_tone(report.status), report.status), class_="title"),
+        tag(
+            "div",
+            tag("h1", report.pipeline),
+            None if report.head else badge(status_tone(report.status), report.status),
+            class_="title",
+        ),
         tag("dl", *listed, class_="facts"),
         _of_sample(report),
-        verdict_list(report.verdicts) if report.verdicts else None,
+        head_markup(report.head) if report.head else verdict_list(report.verdicts) if report.verdicts else None,
     )
 
 

@@ -267,10 +267,22 @@ Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery |
 
 
 @dataclass(frozen=True)
+class NamedSample:
+    """A sample that a person should look at: why in a few words, and its picture or its text."""
+
+    id: str
+    note: str = ""
+    png: bytes | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Part:
     """One audit's contribution to the report: a title, one sentence with the number in it, and what backs it up.
 
-    `judged` is the verdict in a word or two ("adverse", "contract held"); left out, the page says good or bad.
+    `judged` is the verdict in a word or two ("adverse", "contract held"); left out, the page says good or bad. It opens
+    to its sentence and first plot, `background` to its sentence alone. `samples` are those to look at next, hardest
+    first.
     """
 
     title: str
@@ -279,6 +291,8 @@ class Part:
     anchor: str = ""
     verdict: Literal["good", "bad", "neutral", "not measured"] = "neutral"
     judged: str = ""
+    samples: Sequence[NamedSample] = ()
+    background: bool = False
 
 
 @dataclass(frozen=True)

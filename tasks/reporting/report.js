@@ -8,8 +8,29 @@
     return node;
   };
 
+  // All findings come as rows between tabs; the table is made when somebody opens them.
+  const tabled = (pre) => {
+    const table = make("table"), [head, ...rows] = pre.textContent.split("\n").map((line) => line.split("\t"));
+    table.className = "sortable filterable dense";
+    const titles = table.createTHead().insertRow(), body = table.createTBody();
+    for (const name of head) make("th", name.replace("_", " "), titles).scope = "col";
+    for (const row of rows) {
+      const line = body.insertRow();
+      for (const cell of row) { const td = line.insertCell(); td.textContent = cell; if (cell !== "" && Number.isFinite(Number(cell))) td.className = "num"; }
+    }
+    const box = make("div");
+    box.className = "scroll";
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "All findings");
+    box.append(table);
+    pre.replaceWith(box);
+    filterable(table);
+    sortable(table);
+  };
+
   // Tables: a click (or Enter) on a heading sorts; what was not measured stays at the end either way.
-  for (const table of document.querySelectorAll("table.sortable")) {
+  const sortable = (table) => {
     const body = table.tBodies[0];
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       const meant = head.querySelector("a.meant");
@@ -35,10 +56,11 @@
         body.append(...rows.map(([, , row]) => row));
       });
     });
-  }
+  };
+  document.querySelectorAll("table.sortable").forEach(sortable);
 
   // The findings: a line of text narrows them; every word must occur.
-  document.querySelectorAll("table.filterable").forEach((table) => {
+  const filterable = (table) => {
     const bar = make("label", "Show rows with ");
     bar.className = "filter";
     const input = make("input", "", bar);
@@ -55,7 +77,8 @@
       }
       said.textContent = `${shown} of ${table.tBodies[0].rows.length}`;
     });
-  });
+  };
+  document.querySelectorAll("pre.rows").forEach((pre) => pre.closest("details").addEventListener("toggle", () => pre.isConnected && tabled(pre), { once: true }));
 
   // Plots: the nearest column of points says its numbers, under the pointer or under the arrow keys.
   document.querySelectorAll(".plot").forEach((box) => {
@@ -116,6 +139,10 @@
     }, { rootMargin: "-8% 0px -55% 0px" });
     for (const id of links.keys()) { const section = document.getElementById(id); if (section) observer.observe(section); }
   }
+
+  const unfold = () => { for (let at = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1))); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; };
+  addEventListener("hashchange", unfold);
+  unfold();
 
   // A link into a folded part opens it; paper unfolds everything but the numbers behind plots.
   const folds = () => [...document.querySelectorAll("details.fold:not([open])")];

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
+from assay.tasks.reporting.head import Head
 from assay.tasks.reporting.parts import Part, Scale, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric, metric_named
@@ -158,6 +159,8 @@ class Report:
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     index_link: str = ""
+    head: Head | None = None
+    """What is read first; without it the verdicts are."""
     sample: str = ""
     """What share of the samples it is about, where that is not all of them."""
 

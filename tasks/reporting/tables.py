@@ -121,7 +121,9 @@ def reading_section() -> Markup:
         for reading in READINGS
     ]
     heading = tag("h2", TITLE, id=f"{ANCHOR}-h")
-    return tag("section", heading, tag("dl", *entries, class_="readings"), id=ANCHOR, aria_labelledby=f"{ANCHOR}-h")
+    summary = tag("summary", f"{numerals.plural(len(READINGS), 'kind')} of numbers, a sentence or two each")
+    folded = tag("details", summary, tag("dl", *entries, class_="readings"), class_="fold")
+    return tag("section", heading, folded, id=ANCHOR, aria_labelledby=f"{ANCHOR}-h")
 
 
 _LONG = 26

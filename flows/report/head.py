@@ -1,0 +1,482 @@
+"""The head of a run's page: its state, what changed since the baseline, the scorecard, the sentences and what to look
+at next, from the findings of the run and those of the run that it is held against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from assay.flows.audits.table import AnyKind
+from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes
+from assay.flows.report.gates import accepted
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.reporting.estimates import capital
+from assay.tasks.reporting.head import SENTENCES, Head, Scorecard
+from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
+from assay.tasks.reporting.parts import Mark, Part, Tone, Verdict
+from assay.tasks.reporting.report import red_flags
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest
+from assay.tasks.statistics.gates import GateResult
+from assay.tasks.statistics.multiplicity import adjusted
+
+_LEVEL = 0.05
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A column of the scorecard: its head, and the finding that answers it for a subject."""
+
+    title: str
+    answer: Callable[[FindingIndex, str], Finding | None]
+
+
+def _clean(findings: FindingIndex, subject: str) -> Finding | None:
+    """How much is right on samples as they are; along D1 … DN, on the last of these, which holds all."""
+    along = (findings.select("subject.accuracy", subject=subject, of=labels)[-1:] for labels in ("gold", "weak"))
+    scores = (findings.get(metric, subject, CLEAN) for metric in ("subject.accuracy", "ner.f1", "sts.pearson"))
+    return next(filter(None, scores), None) or next((last[0] for last in along if last), None)
+
+
+def _worst_class(findings: FindingIndex, subject: str) -> Finding | None:
+    clean = _clean(findings, subject)
+    worst = clean and findings.get("subject.worst_recall", subject, clean.of, clean.group)
+    return worst or findings.first("subject.worst_recall", subject=subject)
+
+
+def _hardest(findings: FindingIndex, subject: str) -> Finding | None:
+    """The hardest tenth, or, where an order is cut into other pieces, the last of these."""
+    tenths = (
+        findings.get(f"{room}.last_tenth", subject, of) for room in ("along", "subject") for of in (CLEAN, "gold")
+    )
+    cut = findings.select("along.accuracy", subject=subject, of=CLEAN)
+    return next(filter(None, tenths), None) or next((last for last in reversed(cut) if last.slice.stratum), None)
+
+
+def asked_eps(findings: FindingIndex) -> str:
+    """The group of the ε at which subjects are compared."""
+    from assay.tasks.attacks.page import AttackFindings
+
+    return AttackFindings(findings).common()
+
+
+def _attacked(findings: FindingIndex, subject: str) -> Finding | None:
+    """What the strongest attack leaves: on images at the ε that subjects are compared at."""
+    eps = asked_eps(findings)
+    if eps and any(finding.group == eps for finding in findings.select("attack.accuracy", subject=subject)):
+        return lowest(findings.select("attack.accuracy", subject=subject, group=eps))
+    words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
+    terms = [score for metric in ("ner.f1", "sts.pearson") for score in findings.select(metric, subject=subject)]
+    return lowest(words or [score for score in terms if score.of != CLEAN])
+
+
+def _corrupted(findings: FindingIndex, subject: str) -> Finding | None:
+    worst = findings.get("corruption.worst_accuracy", subject)
+    return worst or findings.first("attack.worst_accuracy", subject=subject)
+
+
+def _trusted(findings: FindingIndex, subject: str) -> Finding | None:
+    return next(iter(findings.select("trust.trustworthy", subject=subject, group="all")), None)
+
+
+def _overfitted(findings: FindingIndex, subject: str) -> Finding | None:
+    tests = findings.select("overfitting.p_value", subject=subject, group="")
+    return next((test for test in tests if test.verdict), None)
+
+
+QUESTIONS = (
+    Question("Clean", _clean),
+    Question("Worst class", _worst_class),
+    Question("Hardest tenth", _hardest),
+    Question("Under attack", _attacked),
+    Question("Corrupted", _corrupted),
+    Question("Right for the right reasons", _trusted),
+    Question("Overfitting", _overfitted),
+)
+
+
+def head_of(
+    kinds: Sequence[AnyKind],
+    findings: FindingIndex,
+    gates: Sequence[GateResult],
+    record: RunRecord,
+    store: Store,
+    parts: Sequence[Part],
+    failures: Sequence[str],
+) -> Head:
+    """The head of a run's page."""
+    against = baseline_of(store, record)
+    changes = [] if against is None else scorecard_changes(store, against, record, findings, kinds)
+    samples = next((part.samples for part in parts if part.samples), ())
+    return Head(
+        state_of(gates, failures, against, sum(_gain(change, kinds) < 0 for change in changes)),
+        [change_in_words(change, kinds) for change in changes],
+        scorecard(findings),
+        sentences(kinds, findings),
+        next(iter(settings_to_try(findings)), ""),
+        samples,
+    )
+
+
+def baseline_of(store: Store, record: RunRecord) -> RunRecord | None:
+    """The run that a page is held against: the accepted one of its pipeline, else the one before it."""
+    chosen = accepted(store, record.pipeline)
+    before = [
+        run
+        for run in store.runs()
+        if run.pipeline == record.pipeline and run.findings and not run.is_trial and run.started < record.started
+    ]
+    return next((run for run in before if chosen and run.id == chosen["run"]), before[-1] if before else None)
+
+
+def scorecard_changes(
+    store: Store, against: RunRecord, record: RunRecord, findings: FindingIndex, kinds: Sequence[AnyKind]
+) -> list[Change]:
+    """What the scorecard says otherwise than the run before, beyond chance among all its numbers, worst first."""
+    from assay.tasks.statistics.findings import findings_of
+
+    earlier, later = KeptOutcomes(store, against, kinds), KeptOutcomes(store, record, kinds)
+    now = [
+        answer
+        for subject in subjects_of(findings)
+        for question in QUESTIONS
+        if (answer := question.answer(findings, subject))
+    ]
+    try:
+        old = {finding.key: finding for finding in findings_of(store, against)}
+    except InputError:
+        return []
+    pairs = {finding.key: finding for finding in now if finding.key in old}
+    compared = finding_changes(
+        [old[key] for key in pairs], list(pairs.values()), lambda was, new: difference_between(earlier, later, was, new)
+    )
+    tested = [change for change in compared if change.difference is not None and not change.difference.identical]
+    held = adjusted([change.difference.p for change in tested if change.difference], "holm")
+    moved = [change for change, p in zip(tested, held, strict=True) if p <= _LEVEL]
+    return sorted(moved, key=lambda change: _gain(change, kinds))
+
+
+def _gain(change: Change, kinds: Sequence[AnyKind]) -> float:
+    """How much better a number got; negative where it got worse."""
+    better = {metric.name: metric.better for kind in kinds for metric in kind.metrics}
+    return (change.moved or 0.0) * (-1 if better.get(change.key[0]) == "less" else 1)
+
+
+def change_in_words(change: Change, kinds: Sequence[AnyKind]) -> Verdict:
+    """One change as a line: which number of whom, from where to where, and the difference with its interval."""
+    after, difference = change.after, change.difference
+    assert after is not None, "the later run has it"
+    assert change.before is not None, "the earlier run has it"
+    assert difference is not None, "they were compared"
+    declared = {metric.name: metric for kind in kinds for metric in kind.metrics}
+    title = declared[after.metric].title if after.metric in declared else after.metric
+    about = ", ".join(filter(None, (after.of if after.of != CLEAN else "", after.group)))
+    points = interval(difference.low, difference.high, digits=1)
+    text = (
+        f"{after.subject}: {title[:1].lower()}{title[1:]}{f' ({about})' if about else ''} "
+        f"{percent(change.before.value)} → {percent(after.value)}, "
+        f"{percent(difference.value, sign=False)} points {points}"
+    )
+    return Verdict(text, "bad" if _gain(change, kinds) < 0 else "good")
+
+
+def state_of(gates: Sequence[GateResult], failures: Sequence[str], against: RunRecord | None, worse: int) -> Verdict:
+    """The state in one line: whether the gates passed, and whether anything got worse."""
+    broken = [gate for gate in gates if not gate.passed]
+    since = "nothing to compare with yet"
+    if against is not None:
+        since = f"{plural(worse, 'number') if worse else 'nothing'} got worse since {against.id}"
+    if failures:
+        return Verdict(f"Broken: {plural(len(failures), 'part')} of the run failed · {since}", "bad")
+    if broken:
+        rest = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        return Verdict(f"Failed: {broken[0].gate.title()}{rest} · {since}", "bad")
+    unsure = sum(gate.outcome != "passed" for gate in gates)
+    passed = (
+        f"Passed, {plural(unsure, 'gate')} with a warning" if unsure else "Passed" if gates else "Done, no gate is set"
+    )
+    return Verdict(f"{passed} · {since}", "bad" if worse else "good" if gates else "neutral")
+
+
+def subjects_of(findings: FindingIndex) -> list[str]:
+    """The subjects that a scorecard has rows for."""
+    stages = ("subject", "attack", "ner", "sts", "corruption", "trust", "overfitting")
+    return [name for name in distinct(f.subject for stage in stages for f in findings.select(stage)) if name]
+
+
+def scorecard(findings: FindingIndex) -> Scorecard | None:
+    """A row per subject; questions that none of them was asked are left out."""
+    subjects = subjects_of(findings)
+    asked = [
+        (question, answers)
+        for question in QUESTIONS
+        if any(answers := [question.answer(findings, subject) for subject in subjects])
+    ]
+    if not asked:
+        return None
+    titles = [_titled(question, next(filter(None, answers))) for question, answers in asked]
+    rows = [(subject, [_mark(findings, answers[at]) for _, answers in asked]) for at, subject in enumerate(subjects)]
+    alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
+    return Scorecard(titles, rows, alone, _checks(findings))
+
+
+def _titled(question: Question, finding: Finding) -> str:
+    """The head of a column, with the ε that it is at, or that what stands in it is a larger piece than a tenth."""
+    if finding.slice.stratum is not None:
+        return "Hardest end"
+    return f"{question.title}, ε = {finding.slice.eps_text}" if finding.slice.eps_text else question.title
+
+
+def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:
+    """What one constant answer gets on the samples of a finding, or on the clean ones of its subject."""
+    own = (findings.get(f"{finding.stage}.{name}", *finding.about) for name in ("constant_accuracy", "majority_rate"))
+    clean = (
+        findings.first(f"subject.{name}", subject=finding.subject) for name in ("constant_accuracy", "majority_rate")
+    )
+    return next(filter(None, (*own, *clean)), None)
+
+
+def _alone(findings: FindingIndex, finding: Finding) -> str:
+    if finding.metric == "subject.worst_recall":
+        return percent(0.0)
+    constant = constant_of(findings, finding) if finding.metric.endswith("accuracy") else None
+    return percent(constant.value, 0) if constant else ""
+
+
+def _is_beaten(findings: FindingIndex, finding: Finding) -> bool:
+    """Whether one constant answer gets as much, as far as this can tell."""
+    constant = constant_of(findings, finding) if finding.metric.endswith("accuracy") else None
+    return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
+
+
+def _mark(findings: FindingIndex, finding: Finding | None) -> Mark | None:
+    """A cell of the scorecard: the number, its interval and n; underlined where one constant answer gets as much."""
+    if finding is None:
+        return None
+    if finding.metric == "overfitting.p_value":
+        shown = _OVERFITTED.get(finding.verdict, finding.verdict)
+        return Mark(shown, "bad" if shown == "shown" else "neutral", f"n = {integer(finding.n)}")
+    share = finding.metric not in ("ner.f1", "sts.pearson")
+    value = percent(finding.value, 0) if share else number(finding.value, 2)
+    ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
+    named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
+    below = f"{ends} of {integer(finding.n)}"
+    tone: Tone = "bad" if _is_beaten(findings, finding) else "neutral"
+    return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)
+
+
+_OVERFITTED = {"overfit": "shown", "underpowered": "too few samples"}
+
+
+def _checks(findings: FindingIndex) -> str:
+    """Under the scorecard: what is underlined, and whether the attacks can be trusted."""
+    looked = [flag for flag in findings.select("attack.red_flag") if flag.n]
+    raised = len(red_flags(findings))
+    found = f"raised {plural(raised, 'red flag')}: see below" if raised else "raised no red flag"
+    checks = f" {plural(len(looked), 'check')} of the attacks {found}." if looked else ""
+    return f"Underlined: one constant answer may get as much.{checks}"
+
+
+def sentences(kinds: Sequence[AnyKind], findings: FindingIndex) -> list[Verdict]:
+    """What was found, one thing a sentence, the most consequential first."""
+    rooms = (_beaten, _suffering, _flagged, _memorised, _slice, _fallen, _reasons, _doubted, _worn)
+    lines = [line for of_room in rooms for line in of_room(findings)]
+    others = [kind for kind in kinds if kind.origin is not None or not lines]
+    return [*lines, *(line for kind in others for line in kind.verdict(findings))][:SENTENCES]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first three names in words.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
+    ('a', 'a and b', 'a, b, c and 2 more')
+    """
+    rest = [f"{len(names) - 3} more"] if len(names) > 3 else []
+    *first, last = [*names[:3], *rest]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _share(finding: Finding) -> str:
+    return f"{percent(finding.value, 0)} {interval(finding.low, finding.high, digits=0)}".strip()
+
+
+def _copies(findings: FindingIndex, base: str) -> list[str]:
+    """The defended copies of a subject."""
+    return [name for name in subjects_of(findings) if name.startswith(f"{base}+") and not name.endswith("-control")]
+
+
+def _bases(findings: FindingIndex) -> list[str]:
+    return [name for name in subjects_of(findings) if "+" not in name]
+
+
+def _beaten(findings: FindingIndex) -> Iterator[Verdict]:
+    """Subjects that are not shown to be better than one constant answer."""
+    answers = {name: answer for name in subjects_of(findings) if (answer := _clean(findings, name)) is not None}
+    beaten = [name for name, answer in answers.items() if _is_beaten(findings, answer)]
+    if not beaten:
+        return
+    constant = constant_of(findings, answers[beaten[0]])
+    alone = percent(constant.value if constant else None, 0)
+    right = f" ({_share(answers[beaten[0]])})" if len(beaten) == 1 else ""
+    tone: Tone = "bad" if set(beaten) & set(_bases(findings)) else "neutral"
+    are = "is" if len(beaten) == 1 else "are"
+    yield Verdict(
+        f"{listed(beaten)} {are} not shown to be right more often{right} than one constant answer, which gets {alone}.",
+        tone,
+    )
+
+
+def _suffering(findings: FindingIndex) -> Iterator[Verdict]:
+    """The class that a subject recognises least, and the copy of it that recognises its own worst class least."""
+    for base in _bases(findings)[:1]:
+        worst, clean = _worst_class(findings, base), _clean(findings, base)
+        if worst is None or clean is None or (worst.value or 0.0) > (clean.value or 0.0) - 0.05:
+            continue
+        copy = lowest(_worst_class(findings, name) for name in _copies(findings, base))
+        then = ""
+        if copy is not None and (copy.value or 0.0) < (worst.value or 0.0) - 0.05:
+            then = (
+                f"; {copy.subject} finds {_share(copy)}{'' if copy.verdict == worst.verdict else f' of {copy.verdict}'}"
+            )
+        tone: Tone = "bad" if (worst.value or 0.0) < 0.5 else "neutral"
+        yield Verdict(f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}.", tone)
+
+
+def _flagged(findings: FindingIndex) -> Iterator[Verdict]:
+    from assay.tasks.attacks.red_flags import FLAGS
+
+    raised = [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
+    if raised:
+        named = FLAGS.get(raised[0].of, (raised[0].of, ""))[0]
+        rest = f" ({plural(len(raised) - 1, 'more red flag')})" if len(raised) > 1 else ""
+        whose = f" of {raised[0].subject}" if raised[0].subject else ""
+        yield Verdict(
+            f"What attacks say{whose} cannot be trusted as it stands: {named[:1].lower()}{named[1:]}{rest}.", "bad"
+        )
+
+
+def _fallen(findings: FindingIndex) -> Iterator[Verdict]:
+    """What the strongest attack does to a subject, and what its best defence keeps."""
+    for base in _bases(findings)[:1]:
+        left = _attacked(findings, base)
+        success = highest(f for f in findings.select("attack.success_rate", subject=base) if not f.group)
+        if left is None or (left.slice.eps is None and success is None and left.stage == "attack"):
+            continue
+        copies = [copy for name in _copies(findings, base) if (copy := _attacked(findings, name)) is not None]
+        best = highest(copies)
+        kept = f"; {best.subject} keeps {_share(best)}" if best is not None and left.stage == "attack" else ""
+        if left.slice.eps is not None:
+            yield Verdict(
+                f"At ε = {left.slice.eps_text} the strongest attack leaves {base} right on {_share(left)}{kept}."
+            )
+        elif success is not None:
+            yield Verdict(
+                f"{capital(success.of)} changes the answer of {base} on {_share(success)} of the texts it attacks."
+            )
+        elif (clean := _clean(findings, base)) is not None:
+            name = "F1" if left.stage == "ner" else "Pearson's r"
+            ends = interval(left.low, left.high, "number")
+            yield Verdict(
+                f"{name} of {base} falls from {number(clean.value, 2)} to {number(left.value, 2)} {ends} "
+                f"under {left.of}."
+            )
+
+
+def _worn(findings: FindingIndex) -> Iterator[Verdict]:
+    for base in _bases(findings)[:1]:
+        worst = _corrupted(findings, base)
+        if worst is not None and worst.verdict:
+            what = worst.verdict.replace("-", " ").replace(", severity=", " at severity ")
+            yield Verdict(
+                f"{capital(what)} leaves {base} right on {_share(worst)}, the least of all corruptions tried."
+            )
+
+
+def _reasons(findings: FindingIndex) -> Iterator[Verdict]:
+    for base in _bases(findings)[:1]:
+        wrong = next(iter(findings.select("trust.untrustworthy", subject=base, group="all")), None)
+        if wrong is not None and wrong.value is not None:
+            yield Verdict(f"Of what {base} gets right, {_share(wrong)} is right for the wrong reasons, by {wrong.of}.")
+
+
+def _memorised(findings: FindingIndex) -> Iterator[Verdict]:
+    for base in _bases(findings)[:1]:
+        test = _overfitted(findings, base)
+        if test is not None and _OVERFITTED.get(test.verdict) == "shown":
+            yield Verdict(
+                f"{base} is shown to be fitted to its test samples: what it scores on them is too good.", "bad"
+            )
+
+
+def _slice(findings: FindingIndex) -> Iterator[Verdict]:
+    for worse in [test for test in findings.select("slices.worse_p") if test.verdict == "worse"][:1]:
+        right, rest = (
+            findings.get(f"slices.{name}_accuracy", worse.subject, worse.of) for name in ("confirmed", "rest")
+        )
+        if right is not None and rest is not None:
+            elsewhere = f"on {percent(rest.value, 0)} of the rest"
+            yield Verdict(f"{worse.subject} is right on {_share(right)} where {worse.of}, {elsewhere}.", "bad")
+
+
+def _doubted(findings: FindingIndex) -> Iterator[Verdict]:
+    """Whether the rules' labels get worse along the order."""
+    test = findings.first("ordering.trend_p", of="ours")
+    if test is None or test.value is None:
+        return
+    first, last = (findings.get(f"ordering.{end}_tenth", of="ours", group=test.group) for end in ("first", "last"))
+    ends = (
+        f": {percent(first.value, 0)} right in the easiest tenth, {_share(last)} in the hardest"
+        if first and last
+        else ""
+    )
+    shown, tone = _ORDERS.get(test.verdict, ("are not shown to get worse", "neutral"))
+    yield Verdict(f"The rules' labels {shown} along the order{ends}.", tone)
+
+
+_ORDERS: dict[str, tuple[str, Tone]] = {
+    "adverse": ("get worse", "good"),
+    "violation": ("get better, not worse,", "bad"),
+}
+
+
+def settings_to_try(findings: FindingIndex) -> Iterator[str]:
+    """Settings that would tell more, the one that tells most first."""
+    for base in _bases(findings):
+        clean = _clean(findings, base)
+        if clean is not None and _is_beaten(findings, clean):
+            yield (
+                f"Train {base} longer or on more samples (train: epochs). "
+                "Until it beats one constant answer, attacks on it tell little."
+            )
+    for _ in red_flags(findings)[:1]:
+        yield "Give the attacks more steps and restarts (attacks: steps, restarts), until no red flag is raised."
+    for need in findings.select("overfitting.samples_needed")[:1]:
+        if need.value is not None:
+            yield (
+                f"Audit {integer(round(need.value))} samples in place of {integer(need.n)} (evaluation: limit): "
+                "so many would show overfitting."
+            )
+    card = [
+        answer
+        for question in QUESTIONS
+        for name in subjects_of(findings)
+        if (answer := question.answer(findings, name))
+    ]
+    wide = max(
+        (answer for answer in card if answer.high is not None),
+        key=lambda answer: (answer.high or 0) - (answer.low or 0),
+        default=None,
+    )
+    if wide is not None and wide.n:
+        about = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
+        yield (
+            f"Audit more samples (evaluation: limit). The widest interval is that of {about}, {_share(wide)} of "
+            f"{integer(wide.n)}; "
+            "four times as many would halve it."
+        )
+    test = findings.first("ordering.trend_p", of="ours")
+    if test is not None and test.verdict.startswith("not shown"):
+        yield f"Give more samples a true label: {integer(test.n)} do not show whether the order is adverse."
