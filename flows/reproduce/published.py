@@ -14,6 +14,8 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
 from assay.infra.storage.store import Store
@@ -110,17 +112,7 @@ def seeds_from_csv(lines: Iterable[str]) -> list[OverSeeds]:
     >>> seeds_from_csv(seeds_as_csv(each).splitlines()) == each
     True
     """
-    return [
-        OverSeeds(
-            row["metric"],
-            row["of"],
-            row["group"],
-            row["subject"],
-            int(row["seeds"]),
-            *(float(row[name]) for name in ("mean", "spread", "least", "largest")),
-        )
-        for row in csv.DictReader(lines)
-    ]
+    return TypeAdapter(list[OverSeeds]).validate_python(list(csv.DictReader(lines)))
 
 
 FINDINGS, ABOUT, SEEDS = "findings.csv", "run.json", "seeds.csv"
@@ -132,7 +124,8 @@ def published_result(folder: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         with (folder / FINDINGS).open(encoding="utf-8", newline="") as lines:
-            findings = [_finding(row) for row in csv.DictReader(lines)]
+            rows = [{name: row[name] for name in COLUMNS if row[name]} for row in csv.DictReader(lines)]
+        findings = TypeAdapter(list[Finding]).validate_python(rows)
         return {"run": str(about["run"]), **about, "settings": dict(about["settings"])}, findings
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_a_result(folder, error) from None
@@ -150,31 +143,13 @@ def published_over_seeds(folder: Path) -> Sequence[OverSeeds]:
 
 
 def _not_a_result(folder: Path, error: Exception) -> InputError:
+    why = f"{type(error).__name__}: {error}"
+    if isinstance(error, ValidationError):
+        (row, column, *_), message = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        why = f"row {int(row) + 1}, {column}: {message}"
     return InputError(
-        f"{folder} is no published result ({type(error).__name__}: {error}); write it again with "
-        f"assay export RUN --results {folder.parent}"
+        f"{folder} is no published result ({why}); write it again with assay export RUN --results {folder.parent}"
     )
-
-
-def _finding(row: dict[str, str]) -> Finding:
-    return Finding(
-        row["metric"],
-        row["of"],
-        row["group"],
-        row["subject"],
-        _number(row["value"]),
-        _number(row["low"]),
-        _number(row["high"]),
-        int(row["n"]) if row["n"] else None,
-        _number(row["p_value"]),
-        _number(row["p_adjusted"]),
-        row["verdict"],
-        row["unit"],
-    )
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
 
 
 LARGEST_BYTES = 200_000

@@ -59,27 +59,25 @@ _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True)
-class Least:
-    """The smallest of comparable values (numbers, texts, tuples of them); equal ones keep the smaller spelling.
+class Extreme:
+    """One of comparable values (numbers, texts, tuples of them); of equal ones the smaller spelling."""
+
+    value: Any  # whatever compares with itself
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _comparable(self.value))
+
+
+class Least(Extreme):
+    """The smallest of comparable values.
 
     >>> merge(Least((3, "b")), Least((3, "a"))).value
     (3, 'a')
     """
 
-    value: Any  # whatever compares with itself
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _comparable(self.value))
-
-
-@dataclass(frozen=True)
-class Greatest:
-    """The greatest of comparable values (numbers, texts, tuples of them); equal ones keep the smaller spelling."""
-
-    value: Any  # whatever compares with itself
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _comparable(self.value))
+class Greatest(Extreme):
+    """The greatest of comparable values."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,7 @@ def _canonical(value: object, where: str) -> object:
         return int(value)
     if isinstance(value, np.ndarray):
         return _int64(value, where)
-    if isinstance(value, frozenset | ExactSum | SparseSum | Smallest | Least | Greatest):
+    if isinstance(value, frozenset | ExactSum | SparseSum | Smallest | Extreme):
         return value
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -259,8 +257,8 @@ def _merge(left: object, right: object, where: str) -> object:
         merged = {**right, **left}
         both = {key: _merge(left[key], right[key], f"{where}[{key!r}]") for key in left.keys() & right.keys()}
         return {key: both.get(key, merged[key]) for key in sorted(merged)}
-    assert isinstance(left, Least | Greatest)
-    assert isinstance(right, Least | Greatest)
+    assert isinstance(left, Extreme)
+    assert isinstance(right, Extreme)
     if left.value == right.value:
         return min(left, right, key=lambda it: repr(it.value))
     return left if (left.value < right.value) == isinstance(left, Least) else right

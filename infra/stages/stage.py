@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from pydantic import TypeAdapter
+
 from assay.infra.engines.calls import give_back_memory
 from assay.infra.errors import RunError
 from assay.infra.masking import mask
@@ -179,7 +181,7 @@ class Workbench:
         name, folder = f"{self.place}/marks/{step}/plan", self.run.store.folder
         recorded = None if self.run.fresh else folder.read_json(name)
         if recorded is not None and pieces:
-            return [type(pieces[0])(**piece) for piece in recorded["pieces"]]
+            return list(map(TypeAdapter(type(pieces[0])).validate_python, recorded["pieces"]))
         if not all(is_dataclass(piece) for piece in pieces):
             raise TypeError("pieces are flat dataclasses of plain values: a plan is written down and resumed")
         folder.write_json(name, {"pieces": [asdict(piece) for piece in pieces]})

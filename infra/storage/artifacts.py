@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from types import UnionType
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from assay.infra.masking import masked_in
 
@@ -94,10 +95,7 @@ class Part:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Part:
         """The part that `dataclasses.asdict` described."""
-        files = tuple(PartFile(**file) for file in value["files"])
-        if not all(isinstance(file.file, str) for file in files):
-            raise TypeError("the name of a file is no text")
-        return cls(**{**value, "files": files, "inputs": tuple(value["inputs"])})
+        return _readers()[0].validate_python(value)
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,6 @@ class Output:
     def files(self) -> dict[str, int]:
         """Every file of the output with its size."""
         return {part.files[self.place].file: part.files[self.place].bytes for part in self.parts}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Output:
-        """The output that `dataclasses.asdict` described."""
-        parts = tuple(Part.from_json(part) for part in value["parts"])
-        return cls(Artifact.from_json(value["artifact"]), parts, value["place"], dict(value["checksums"]))
 
 
 @dataclass(frozen=True)
@@ -173,9 +165,7 @@ class Manifest:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Manifest:
         """The manifest that `to_json` described."""
-        outputs = {name: Output.from_json(output) for name, output in value["outputs"].items()}
-        counted = tuple(Part.from_json(part) for part in value.get("counted", ()))
-        return cls(**{**value, "outputs": outputs, "quarantined": tuple(value["quarantined"]), "counted": counted})
+        return _readers()[1].validate_python(value)
 
 
 @dataclass
@@ -288,27 +278,12 @@ class RunRecord:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRecord:
         """The record that `to_json` described."""
-        known = {name: item for name, item in value.items() if name in cls.__dataclass_fields__}
-        fields = StageRecord.__dataclass_fields__
-        written = [{name: item for name, item in stage.items() if name in fields} for stage in value["stages"]]
-        record = cls(**{**known, "stages": [StageRecord(**stage) for stage in written]})
-        _require_types(record)
+        record = _readers()[2].validate_python(value)
         datetime.fromisoformat(record.started)
-        for stage in record.stages:
-            _require_types(stage)
         return record
 
 
-def _require_types(value: object) -> None:
-    """Raises TypeError where a field of a dataclass is not of its type: a file may have been written by anybody."""
-    for name, kind in get_type_hints(type(value)).items():
-        item, expected = getattr(value, name), get_origin(kind) or kind
-        if expected is UnionType:
-            fits = isinstance(item, get_args(kind))
-        else:
-            fits = isinstance(item, (int, float) if expected is float else expected)
-        inside = get_args(kind)
-        if fits and expected is list and inside[0] is str:
-            fits = all(isinstance(text, str) for text in item)
-        if not fits:
-            raise TypeError(f"{name} is {type(item).__name__}")
+@cache
+def _readers() -> tuple[TypeAdapter[Part], TypeAdapter[Manifest], TypeAdapter[RunRecord]]:
+    """What reads JSON as the fields are annotated, and refuses all but fields that it does not know."""
+    return TypeAdapter(Part), TypeAdapter(Manifest), TypeAdapter(RunRecord)

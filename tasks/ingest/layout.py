@@ -283,11 +283,6 @@ class Piece:
 
     spans: tuple[Span, ...]
 
-    def __post_init__(self) -> None:
-        """Accept the spans of a plan that was written down as JSON."""
-        spans = (span if isinstance(span, Span) else Span(**span) for span in self.spans)
-        object.__setattr__(self, "spans", tuple(spans))
-
     @property
     def place(self) -> str:
         """Which rows of which files, in words.

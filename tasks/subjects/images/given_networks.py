@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
@@ -103,18 +104,6 @@ class Preprocessing:
     """What pixels within [0, 1] are multiplied with; 1 where the processor divides levels by 255."""
     mean: tuple[float, ...]
     std: tuple[float, ...]
-
-    @classmethod
-    def of_card(cls, written: Mapping[str, Any]) -> Self:
-        """What a subject's card says."""
-        pairs: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in written.items()
-        }
-        return cls(**pairs)
-
-    def to_card(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def __call__(self, images: Tensor) -> Tensor:
         """What the network sees of images [n, c, h, w] within [0, 1]; grey ones are shown in as many channels as it
@@ -236,7 +225,7 @@ class HuggingFaceNetwork(nn.Module):  # type: ignore[misc]
     def about(self) -> dict[str, Any]:
         """What the card of a subject says of it besides, so that it can be built again without its folder."""
         config = json.loads(self.network.config.to_json_string(use_diff=False))
-        return {ABOUT: {"config": config, "shown": self._shown.to_card(), "columns": self._columns}}
+        return {ABOUT: {"config": config, "shown": asdict(self._shown), "columns": self._columns}}
 
 
 def network_as_it_came(subject: ResolvedSubject, classes: Sequence[str], seed: int) -> HuggingFaceNetwork:
@@ -268,7 +257,7 @@ def network_of_card(about: Mapping[str, Any]) -> HuggingFaceNetwork:
     network = transformers.AutoModelForImageClassification.from_config(
         built, trust_remote_code=False, attn_implementation=LOADING["attn_implementation"]
     )
-    return HuggingFaceNetwork(network, Preprocessing.of_card(about["shown"]), about["columns"])
+    return HuggingFaceNetwork(network, TypeAdapter(Preprocessing).validate_python(about["shown"]), about["columns"])
 
 
 def _processor(files: Mapping[str, bytes], who: str) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import TypeAdapter
 
 from assay.infra.engines.calls import process_state
 from assay.infra.errors import InputError, RunError
@@ -70,9 +71,7 @@ class Logistic:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Logistic:
         """The model that `to_json` described."""
-        weights = tuple(tuple(row) for row in value["weights"])
-        lists = {name: tuple(value[name]) for name in ("features", "seen", "mean", "scale", "intercepts")}
-        return cls(**(value | lists | {"weights": weights}))
+        return TypeAdapter(cls).validate_python(value)
 
 
 @dataclass(frozen=True)
