@@ -119,15 +119,12 @@ def fixed_and_growing(points: Sequence[tuple[float, float]]) -> tuple[float, flo
     >>> fixed_and_growing([(1.0, 1.0), (2.0, 4.0)])[0], fixed_and_growing([(1.0, 4.0), (2.0, 2.0)])[1]
     (0.0, 0.0)
     """
-    weighed = [(1 / max(took, _SMALLEST) ** 2, size, took) for size, took in points]
-    w, x, y = (sum(w for w, *_ in weighed), sum(w * x for w, x, _ in weighed), sum(w * y for w, _, y in weighed))
-    xx, xy = sum(w * x * x for w, x, _ in weighed), sum(w * x * y for w, x, y in weighed)
-    spread = w * xx - x * x
-    growing = (w * xy - x * y) / spread if spread > 0 else 0.0
-    fixed = (y - growing * x) / w
-    if growing < 0:
-        return y / w, 0.0
-    return (0.0, xy / xx) if fixed < 0 else (fixed, growing)
+    from scipy.optimize import nnls
+
+    weights = [1 / max(took, _SMALLEST) for _, took in points]
+    sizes = [[weight, weight * size] for weight, (size, _) in zip(weights, points, strict=True)]
+    (fixed, growing), _ = nnls(sizes, [weight * took for weight, (_, took) in zip(weights, points, strict=True)])
+    return float(fixed), float(growing)
 
 
 def _by_size(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -97,11 +97,7 @@ def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int
 
     A pair with a word that the provider does not know is left out; random pairs are drawn from the words that remain.
     """
-    words = sorted({word for pair in pairs for word in pair})
-    vectors = provider.vectors(words)
-    known = np.flatnonzero(~np.isnan(unit(vectors)).any(axis=1)).tolist()
-    row = {words[position]: position for position in known}
-    synonyms = [(row[a], row[b]) for a, b in pairs if a in row and b in row]
+    vectors, synonyms = _known_pairs(provider.vectors, pairs)
     if len(synonyms) < FEWEST_PAIRS:
         raise InputError(
             f"The word vectors {provider.name} know only {len(synonyms)} of {len(pairs)} synonym pairs, too few to "
@@ -114,6 +110,16 @@ def theta_relate(provider: Provider, pairs: Sequence[tuple[str, str]], seed: int
     )
     value = balanced_threshold(related, unrelated)
     return Theta(value, len(synonyms), len(pairs) - len(synonyms), float((related >= value).mean()))
+
+
+def _known_pairs(
+    vectors: Callable[[list[str]], Vectors], pairs: Sequence[tuple[str, str]]
+) -> tuple[Vectors, list[tuple[int, int]]]:
+    """The vectors of the words of all pairs, and the pairs of which both words have one, as rows of them."""
+    words = sorted({word for pair in pairs for word in pair})
+    looked_up = vectors(words)
+    row = {words[place]: int(place) for place in np.flatnonzero(~np.isnan(unit(looked_up)).any(axis=1))}
+    return looked_up, [(row[a], row[b]) for a, b in pairs if a in row and b in row]
 
 
 def balanced_threshold(related: Cosines, unrelated: Cosines) -> float:
@@ -167,10 +173,7 @@ def synonym_area(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair],
     >>> synonym_area(lambda words: np.array([circle[word] for word in words], dtype=np.float32), pairs, 0).auc
     1.0
     """
-    words = sorted({word for pair in pairs for word in pair})
-    looked_up = vectors(words)
-    row = {words[place]: int(place) for place in np.flatnonzero(~np.isnan(unit(looked_up)).any(axis=1))}
-    synonyms = [(row[a], row[b]) for a, b in pairs if a in row and b in row]
+    looked_up, synonyms = _known_pairs(vectors, pairs)
     if len(synonyms) < FEWEST_PAIRS:
         return None
     try:
