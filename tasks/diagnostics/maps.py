@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -49,9 +50,9 @@ def recorded(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, An
         if module is None:
             raise InputError(f"The network has no layer {layer!r}: its layers are {_listed(modules)}.")
         if layer.startswith(BEFORE):
-            hooks.append(module.register_forward_pre_hook(_keep_input(outputs, layer)))
+            hooks.append(module.register_forward_pre_hook(partial(_keep, outputs, layer)))
         else:
-            hooks.append(module.register_forward_hook(_keep_output(outputs, layer)))
+            hooks.append(module.register_forward_hook(partial(_keep, outputs, layer)))
     try:
         yield outputs
     finally:
@@ -99,18 +100,9 @@ def feature_maps(model: ImageModel, images: Tensor, layer: str) -> Maps:
     return np.asarray(out.float().clamp(min=0).mean(dim=1).cpu().numpy())
 
 
-def _keep_output(outputs: dict[str, Any], layer: str) -> Any:
-    def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-        outputs[layer] = output
-
-    return keep
-
-
-def _keep_input(outputs: dict[str, Any], layer: str) -> Any:
-    def keep(_module: nn.Module, inputs: Any) -> None:
-        outputs[layer] = inputs
-
-    return keep
+def _keep(outputs: dict[str, Any], layer: str, _module: nn.Module, *passed: Any) -> None:
+    """Keep what came out of a layer or, called before the layer, what goes in."""
+    outputs[layer] = passed[-1]
 
 
 def _tensor(outputs: dict[str, Any], layer: str, images: int) -> Tensor:

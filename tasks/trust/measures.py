@@ -42,19 +42,10 @@ def confusion(labels: Iterable[str], truths: Iterable[str | None]) -> Confusion:
     >>> confusion(["trustworthy", "undecided", "untrustworthy"], ["trustworthy", "trustworthy", None])
     Confusion(tp=1, fp=0, fn=0, tn=0, undecided=1)
     """
-    cells = {"tp": 0, "fp": 0, "fn": 0, "tn": 0, "undecided": 0}
-    for label, truth in zip(labels, truths, strict=True):
-        if truth is None:
-            continue
-        if label == "undecided":
-            cells["undecided"] += 1
-        else:
-            hit = label == truth
-            positive = label == "trustworthy"
-            cells[
-                {(True, True): "tp", (False, True): "fp", (False, False): "fn", (True, False): "tn"}[hit, positive]
-            ] += 1
-    return Confusion(**cells)
+    labels, truths = list(labels), list(truths)
+    known = sum(truth is not None for truth in truths)
+    tp, fp, fn, tn = _cells(labels, truths).sum(axis=0).tolist()
+    return Confusion(tp, fp, fn, tn, known - (tp + fp + fn + tn))
 
 
 def accuracy(counts: Counts) -> Counts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -29,8 +30,8 @@ class Address(Named):
     is_one: Callable[[str], bool]
     looks_at: tuple[KindName, ...]
     """The settings that may name it."""
-    refer: Callable[[Addressed, str, Path], GivenModel | LibraryNetwork | ModelSource]
-    """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
+    opener: str
+    """The function that opens the model, as "module:function": imported when it is called."""
     unfit: tuple[str, ...]
     """The settings of a subject that say nothing about such a model."""
     extra: str = ""
@@ -41,51 +42,21 @@ class Address(Named):
     brings_weights: bool = False
     """Whether its weights lie at the address."""
 
+    def refer(self, settings: Addressed, written: str, beside: Path) -> GivenModel | LibraryNetwork | ModelSource:
+        """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
+        module, _, name = self.opener.partition(":")
+        opened: Callable[..., GivenModel | LibraryNetwork | ModelSource] = getattr(import_module(module), name)
+        return opened(settings, written, beside)
+
     def require_library(self, written: str) -> None:
         """Raises unless what reads it is installed.
 
-        >>> Address("x", "m.x", str, (), None, (), "x", "json").require_library("m.x")
+        >>> Address("x", "m.x", str, (), "", (), "x", "json").require_library("m.x")
         """
         if self.library and find_spec(self.library) is None:
             raise InputError(
                 f'"{written}" is read by {self.library}, which is not installed: run `{install_command(self.extra)}`.'
             )
-
-
-def _refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.endpoint import refer_to_endpoint
-
-    return refer_to_endpoint(settings, written, beside)
-
-
-def _refer_to_onnx(settings: Addressed, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.model_files import refer_to_onnx
-
-    return refer_to_onnx(settings, written, beside)
-
-
-def _refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.model_files import refer_to_skops
-
-    return refer_to_skops(settings, written, beside)
-
-
-def _refer_to_mlflow(settings: Addressed, written: str, beside: Path) -> GivenModel:
-    from assay.tasks.subjects.addresses.mlflow_models import refer_to_mlflow
-
-    return refer_to_mlflow(settings, written, beside)
-
-
-def _refer_to_library(settings: Addressed, written: str, beside: Path) -> LibraryNetwork:
-    from assay.tasks.subjects.networks.libraries import refer_to_library
-
-    return refer_to_library(settings, written, beside)
-
-
-def _refer_to_source(settings: Addressed, written: str, beside: Path) -> ModelSource:
-    from assay.tasks.subjects.token_networks.sources import refer_to_source
-
-    return refer_to_source(settings, written, beside)
 
 
 def _ends_in(suffix: str) -> Callable[[str], bool]:
@@ -113,7 +84,7 @@ ADDRESSES: tuple[Address, ...] = (
         "https://host/predict",
         lambda written: written.lower().startswith(("http://", "https://")),
         ("model", "network", "classifier"),
-        _refer_to_endpoint,
+        "assay.tasks.subjects.addresses.endpoint:refer_to_endpoint",
         (*LEARNING, "files"),
     ),
     Address(
@@ -121,22 +92,38 @@ ADDRESSES: tuple[Address, ...] = (
         "models:/name@alias",
         lambda written: written.startswith("models:/"),
         ("model", "network"),
-        _refer_to_mlflow,
+        "assay.tasks.subjects.addresses.mlflow_models:refer_to_mlflow",
         _ASKED,
         "mlflow",
         "mlflow",
     ),
     Address(
-        "onnx", "model.onnx", _ends_in(".onnx"), ("model", "network"), _refer_to_onnx, _ASKED, "onnx", "onnxruntime"
+        "onnx",
+        "model.onnx",
+        _ends_in(".onnx"),
+        ("model", "network"),
+        "assay.tasks.subjects.addresses.model_files:refer_to_onnx",
+        _ASKED,
+        "onnx",
+        "onnxruntime",
     ),
-    Address("skops", "model.skops", _ends_in(".skops"), ("model",), _refer_to_skops, _ASKED, "skops", "skops"),
+    Address(
+        "skops",
+        "model.skops",
+        _ends_in(".skops"),
+        ("model",),
+        "assay.tasks.subjects.addresses.model_files:refer_to_skops",
+        _ASKED,
+        "skops",
+        "skops",
+    ),
     *(
         Address(
             library,
             f"{library}:NAME",
             _named_in(library),
             ("network",),
-            _refer_to_library,
+            "assay.tasks.subjects.networks.libraries:refer_to_library",
             (*_NAMED, "revision"),
             "vision",
             library,
@@ -149,7 +136,7 @@ ADDRESSES: tuple[Address, ...] = (
         "./folder or org/name",
         _is_path_or_hub_id,
         ("network", "classifier", "tagger", "scorer"),
-        _refer_to_source,
+        "assay.tasks.subjects.token_networks.sources:refer_to_source",
         (*_NAMED, "weights", "mean", "std"),
         followed=True,
         brings_weights=True,

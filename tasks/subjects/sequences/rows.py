@@ -11,13 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.own_models import Asked, answering_function, answers_in_blocks
 from assay.tasks.subjects.predictions import as_numbers
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.texts.rows import column_of, texts_of
 from assay.tasks.subjects.trained import sealed_card
 
 Words = list[str]
@@ -69,7 +69,7 @@ def pairs_of(samples: pa.Table, subject: Subject) -> Pairs:
     [1.0]
     """
     ids: list[str] = samples["id"].to_pylist()
-    first, second = (_texts(samples, column, ids) for column in subject.pair)
+    first, second = (texts_of(samples, column, "pair", "scorer") for column in subject.pair)
     if subject.score not in samples.column_names:
         return Pairs(ids, first, second, [None] * len(ids))
     values = samples[subject.score]
@@ -106,7 +106,7 @@ def _require_fitting(sample: str, words: Words, tags: Words, subject: Subject) -
 
 
 def _lists(samples: pa.Table, column: str, setting: str, ids: list[str], optional: bool = False) -> list[Words]:
-    dtype = _column(samples, column, setting, "tagger").type
+    dtype = column_of(samples, column, setting, "tagger").type
     if not (pa.types.is_list(dtype) or pa.types.is_large_list(dtype)) or not _is_text(dtype.value_type):
         raise InputError(f"The column {column!r} holds {dtype}, and a tagger's {setting} are a list of texts.")
     values: list[Words | None] = samples[column].to_pylist()
@@ -117,29 +117,6 @@ def _lists(samples: pa.Table, column: str, setting: str, ids: list[str], optiona
                 "the sample out."
             )
     return values  # type: ignore[return-value]  # None only where it is optional
-
-
-def _texts(samples: pa.Table, column: str, ids: list[str]) -> list[str]:
-    values = _column(samples, column, "pair", "scorer")
-    if not _is_text(values.type):
-        raise InputError(f"The column {column!r} holds {values.type}, and a scorer reads text.")
-    if values.null_count:
-        sample = ids[pc.index(pc.is_null(values), True).as_py()]
-        raise InputError(
-            f"Sample {sample!r} has no text in the column {column!r}: list it under the source's `required`, or leave "
-            "the sample out."
-        )
-    texts: list[str] = values.to_pylist()
-    return texts
-
-
-def _column(samples: pa.Table, column: str, setting: str, who: str) -> pa.ChunkedArray:
-    if column not in samples.column_names:
-        raise InputError(
-            f"The samples have no column {column!r} for the {who} to read: their columns are "
-            f"{', '.join(samples.column_names)}; name one with the subject's `{setting}`."
-        )
-    return samples[column]
 
 
 def _is_text(dtype: pa.DataType) -> bool:

@@ -24,20 +24,25 @@ COPIED_FROM = "copied_from"
 """The column that names the original of an attacked copy among samples to learn from; null for originals."""
 
 
-def texts_of(samples: pa.Table, column: str) -> list[str]:
+def column_of(samples: pa.Table, column: str, setting: str, who: str) -> pa.ChunkedArray:
+    """The column that a subject reads; the sentence that names its setting where there is none."""
+    if column not in samples.column_names:
+        raise InputError(
+            f"The samples have no column {column!r} for the {who} to read: their columns are "
+            f"{', '.join(samples.column_names)}; name one with the subject's `{setting}`."
+        )
+    return samples[column]
+
+
+def texts_of(samples: pa.Table, column: str, setting: str = "text", who: str = "classifier") -> list[str]:
     """The text of every sample.
 
     >>> texts_of(pa.table({"id": ["a"], "text": ["good"]}), "text")
     ['good']
     """
-    if column not in samples.column_names:
-        raise InputError(
-            f"The samples have no column {column!r} for the classifier to read: their columns are "
-            f"{', '.join(samples.column_names)}; name one with the subject's `text`."
-        )
-    values = samples[column]
+    values = column_of(samples, column, setting, who)
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise InputError(f"The column {column!r} holds {values.type}, and the classifier reads text.")
+        raise InputError(f"The column {column!r} holds {values.type}, and a {who} reads text.")
     if values.null_count:
         sample = samples["id"].filter(pc.is_null(values))[0].as_py()
         raise InputError(

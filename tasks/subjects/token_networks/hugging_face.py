@@ -66,6 +66,15 @@ _WHAT = {
     "none": "encoder",
 }
 
+_FOR = {
+    "tokens": "ForTokenClassification",
+    "classes": "ForSequenceClassification",
+    "score": "ForSequenceClassification",
+    "images": "ForImageClassification",
+    "none": "",
+}
+"""How classes of transformers with such a head are called, behind the name of the model."""
+
 LOADING = {
     "local_files_only": True,
     "trust_remote_code": False,
@@ -89,19 +98,13 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
     declare_image_operators()
     import transformers
 
-    kinds = {
-        "tokens": transformers.AutoModelForTokenClassification,
-        "classes": transformers.AutoModelForSequenceClassification,
-        "score": transformers.AutoModelForSequenceClassification,
-        "images": transformers.AutoModelForImageClassification,
-        "none": transformers.AutoModel,
-    }
+    kind = getattr(transformers, f"AutoModel{_FOR[head]}")
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
         with made_of_files(who, _WHAT[head], hide=folder), _without_advice():
-            module, loading = kinds[head].from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
+            module, loading = kind.from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
     missing = sorted(loading["missing_keys"])
     if missing and outputs is None and head != "none":
         raise InputError(
@@ -233,13 +236,7 @@ def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     declare_image_operators()
     import transformers
 
-    kinds = {
-        "tokens": transformers.BertForTokenClassification,
-        "classes": transformers.BertForSequenceClassification,
-        "score": transformers.BertForSequenceClassification,
-        "none": transformers.BertModel,
-    }
-    return kinds[head](small_config(tokenizer, outputs))
+    return getattr(transformers, f"Bert{_FOR[head] or 'Model'}")(small_config(tokenizer, outputs))
 
 
 def small_config(tokenizer: str, outputs: int) -> Any:
