@@ -39,6 +39,14 @@ def install_command(extra: str) -> str:
     return " ".join(["pip install", *(f"'{name}'" for name in named)])
 
 
+MOST_LETTERS = 20_000
+
+
+def _bounded(text: str) -> str:
+    """As much of a message as anybody reads: what it quotes may be of any length."""
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]} … ({len(text):,} letters in all)"
+
+
 class AssayError(Exception):
     """A failure that a person can act on; the message is a sentence, `exit_code` what the command line returns.
 
@@ -48,7 +56,7 @@ class AssayError(Exception):
     exit_code = 3
 
     def __init__(self, *words: object) -> None:
-        super().__init__(*(mask(one) if isinstance(one, str) else one for one in words))
+        super().__init__(*(_bounded(mask(one)) if isinstance(one, str) else one for one in words))
 
 
 class InputError(AssayError):

@@ -171,16 +171,23 @@ def odd_bombs(draw: Draw, folder: Path) -> Pipeline:
     if kind == "gz":
         with gzip.open(folder / "data.csv.gz", "wb", 1) as unpacked:
             unpacked.write(b"id,label\n")
-            for _ in range(200):
+            for _ in range(8):
                 unpacked.write(b"1,a\n" * 250_000)
         return {"source": {"csv": "data.csv.gz", "id": "id", "label": "label"}}
+    if kind == "many nulls":
+        some = pa.table(
+            {"id": range(100), "label": ["a", "b"] * 50, "x": pa.nulls(100, pa.list_(pa.float64(), 100_000))}
+        )
+        with pq.ParquetWriter(folder / "data.parquet", some.schema, compression="zstd") as sink:
+            for _ in range(40):
+                sink.write_table(some)
+        return {"source": {"parquet": "data.parquet", "id": "id", "label": "label"}}
     n = 4_000
     word = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array(["x" * 1_000_000]))
     plain = {"id": pa.array(range(n)), "label": pa.array(["a", "b"] * (n // 2))}
     column = {
         "repeated text": lambda: word,
         "repeated bytes": lambda: pa.DictionaryArray.from_arrays(word.indices, word.dictionary.cast(pa.binary())),
-        "many nulls": lambda: pa.nulls(n, pa.list_(pa.float64(), 100_000)),
         "a list of repeats": lambda: pa.ListArray.from_arrays(pa.array(np.arange(n + 1), pa.int32()), word),
     }[kind]()
     pq.write_table(pa.table(plain | {"x": column}), folder / "data.parquet", compression="zstd")
@@ -312,56 +319,59 @@ def odd_nifti(draw: Draw, folder: Path) -> Pipeline:
 # --- models, rules and plug-ins
 
 
+def loop(times: str = "") -> bytes:
+    """An ONNX model that turns in a circle before it answers."""
+    from onnx import TensorProto, helper
+
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Identity", ["x"], ["y"])],
+        "body",
+        [value("at", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("x", TensorProto.FLOAT, None)],
+        [value("on", TensorProto.BOOL, []), value("y", TensorProto.FLOAT, None)],
+    )
+    nodes = [
+        helper.make_node("Loop", [times, "yes", "in"], ["turned"], body=body),
+        helper.make_node("Softmax", ["turned"], ["probabilities"]),
+    ]
+    given = [
+        helper.make_tensor("yes", TensorProto.BOOL, [], [True]),
+        helper.make_tensor("times", TensorProto.INT64, [], [2**62]),
+    ]
+    return _model(nodes, given)
+
+
+def _model(nodes: list[Any], given: list[Any], kind: int = 1) -> bytes:
+    from onnx import TensorProto, helper
+
+    rows = helper.make_tensor_value_info("in", TensorProto.FLOAT, [None, 2])
+    answers = helper.make_tensor_value_info("probabilities", kind, [None, 2])
+    made = helper.make_graph(nodes, "g", [rows], [answers], given)
+    content: bytes = helper.make_model(
+        made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+    ).SerializeToString()
+    return content
+
+
 def graph(draw: Draw) -> bytes:
     """An ONNX model that answers for two features, or does not come to an answer."""
     from onnx import TensorProto, helper
 
-    def constant(name: str, value: Any, kind: int, shape: list[int]) -> Any:
-        return helper.make_tensor(name, kind, shape, value)
-
     kind = draw.noted(["whole", "endless loop", "much memory", "many steps", "damaged", "cut", "wide", "text"])
-    given = helper.make_tensor_value_info("in", TensorProto.FLOAT, [None, 2])
-    answers = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2])
-    nodes = [helper.make_node("Softmax", ["in"], ["probabilities"])]
-    parts: list[Any] = []
-    if kind in ("endless loop", "many steps"):
-        body = helper.make_graph(
-            [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Identity", ["x"], ["y"])],
-            "body",
-            [
-                helper.make_tensor_value_info("at", TensorProto.INT64, []),
-                helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-                helper.make_tensor_value_info("x", TensorProto.FLOAT, None),
-            ],
-            [
-                helper.make_tensor_value_info("on", TensorProto.BOOL, []),
-                helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
-            ],
-        )
-        parts = [constant("yes", [True], TensorProto.BOOL, []), constant("times", [2**62], TensorProto.INT64, [])]
-        times = "" if kind == "endless loop" else "times"
-        nodes = [
-            helper.make_node("Loop", [times, "yes", "in"], ["turned"], body=body),
-            helper.make_node("Softmax", ["turned"], ["probabilities"]),
-        ]
-    elif kind == "much memory":
-        parts = [constant("shape", [200_000, 200_000], TensorProto.INT64, [2])]
-        nodes = [
+    softmax = helper.make_node("Softmax", ["in"], ["probabilities"])
+    nodes: list[Any] = {
+        "much memory": [
             helper.make_node("ConstantOfShape", ["shape"], ["big"]),
             helper.make_node("ReduceSum", ["big"], ["sum"]),
             helper.make_node("Add", ["in", "sum"], ["probabilities"]),
-        ]
-    elif kind == "wide":
-        answers = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2])
-        nodes = [helper.make_node("Concat", ["in"] * 500, ["probabilities"], axis=1)]
-    elif kind == "text":
-        answers = helper.make_tensor_value_info("probabilities", TensorProto.STRING, [None, 2])
-        nodes = [helper.make_node("Cast", ["in"], ["probabilities"], to=TensorProto.STRING)]
-    made = helper.make_model(
-        helper.make_graph(nodes, "g", [given], [answers], parts), opset_imports=[helper.make_opsetid("", 13)]
-    )
-    made.ir_version = 8
-    content: bytes = made.SerializeToString()
+        ],
+        "wide": [helper.make_node("Concat", ["in"] * 500, ["probabilities"], axis=1)],
+        "text": [helper.make_node("Cast", ["in"], ["probabilities"], to=TensorProto.STRING)],
+    }.get(kind, [softmax])
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [200_000, 200_000])
+    if kind in ("endless loop", "many steps"):
+        return loop("" if kind == "endless loop" else "times")
+    content = _model(nodes, [shape], TensorProto.STRING if kind == "text" else TensorProto.FLOAT)
     at = draw.randrange(len(content))
     if kind == "damaged":
         return content[:at] + draw.randbytes(4) + content[at + 4 :]
@@ -374,7 +384,7 @@ def odd_graphs(draw: Draw, folder: Path) -> Pipeline:
     (folder / "data.csv").write_bytes(as_csv(rows(draw)))
     return {
         "source": {"csv": "data.csv", "id": "id", "label": "label"},
-        "subject": {"model": "model.onnx", "features": ["x", "y"], "asking": {"timeout": 3}},
+        "subject": {"model": "model.onnx", "features": ["x", "y"]},
     }
 
 

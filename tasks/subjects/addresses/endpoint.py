@@ -40,10 +40,12 @@ from assay.tasks.subjects.predictions import columns_of, require_named
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same request may well be answered."""
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """A longer answer is not read."""
+MOST_PARTS = 100_000
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _CHUNK = 1 << 16
+_QUOTED = 80
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,23 @@ class Answer:
 
     def json(self, who: str) -> Any:
         """The body as JSON, or what it is instead."""
+        if self.body.count(b"[") + self.body.count(b"{") > MOST_PARTS:  # three bytes would be a hundred in memory
+            raise InputError(f"{who} answered with more than {MOST_PARTS:,} lists and objects: lower `asking.batch`.")
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as fault:
-            said = self.headers.get("content-type", "no content type")
+            said = quoted(self.headers.get("content-type", "no content type"))
             raise InputError(f"{who} answered with something that is no JSON ({said}): correct the address.") from fault
+
+
+def quoted(value: object) -> str:
+    """What a service says, as much of it as a sentence bears.
+
+    >>> quoted([2, 3]), len(quoted("x" * 1000))
+    ('[2, 3]', 81)
+    """
+    text = mask(str(value))
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
 
 
 def shown(url: str) -> str:
@@ -177,8 +191,11 @@ def _headers(answered: Message) -> dict[str, str]:
 def _refusal(code: int, headers: Mapping[str, str]) -> str:
     """What an answer says that is none, and what to do."""
     if 300 <= code < 400:
-        to = urlsplit(headers.get("location", ""))
-        where = f"{to.scheme}://{to.hostname or ''}" if to.scheme else "another place"
+        try:
+            to = urlsplit(headers.get("location", ""))
+            where = quoted(f"{to.scheme}://{to.hostname or ''}") if to.scheme else "another place"
+        except ValueError:  # what stands there is no address
+            where = "another place"
         return f"sends whoever asks it on to {where}, and Assay follows nobody elsewhere: name the address that answers"
     if code in (401, 403):
         how = "name the environment variable with its header under `asking: {headers: {Authorization: VARIABLE}}`"
@@ -192,7 +209,7 @@ def _why(fault: BaseException, seconds: float) -> str:
     reason = getattr(fault, "reason", fault)
     if isinstance(fault, TimeoutError) or isinstance(reason, TimeoutError | socket.timeout):
         return f"nothing within {seconds:g} s"
-    return no_answer_reason(fault) or str(reason) or type(fault).__name__
+    return no_answer_reason(fault) or quoted(reason) or type(fault).__name__
 
 
 def _seconds(written: str | None, otherwise: float) -> float:
@@ -268,15 +285,19 @@ class KServe:
             raise InputError(f"{who} answered without outputs, expected those of the Open Inference Protocol.")
         said = str(answer.get("model_version", ""))
         if said and self.version and said not in self.version.split(","):
-            raise InputError(f"{who} answers as version {said} now, and the run began with {self.version}: run again.")
+            began = quoted(self.version)
+            raise InputError(f"{who} answers as version {quoted(said)} now, and the run began with {began}: run again.")
         found = _chosen(outputs, self.output, who)
-        shape, data = found.get("shape"), found.get("data")
-        if not isinstance(shape, list) or len(shape) != 2 or shape[0] != count or not isinstance(data, list):
-            raise InputError(f"{who} answered with the shape {shape} for {count} samples, expected [{count}, classes].")
-        flat = data if data and not isinstance(data[0], list) else [cell for row in data for cell in row]
+        shape, data = (_list_in(found, field, who) for field in ("shape", "data"))
+        if len(shape) != 2 or shape[0] != count:
+            raise InputError(
+                f"{who} answered with the shape {quoted(shape)} for {count} samples, expected [{count}, classes]."
+            )
+        rows = [row if isinstance(row, list) else [row] for row in data]
+        flat = [cell for row in rows for cell in row]
         width = shape[1]
         if not isinstance(width, int) or width < 1 or len(flat) != count * width:
-            raise InputError(f"{who} answered with {len(flat)} numbers for the shape {shape}.")
+            raise InputError(f"{who} answered with {len(flat)} numbers for the shape {quoted(shape)}.")
         cut = [flat[at : at + width] for at in range(0, len(flat), width)]
         return checked_rows(cut, count, who, "expected the probabilities of every sample")
 
@@ -298,8 +319,8 @@ def _instances(asking: Asking, client: Client) -> Form:
         version = client.head().get(asking.version_header.lower(), "")
         if not version:
             raise InputError(
-                f"{client.who} answers without the header {asking.version_header} that `asking.version_header` names: "
-                "correct it, or leave it out."
+                f"{client.who} answers HEAD without the header {asking.version_header} that `asking.version_header` "
+                "names: correct the name, let the service answer HEAD with it as it does POST, or leave it out."
             )
     return Instances(client.url, asking.rows == "listed", version)
 
@@ -311,7 +332,7 @@ def _kserve(asking: Asking, client: Client) -> Form:
     if not isinstance(inputs, list) or not all(isinstance(tensor, dict) for tensor in inputs):
         raise InputError(f"{client.who} does not say what it has there as KServe does: set `asking.form: instances`.")
     if len(inputs) > 1:
-        named = ", ".join(str(tensor.get("name")) for tensor in inputs)
+        named = quoted(", ".join(str(tensor.get("name")) for tensor in inputs))
         raise InputError(
             f"{client.who} takes {len(inputs)} tensors ({named}), and Assay sends one: serve it behind one."
         )
@@ -347,7 +368,16 @@ def _chosen(outputs: Sequence[Mapping[str, Any]], wanted: str | None, who: str) 
     if len(meant) == 1:
         return meant[0]
     why = f"has no output {wanted!r}" if wanted is not None and not meant else f"has {len(outputs)} outputs"
-    raise InputError(f"{who} {why}; say which holds the probabilities with `asking.output`: {', '.join(named)}.")
+    listed = quoted(", ".join(named))
+    raise InputError(f"{who} {why}; say which holds the probabilities with `asking.output`: {listed}.")
+
+
+def _list_in(output: Mapping[str, Any], field: str, who: str) -> list[Any]:
+    value = output.get(field)
+    if not isinstance(value, list):
+        what = f"without `{field}`" if field not in output else f"whose `{field}` is {quoted(value)} and no list"
+        raise InputError(f"{who} answered with the output {quoted(output.get('name'))!r} {what}.")
+    return value
 
 
 def checked_rows(answer: Any, count: int, who: str, expected: str) -> Rows:
@@ -361,7 +391,10 @@ def checked_rows(answer: Any, count: int, who: str, expected: str) -> Rows:
             raise InputError(f"{who} answered with rows of different shapes, {expected}.")
         if not all(cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)) for cell in row):
             raise InputError(f"{who} answered with something else than numbers, {expected}.")
-    return [[math.nan if cell is None else float(cell) for cell in row] for row in answer]
+    try:
+        return [[math.nan if cell is None else float(cell) for cell in row] for row in answer]
+    except OverflowError as fault:
+        raise InputError(f"{who} answered with a number of more digits than numbers have, {expected}.") from fault
 
 
 _SUM_TOLERANCE = 1e-3
@@ -477,8 +510,8 @@ class Endpoint:
         """Raises where another version answers than the one that the answers of this run stand for."""
         if self.given.service_version and said != self.given.service_version:
             raise InputError(
-                f"{self._client.who} answers as version {said or 'none'} now, and the run began with "
-                f"{self.given.service_version}: run again."
+                f"{self._client.who} answers as version {quoted(said or 'none')} now, and the run began with "
+                f"{quoted(self.given.service_version)}: run again."
             )
 
     def _items(self, asked: pa.Table | Sequence[str] | npt.NDArray[np.float32]) -> list[Item]:

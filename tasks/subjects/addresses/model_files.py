@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import zipfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -82,6 +83,11 @@ def _graph(given: GivenModel) -> Graph:
     return Graph(given)
 
 
+MOST_SECONDS = 60.0
+"""So long may a graph take for a batch of rows; images may take longer."""
+_SECONDS_PER_IMAGE = 2.0
+
+
 class Graph:
     """An ONNX graph as this process computes it: one input, or one per feature; one output that holds the answers."""
 
@@ -102,21 +108,21 @@ class Graph:
         """The probabilities of every row [n, k], with the names of the classes where the file has them."""
         if self._by_feature:
             columns = columns_of(table, self._features)
-            return self._answers({given.name: _column(columns[given.name], given.type) for given in self._inputs})
+            return self._answers({given.name: _column(columns[given.name], given.type) for given in self._inputs}, 0)
         matrix = numbers_of(table, self._features, self._who)
-        answers = self._answers({self._inputs[0].name: self._cast(matrix)})
+        answers = self._answers({self._inputs[0].name: self._cast(matrix)}, 0)
         return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
 
     def of_images(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """What the graph says of images [n, c, h, w]: logits or probabilities, [n, k]."""
         size = self._inputs[0].shape[0] if self._inputs[0].shape else None
         if not isinstance(size, int) or size == len(images):
-            answers = self._answers({self._inputs[0].name: self._cast(images)})
+            answers = self._answers({self._inputs[0].name: self._cast(images)}, len(images))
         else:  # made for batches of one size: the last is filled up with repeats
             parts = []
             for start in range(0, len(images), size):
                 rows = np.minimum(np.arange(start, start + size), len(images) - 1)
-                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows])}))
+                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows])}, size))
             answers = np.concatenate(parts)[: len(images)]
         return np.asarray(answers, dtype=np.float64)
 
@@ -132,8 +138,21 @@ class Graph:
                 "in their order."
             )
 
-    def _answers(self, given: dict[str, npt.NDArray[Any]]) -> Any:
-        (answers,) = self._session.run([self._output], given)
+    def _answers(self, given: dict[str, npt.NDArray[Any]], images: int) -> Any:
+        import onnxruntime
+
+        options, seconds = onnxruntime.RunOptions(), MOST_SECONDS + _SECONDS_PER_IMAGE * images
+        timer = threading.Timer(seconds, lambda: setattr(options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            (answers,) = self._session.run([self._output], given, options)
+        except Exception as fault:
+            if options.terminate:
+                raise InputError(f"{self._who} has no answer after {seconds:g} s: is there a loop in it?") from fault
+            raise
+        finally:
+            timer.cancel()
         if isinstance(answers, list) and answers and isinstance(answers[0], dict):  # by scikit-learn's converter
             names = list(answers[0])
             return NamedAnswers(tuple(names), np.array([[row[name] for name in names] for row in answers]))
@@ -180,6 +199,8 @@ def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
 
 
 _SHOWN = 3
+_MOST_PER_BYTE = 100
+"""What is packed in a model's file unpacks to no more bytes for each of its own: numbers are packed by a tenth."""
 
 
 def refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenModel:
@@ -233,8 +254,9 @@ def _made(content: bytes, who: str) -> Any:
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            if sum(packed_file.file_size for packed_file in packed.infolist()) > MOST_BYTES:
-                raise InputError(f"{who} unpacks to more than {MOST_BYTES >> 30} GiB; give a smaller model.")
+            most = min(MOST_BYTES, _MOST_PER_BYTE * len(content) + (1 << 20))
+            if sum(packed_file.file_size for packed_file in packed.infolist()) > most:
+                raise InputError(f"{who} unpacks to more than {most >> 20} MiB, which no model of its size does.")
         strangers = skops.io.get_untrusted_types(data=content)
         if strangers:
             named = ", ".join(strangers[:_SHOWN])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import socket
 from pathlib import Path
@@ -14,7 +15,7 @@ from model_server import ModelServer
 
 from assay.infra.errors import InputError
 from assay.infra.storage.store import Store
-from assay.tasks.subjects.addresses.endpoint import Client
+from assay.tasks.subjects.addresses.endpoint import Answer, Client, Instances, KServe, _refusal
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -140,6 +141,54 @@ def test_a_wrong_answer_is_refused_in_a_sentence(server: ModelServer, path: str,
 def test_what_kserve_has_there_is_asked_before_anything_runs(server: ModelServer, path: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         endpoint(server.url + path)
+
+
+LONG = "x" * 800_000
+HOSTILE = {
+    "lists by the million": (Instances(""), b"[" + b"[]," * 200_000 + b"[]]", "more than 100,000 lists and objects"),
+    "numbers of 400 digits": (Instances(""), b"[[" + b"9" * 400 + b", 0], [1, 0]]", "a number of more digits"),
+    "numbers of 5000 digits": (Instances(""), b"[[" + b"9" * 5000 + b", 0], [1, 0]]", "something that is no JSON"),
+    "brackets by the thousand": (Instances(""), b"[" * 50_000, "something that is no JSON"),
+    "a long type": (Instances(""), b"x", "no JSON .x{80}…"),
+    "an output without fields": (KServe(""), b'{"outputs": [{"name": "p"}]}', "the output 'p' without `shape`"),
+    "an output without data": (KServe(""), b'{"outputs": [{"name": "p", "shape": [2, 2]}]}', "'p' without `data`"),
+    "data that is a word": (
+        KServe(""),
+        b'{"outputs": [{"name": "p", "shape": [2, 2], "data": "word"}]}',
+        "whose `data` is word and no list",
+    ),
+    "a long shape": (
+        KServe(""),
+        json.dumps({"outputs": [{"name": "p", "shape": [LONG, 2], "data": [1, 0, 1, 0]}]}).encode(),
+        "with the shape .*… for 2 samples",
+    ),
+    "mixed data": (KServe(""), b'{"outputs": [{"name": "p", "shape": [2, 2], "data": [[1, 0], 1, 0]}]}', ""),
+    "a long version": (
+        KServe("", version="1"),
+        json.dumps({"model_version": LONG, "outputs": []}).encode(),
+        "answers as version x{80}… now",
+    ),
+    "long names": (
+        KServe(""),
+        json.dumps({"outputs": [{"name": LONG}, {"name": "p"}]}).encode(),
+        "has 2 outputs; say which .*: x{80}…",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_answer_is_quoted_within_bounds(name: str) -> None:
+    form, body, sentence = HOSTILE[name]
+    if not sentence:
+        assert form.rows(Answer(body, {}).json("It"), 2, "It") == [[1, 0], [1, 0]]
+        return
+    with pytest.raises(InputError, match=sentence) as refused:
+        form.rows(Answer(body, {"content-type": LONG}).json("It"), 2, "It")
+    assert len(str(refused.value)) < 400
+
+
+def test_a_redirection_to_no_address_is_a_sentence() -> None:
+    assert _refusal(302, {"location": "http://[::1"}).startswith("sends whoever asks it on to another place")
 
 
 def test_secrets_are_names_of_variables(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

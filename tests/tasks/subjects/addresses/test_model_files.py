@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from model_files import onnx_of_columns, onnx_of_images, skops_of
 
 from assay.infra.errors import InputError
+from assay.tasks.subjects.addresses import model_files as files
 from assay.tasks.subjects.addresses.table import Address
 from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -214,3 +216,19 @@ def test_images_are_answered_for_in_batches_that_the_graph_was_made_for(tmp_path
     assert said[0] == pytest.approx(expected, rel=1e-5)
     assert said[1] == pytest.approx(said[0], rel=1e-6)
     assert said[2] == pytest.approx(said[0], rel=1e-6)
+
+
+def test_a_graph_without_an_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from broken_formats import loop
+
+    monkeypatch.setattr(files, "MOST_SECONDS", 0.3)
+    (tmp_path / "loop.onnx").write_bytes(loop())
+    with pytest.raises(InputError, match=r'"loop\.onnx" has no answer after 0\.3 s: is there a loop in it'):
+        ask(resolved(tmp_path, "loop.onnx"))
+
+
+def test_a_skops_file_that_unpacks_to_a_thousand_times_its_size_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.skops", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("schema.json", b"0" * 20_000_000)
+    with pytest.raises(InputError, match=r'"bomb\.skops" unpacks to more than 2 MiB, which no model of its size does'):
+        resolved(tmp_path, "bomb.skops")
