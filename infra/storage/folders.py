@@ -331,6 +331,19 @@ class Folder:
         """What the file system answers; a remote one that stumbles is asked again for a while."""
         return operation() if self.is_local else with_retries(operation, self.url, self._patience, self.notice)
 
+    def age(self, name: str) -> float | None:
+        """How many seconds ago a file was written, by the clock of whoever keeps the files; None where it cannot say."""
+        probe = f"{name}.{uuid.uuid4().hex}.now"
+        try:
+            self.write(probe, b"")
+            written, now = (self._asked(lambda at=at: self.fs.modified(self.path(at))) for at in (name, probe))
+            return float((now - written).total_seconds())
+        except (NotImplementedError, OSError, KeyError, InputError, RunError):
+            return None
+        finally:
+            with suppress(OSError, InputError, RunError):
+                self.remove(probe)
+
     def sizes(self, name: str) -> dict[str, int]:
         """Names (relative to this folder) and sizes of all files below `name`."""
         path = self.path(name)

@@ -12,6 +12,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
@@ -44,17 +45,25 @@ class Lease:
                 self._renew()
 
     def _renew(self) -> None:
-        lease = {"host": socket.gethostname(), "pid": os.getpid(), "until": time.time() + _LEASE_SECONDS}
+        here = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
+        lease = {**here, "until": time.time() + _LEASE_SECONDS}
         self._store.folder.write_json(self._name, lease)
 
 
 def is_alive(store: Store, run: str) -> bool:
-    """Whether a run holds a lease that has not run out, by a process that is still there (where we can see it)."""
-    lease = store.folder.read_json(f"leases/{run}.json")
+    """Whether a run holds a lease that has not run out, or whose process is still there, where we can see it.
+
+    No two machines need agree on the time: how old a lease is the store says, which dates what is written to it.
+    """
+    name = f"leases/{run}.json"
+    lease = store.folder.read_json(name)
     until, pid = (lease or {}).get("until"), (lease or {}).get("pid")
-    if lease is None or not isinstance(until, int | float) or not isinstance(pid, int) or until < time.time():
+    if lease is None or not isinstance(until, int | float) or not isinstance(pid, int):
         return False  # one that cannot be read is renewed in a moment, where its run lives
-    return lease.get("host") != socket.gethostname() or _process_lives(pid)
+    if lease.get("host") == socket.gethostname():
+        return _process_lives(pid) and (lease["born"] == _born(pid) if lease.get("born") else until >= time.time())
+    age = store.folder.age(name)
+    return until >= time.time() if age is None else age < _LEASE_SECONDS
 
 
 def close_crashed_runs(store: Store) -> list[RunRecord]:
@@ -95,6 +104,7 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     close_crashed_runs(store)
     records = store.runs()
     kept = {run.id for run in records if run.status == "running"}
+    kept |= set({run.pipeline: run.id for run in records if _is_leaving_traces(run)}.values())
     for pipeline in {run.pipeline for run in records}:
         mine = [run.id for run in records if run.pipeline == pipeline]
         kept |= set(mine[len(mine) - keep :] if keep else ())
@@ -131,6 +141,11 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
         _drop_successors(store)
         store.drop_index_of_removed()
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
+
+
+def _is_leaving_traces(run: RunRecord) -> bool:
+    """Whether a run has ended whose process is still there: it may be writing its history, or a message."""
+    return run.host == socket.gethostname() and run.pid != os.getpid() and _process_lives(run.pid)
 
 
 def _left_over(store: Store, used: set[str]) -> list[str]:
@@ -204,6 +219,15 @@ def is_shared(store: Store, key: str, but: str) -> bool:
 
 def _keys(run: RunRecord) -> list[str]:
     return [f"{stage.stage}/{stage.key}" for stage in run.stages] + run.writing
+
+
+def _born(pid: int) -> str:
+    """When a process began, in the ticks of its machine, which no setting of a clock moves; empty where it is not
+    known: a number of a process is given to another one after its end."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def _process_lives(pid: int) -> bool:

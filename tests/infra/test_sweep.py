@@ -11,7 +11,8 @@ from plumbing_workload import Weights
 from assay.infra.errors import InputError
 from assay.infra.stages.stage import stage, write_files
 from assay.infra.storage.artifacts import Artifact, RunRecord
-from assay.infra.storage.sweep import Lease, clean, close_crashed_runs, is_shared
+from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import Lease, clean, close_crashed_runs, is_alive, is_shared
 
 
 @stage(version=1)
@@ -62,11 +63,49 @@ def test_what_a_living_run_is_writing_stays(make_run):
         assert run.store.folder.exists("stages/keep/some-key/part")
 
 
+def leased_elsewhere(store: Store, run: str, seconds_ago: float, until: float = 0.0) -> None:
+    """A lease of another machine, last renewed so long ago by the store's clock."""
+    name = f"leases/{run}.json"
+    store.folder.write_json(name, {"host": "elsewhere", "pid": 1, "until": until})
+    os.utime(store.folder.path(name), (time.time() - seconds_ago,) * 2)
+
+
+@pytest.mark.parametrize(("seconds_ago", "lives"), [(5, True), (599, True), (601, False)])
+def test_how_old_a_lease_of_another_machine_is_the_store_says(make_run, seconds_ago, lives):
+    store = make_run().store
+    for clock in (-7200, 0, 7200):  # of the machine that wrote it
+        leased_elsewhere(store, "a-run", seconds_ago, until=time.time() + clock)
+        assert is_alive(store, "a-run") is lives
+    assert list(store.folder.sizes("leases")) == ["leases/a-run.json"]
+
+
+def test_a_clock_two_hours_ahead_takes_nothing_from_a_run_that_lives(make_run, monkeypatch):
+    with make_run() as run:
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 7200)
+        assert is_alive(run.store, run.id)
+        lease = run.store.folder.read_json(f"leases/{run.id}.json")
+        run.store.folder.write_json(f"leases/{run.id}.json", lease | {"born": "1"})  # another process has its number
+        assert not is_alive(run.store, run.id)
+
+
+def test_a_run_that_ended_stays_while_its_process_writes_its_history(make_run):
+    ended = finished(make_run, "x")
+    store = make_run().store
+    record = store.run(ended)
+    record.pid = os.getppid()
+    store.save_run(record)
+    assert clean(store, keep=0, dry_run=True).runs == ()
+    record.pid = os.getpid()
+    store.save_run(record)
+    assert clean(store, keep=0, dry_run=True).runs == (ended,)
+
+
 def test_a_killed_run_is_marked_as_crashed(make_run):
     store = make_run().store
     dead = RunRecord("2026-01-01-0000-dead", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
     store.save_run(dead)
-    store.folder.write_json(f"leases/{dead.id}.json", {"host": "elsewhere", "pid": 1, "until": time.time() - 1})
+    leased_elsewhere(store, dead.id, seconds_ago=601)
     with make_run() as alive:
         assert [run.id for run in close_crashed_runs(store)] == [dead.id]
         assert store.run(dead.id).status == "crashed"
@@ -79,7 +118,7 @@ def test_a_killed_run_lasted_till_its_last_sign_of_life(make_run):
     renewed = datetime.fromisoformat(started).timestamp() + 240
     for name, known in (("2026-01-01-0000-beat", 3.0), ("2026-01-01-0000-note", 310.5)):
         store.save_run(RunRecord(name, "p", started, 0, "here", 1, seconds=known))
-        store.folder.write_json(f"leases/{name}.json", {"host": "elsewhere", "pid": 1, "until": renewed + 600})
+        leased_elsewhere(store, name, seconds_ago=1000, until=renewed + 600)
     assert [run.seconds for run in close_crashed_runs(store)] == [240.0, 310.5]
 
 
