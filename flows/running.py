@@ -177,7 +177,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
     worst, passed = worst_of(verdicts, status), sum(gate.passed for gate in gates)
     run.record.worst = "" if worst is None else worst.text
-    run.record.judged = {"passed": passed, "failed": len(gates) - passed}
+    run.record.judged = {"passed": passed, "failed": sum(gate.outcome == "failed" for gate in gates)}
     run.save()
     write_index(run.store)  # of this night it tells what its record says, judged gates among it
     run.progress.close()

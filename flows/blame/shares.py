@@ -30,7 +30,7 @@ from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import GateResult
 from assay.tasks.statistics.resampling import Interval
 
-_RANK = {"failed": 0, "warned": 1, "inconclusive": 2, "passed": 3}
+_RANK = {"failed": 0, "warned": 1, "inconclusive": 2, "not asked": 3, "passed": 4}
 _LISTED = 6
 _ASKED = ("finding", "of", "group", "subject")
 

@@ -241,9 +241,16 @@ def gates_for(record: RunRecord, config: str, store: Store) -> tuple[list[Gate],
 
 
 def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, level: float) -> list[GateResult]:
-    """Every gate held against a run's findings and, where it bounds a change, against an earlier run."""
+    """Every gate held against a run's findings and, where it bounds a change, against an earlier run.
+
+    One that finds nothing in a run of which a part failed was not asked: it lets no run pass, and has not failed.
+    """
     return [
-        _weighed(_on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone, past)
+        replace(alone, outcome="not asked", sentence=f"{gate.title()}: not asked, for {past.record.failures[0]}")
+        if past.record.failures and not alone.matched
+        else _weighed(
+            _on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone, past
+        )
         for gate, alone in zip(gates, judge(gates, findings), strict=True)
     ]
 
@@ -350,7 +357,7 @@ def _baseline_troubles(project: Project, pipeline: str, at: int, gate: Gate, sto
         yield f"{where} — in run {run.id}: {alone.sentence}"
 
 
-_COMMANDS = {"failed": "error", "warned": "warning", "inconclusive": "warning"}
+_COMMANDS = {"failed": "error", "not asked": "error", "warned": "warning", "inconclusive": "warning"}
 
 
 def write_job_summary(markdown: str) -> None:

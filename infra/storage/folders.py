@@ -332,7 +332,7 @@ class Folder:
         return operation() if self.is_local else with_retries(operation, self.url, self._patience, self.notice)
 
     def age(self, name: str) -> float | None:
-        """How many seconds ago a file was written, by the clock of whoever keeps the files; None where it cannot say."""
+        """How many seconds ago a file was written, by the clock of whoever keeps it; None where that is unknown."""
         probe = f"{name}.{uuid.uuid4().hex}.now"
         try:
             self.write(probe, b"")

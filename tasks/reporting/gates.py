@@ -15,6 +15,7 @@ from assay.tasks.statistics.settings import Statistics
 
 _TONES: dict[Outcome, Literal["good", "bad", "neutral"]] = {
     "failed": "bad",
+    "not asked": "bad",
     "warned": "neutral",
     "inconclusive": "neutral",
     "passed": "good",
@@ -45,8 +46,9 @@ def verdict(gates: Sequence[GateResult]) -> tuple[Verdict, ...]:
         return ()
     broken = [gate for gate in gates if not gate.passed]
     kept = sum(gate.outcome == "passed" for gate in gates)
-    text = f"{kept} of {len(gates)} gates passed"
-    for outcome in ("failed", "warned", "inconclusive"):
+    asked = sum(gate.outcome != "not asked" for gate in gates)
+    text = f"{kept} of {asked} gates passed" if asked else "No gate was asked"
+    for outcome in ("failed", "not asked", "warned", "inconclusive"):
         if named := [gate.gate.title() for gate in gates if gate.outcome == outcome]:
             text += f"; {outcome}: {'; '.join(named)}"
     return (Verdict(text, "bad" if broken else "good"),)
@@ -56,7 +58,9 @@ def _judged(gates: Sequence[GateResult]) -> tuple[Literal["good", "bad", "neutra
     """How the part is marked, and in which words."""
     if not gates:
         return "neutral", ""
-    broken = sum(not gate.passed for gate in gates)
+    broken, asked = (sum(gate.outcome == outcome for gate in gates) for outcome in ("failed", "not asked"))
+    if asked and not broken:
+        return "bad", f"{plural(asked, 'gate')} not asked"
     if not broken and any(gate.outcome != "passed" for gate in gates):
         return "neutral", "passed, with warnings"
     return ("bad", f"{plural(broken, 'gate')} failed") if broken else ("good", "passed")
@@ -74,7 +78,12 @@ def _passed(gates: Sequence[GateResult]) -> str:
         return (
             f"All {plural(len(gates), 'gate')} passed." if len(gates) > 1 else "The one gate of this pipeline passed."
         )
-    return f"{len(broken)} of {plural(len(gates), 'gate')} failed. {broken[0].sentence}"
+    failed = sum(gate.outcome == "failed" for gate in gates)
+    return (
+        f"{failed} of {plural(len(gates), 'gate')} failed. {broken[0].sentence}"
+        if failed
+        else f"{len(broken)} of {plural(len(gates), 'gate')} could not be asked. {broken[0].sentence}"
+    )
 
 
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:

@@ -24,7 +24,7 @@ _DEFENDED = ("defense.accuracy", "defense.gain")
 _LISTED = 8  # findings named in a sentence, before "and N more"
 
 
-Outcome = Literal["passed", "inconclusive", "warned", "failed"]
+Outcome = Literal["passed", "inconclusive", "warned", "failed", "not asked"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class GateResult:
     def __post_init__(self) -> None:
         if not self.passed and self.outcome == "passed":
             object.__setattr__(self, "outcome", "failed")
+        # Their own texts and names from data stand in it, and a CI server takes a line of its own for a command.
+        object.__setattr__(self, "sentence", " ".join(self.sentence.split()))
 
 
 def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult]:
@@ -323,8 +325,8 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
     """The gates as one JUnit test suite: a test case per gate, a failure with its sentence where it did not pass."""
-    failed = sum(not result.passed for result in results)
-    counts = {"tests": str(len(results)), "failures": str(failed), "errors": "0", "skipped": "0"}
+    failed, skipped = (str(sum(result.outcome == word for result in results)) for word in ("failed", "not asked"))
+    counts = {"tests": str(len(results)), "failures": failed, "errors": "0", "skipped": skipped}
     suites = ElementTree.Element("testsuites", {"name": "assay gates", **counts})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _plain(pipeline), **counts})
     properties = ElementTree.SubElement(suite, "properties")
@@ -335,7 +337,9 @@ def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) ->
             "testcase",
             {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"},
         )
-        if not result.passed:
+        if result.outcome == "not asked":
+            ElementTree.SubElement(case, "skipped", {"message": _plain(result.sentence)})
+        elif not result.passed:
             failure = ElementTree.SubElement(case, "failure", {"type": "gate", "message": _plain(result.sentence)})
             failure.text = _plain(result.sentence)
         else:
@@ -359,8 +363,9 @@ def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> 
 
 def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
     """The gates as Markdown: one line that says whether they passed, and a table, failures first."""
-    failed = sum(not result.passed for result in results)
-    summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({len(results)} judged)"
+    failed = sum(result.outcome == "failed" for result in results)
+    asked = sum(result.outcome != "not asked" for result in results)
+    summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({asked} judged)"
     lines = [f"### {_cell(pipeline)}: {summary}", "", "| | gate | why |", "|---|---|---|"]
     ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
     lines += [
@@ -369,7 +374,13 @@ def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str)
     return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
 
 
-_SIGNS = {"failed": "❌ failed", "warned": "⚠️ warned", "inconclusive": "❔ inconclusive", "passed": "✅ passed"}
+_SIGNS = {
+    "failed": "❌ failed",
+    "not asked": "⛔ not asked",
+    "warned": "⚠️ warned",
+    "inconclusive": "❔ inconclusive",
+    "passed": "✅ passed",
+}
 
 
 def _cell(text: str) -> str:

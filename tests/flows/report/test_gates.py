@@ -7,10 +7,22 @@ from pathlib import Path
 import pytest
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.report.gates import budget_in_words, budget_of, detectable_in_words, level_of, write_budget
+from assay.flows.report.gates import (
+    Past,
+    budget_in_words,
+    budget_of,
+    detectable_in_words,
+    judge_night,
+    level_of,
+    write_budget,
+)
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
+from assay.tasks.reporting.gates import verdict
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.gates import gates_as_junit, gates_as_markdown
+from assay.tasks.statistics.settings import Gate
 
 CONFIG = """\
 alarms: {%s}
@@ -76,3 +88,26 @@ def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> 
     ]
     write_budget(store, replace(load_project(written(tmp_path)), alarms=None))
     assert budget_in_words(store, runs) == ""
+
+
+def test_a_gate_on_what_was_refused_was_not_asked_and_has_not_failed(tmp_path: Path) -> None:
+    record = RunRecord("2026-01-01-0000-next", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
+    past, gates = Past(Store(str(tmp_path / "store")), record), [Gate(finding="subject.accuracy", at_least=0.8)]
+    findings = [Finding("ordering.auc", value=0.7)]
+    assert [result.outcome for result in judge_night(gates, findings, past, 0.025)] == ["failed"]
+    record.failures.append("The file was refused.")
+    (result,) = results = judge_night(gates, findings, past, 0.025)
+    assert (result.outcome, result.passed) == ("not asked", False)
+    assert result.sentence.endswith("not asked, for The file was refused.")
+    assert verdict(results)[0].text.startswith("No gate was asked; not asked: subject.accuracy")
+    assert 'failures="0" errors="0" skipped="1"' in gates_as_junit(results, run="r", pipeline="p")
+    assert "no gate failed" in gates_as_markdown(results, run="r", pipeline="p")
+
+
+def test_no_text_of_a_gate_begins_a_line_of_its_own(tmp_path: Path) -> None:
+    record = RunRecord("2026-01-01-0000-next", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
+    gate = Gate(finding="a.b", of="x\n::stop-commands::y", at_least=0.8, owner="me\n::set-output name=a::b")
+    findings = [Finding("a.b", of="x\n::stop-commands::y", value=0.1)]
+    for found in (findings, []):
+        (result,) = judge_night([gate], found, Past(Store(str(tmp_path / "store")), record), 0.025)
+        assert "\n" not in result.sentence
