@@ -336,7 +336,8 @@ class Folder:
         probe = f"{name}.{uuid.uuid4().hex}.now"
         try:
             self.write(probe, b"")
-            written, now = (self._asked(lambda at=at: self.fs.modified(self.path(at))) for at in (name, probe))
+            written = self._asked(lambda: self.fs.modified(self.path(name)))
+            now = self._asked(lambda: self.fs.modified(self.path(probe)))
             return float((now - written).total_seconds())
         except (NotImplementedError, OSError, KeyError, InputError, RunError):
             return None

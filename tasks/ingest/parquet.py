@@ -123,14 +123,14 @@ def parquet_rows(
 
 
 def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[str], url: str, name: str) -> int:
-    """How long the longest text is that pages repeat by its number, so that a small file could unpack to any size."""
+    """How many bytes a row may have of what pages repeat, texts by their number and nulls by how many they are, so that
+    a small file could unpack to any size."""
     repeated, longest = dict[str, list[int]](), 1
     for number, group in ((at, parquet.metadata.row_group(at)) for at in groups):
         for chunk in (group.column(at) for at in range(group.num_columns)):
             path, values = chunk.path_in_schema, chunk.num_values
             if path.partition(".")[0] in columns:
-                if values > group.num_rows and values * 8 > MOST_BYTES:
-                    raise _unpacks(name, f"{values:,} values of {path!r}")
+                longest = max(longest, 8 * values // max(1, group.num_rows))
                 size = chunk.total_uncompressed_size if chunk.has_dictionary_page else 0
                 if size <= _SHORT:
                     longest = max(longest, size)
@@ -144,6 +144,8 @@ def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[
                     cells = cells.values
                 if pa.types.is_dictionary(cells.type):
                     longest = max(longest, pc.max(pc.binary_length(cells.dictionary)).as_py() or 1)
+    if longest > MOST_BYTES:
+        raise _unpacks(name, "one row")
     return longest
 
 
