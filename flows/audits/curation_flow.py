@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.schemas import (
@@ -28,7 +29,7 @@ from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import Ground
 from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
-from assay.infra.errors import blame_setting
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
@@ -62,8 +63,8 @@ from assay.tasks.pruning.task import Pruned, prune_labeling_functions
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page
-from assay.tasks.weak_labels.table import WeakLabelling
-from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
+from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
+from assay.tasks.weak_labels.task import compare_labelers, label_probabilistically, train_labeler
 
 
 def read_rules(file: Path) -> WrittenRules:
@@ -140,6 +141,8 @@ class Curation:
     labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
     clusters: Artifact[Clusters] | None = None
     """Which samples are alike, where their order is tested."""
+    compared: Artifact[Findings] | None = None
+    """How labelers agree, where there are several."""
 
     @property
     def labels(self) -> dict[str, Artifact[WeakLabels]]:
@@ -185,6 +188,7 @@ class Curation:
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured of votes, panel and orders."""
         parts = [measured.findings for measured in (self.summary, self.pruned) if measured is not None]
+        parts += [] if self.compared is None else [self.compared]
         for branch in self.labelers.values():
             parts += [*(measured.findings for measured in branch.measured), *branch.judged]
         return parts
@@ -207,11 +211,30 @@ def curate(
     pruned = None if pruning is None else prune_labeling_functions(votes, data.classes, pruning)
     if labelling is None:
         return Curation(summary, pruned)
+    labelling = with_gold_shares(labelling, data)
     panel = None if pruned is None else pruned.panel
     clusters = None if ordering is None else find_clusters(votes, data.samples, panel)
     voted = Voted(data, votes, panel, labelling, ordering, clusters)
     branches = {name: start_branch(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
-    return Curation(summary, pruned, branch_outcomes(branches), clusters)
+    labelers, compared = branch_outcomes(branches), None
+    if len(labelers) > 1:
+        labels = [branch.labelled.labels for branch in labelers.values()]
+        compared = compare_labelers(labels, data.samples, list(labelers))
+    return Curation(summary, pruned, labelers, clusters, compared)
+
+
+def with_gold_shares(labelling: WeakLabelling, data: Data) -> WeakLabelling:
+    """The options with the classes' shares among samples with a gold label, where `class_balance` is `gold`."""
+    if labelling.class_balance != "gold":
+        return labelling
+    gold = collect(data.samples, ["gold"])["gold"].drop_null().to_numpy()
+    counts = np.bincount(gold, minlength=data.classes.rows)
+    if not counts.all():
+        raise InputError(
+            "weak_labels.class_balance is gold, and there is a class that no sample has as its gold label: give the "
+            "shares yourself, as in {spam: 0.2, ham: 0.8}, or take estimated."
+        )
+    return labelling.model_copy(update={"class_balance": tuple((counts / counts.sum()).tolist())})
 
 
 def cast_votes(ground: Ground, data: Data, labeling: Labeling | None) -> Artifact[Votes] | None:
@@ -274,8 +297,11 @@ def order_samples(voted: Voted, intervals: Artifact[Intervals], settings: Orderi
 def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:
     """The labels that one labeler gives with the panel, or with all functions."""
     chosen: Functions = functions if voted.panel is not None else "all"
-    model = train_labeler(voted.votes, voted.panel, voted.data.classes, voted.labelling, labeler, chosen)
-    return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, voted.labelling))
+    options = voted.labelling
+    if LABELERS.named(labeler, options).learn is None:  # how frequent the classes are changes nothing of its labels
+        options = options.model_copy(update={"class_balance": "uniform"})
+    model = train_labeler(voted.votes, voted.panel, voted.data.classes, options, labeler, chosen)
+    return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, options))
 
 
 def wanted_approaches(ordering: Ordering | None) -> list[Approach]:

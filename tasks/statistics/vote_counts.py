@@ -8,8 +8,9 @@ are kept, since of many functions and many classes most never do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,8 +32,29 @@ _CELLS = 512  # multiplied with all others at a time: a sparse product takes thr
 _DENSE_PER_SPARSE = 400  # products that a dense matrix product does while a sparse one does one: some 300 to 500
 _SPARSE_PRODUCTS = 4e6  # of which a block of rows has no more, where only pairs that occur are kept
 
+PATTERN_ROWS = 1 << 17
+"""About so many rows at most have their whole pattern of votes counted; of more, an even share by a hash of the id."""
+
 Integers = npt.NDArray[np.int64]
 Votes = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class VotePatterns:
+    """Which votes are cast together [p, m], −1 where a function abstains, and on how many rows each of these is [p]."""
+
+    votes: Votes
+    times: Integers
+
+    @classmethod
+    def of(cls, cast: Votes) -> VotePatterns:
+        """The patterns of the votes on some rows, [n, m].
+
+        >>> VotePatterns.of(np.array([[1, -1], [0, 0], [1, -1]], dtype=np.int8)).times.tolist()
+        [1, 2]
+        """
+        votes, times = np.unique(cast, axis=0, return_counts=True)
+        return cls(votes, times.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -47,6 +69,8 @@ class VoteCounts:
     classes: int
     n: int
     pairs: SparseSum
+    patterns: VotePatterns | None = None
+    """What is voted together on a row, by all functions at once; counted where a labeler learns from it."""
 
     @classmethod
     def of_matrix(cls, functions: tuple[str, ...], classes: int, n: int, together: npt.NDArray[np.int64]) -> VoteCounts:
@@ -150,6 +174,28 @@ def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
         return VoteCounts.of_matrix(names, classes, n, whole)
     assert isinstance(pairs, SparseSum)
     return VoteCounts(names, classes, n, pairs)
+
+
+def count_patterns(votes: pa.Table, functions: Sequence[str], one_in: int) -> dict[str, object]:
+    """How often each pattern of votes stands in a partition, by the pattern's bytes; of one in so many of its rows.
+
+    >>> table = pa.table({"id": ["a", "b"], "f": pa.array([1, 1], pa.int8()), "g": pa.array([-1, -1], pa.int8())})
+    >>> count_patterns(table, ["f", "g"], 1)
+    {'01ff': 2}
+    """
+    cast = np.stack([votes.column(name).to_numpy().astype(np.int8, copy=False) for name in functions], axis=1)
+    if one_in > 1:
+        drawn = (blake2b(sample.encode(), digest_size=8).digest() for sample in votes.column("id").to_pylist())
+        cast = cast[[int.from_bytes(digest) % one_in == 0 for digest in drawn]]
+    patterns = VotePatterns.of(cast)
+    return {row.tobytes().hex(): times for row, times in zip(patterns.votes, patterns.times.tolist(), strict=True)}
+
+
+def with_patterns(counts: VoteCounts, merged: Mapping[str, int]) -> VoteCounts:
+    """The counts, and beside them the patterns of the same functions that `count_patterns` counted."""
+    votes = np.frombuffer(bytes.fromhex("".join(sorted(merged))), dtype=np.int8).reshape(-1, len(counts.functions))
+    times = np.array([merged[pattern] for pattern in sorted(merged)], dtype=np.int64)
+    return replace(counts, patterns=VotePatterns(votes, times))
 
 
 def _count(columns: Sequence[Votes], classes: int, rows: int) -> Integers | SparseSum:

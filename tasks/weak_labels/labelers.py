@@ -9,7 +9,7 @@ in an order that only the labeler fixes: rows with the same votes get the same b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -19,10 +19,13 @@ import pyarrow as pa
 from assay.data.schemas import LabelModel, WeakLabels
 from assay.infra.errors import AssayError, InputError, error_text
 from assay.infra.user_code.choices import Named
-from assay.tasks.statistics.vote_counts import VoteCounts
+from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns
 
 _BY = "by_"
 _BALANCE = "balance_"
+_SILENCE = "silence_"
+_EQUAL = "equal_p"
+FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
 
 
 class Options(Protocol):
@@ -46,7 +49,7 @@ class Options(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """How Snorkel's training went: its losses, and the epoch after which μ hardly moved any more (None: too late)."""
+    """How a training went: its losses, and the epoch after which hardly anything moved any more (None: too late)."""
 
     epochs: int
     first_loss: float
@@ -65,12 +68,17 @@ class Labeler:
 
     functions: tuple[str, ...]
     weights: npt.NDArray[np.float64]  # [m]
-    mu: npt.NDArray[np.float32] | None = None  # [m, k, k]
+    mu: npt.NDArray[np.float32] | npt.NDArray[np.float64] | None = None  # [m, k, k]
     training: Training | None = field(default=None, compare=False)
     balance: tuple[float, ...] | None = None
     """P(class) for every class, where it was given or estimated; None where all are equally frequent."""
     by: str = ""
     """Whose own function makes probabilities of the votes; empty where their weights do."""
+    silence: npt.NDArray[np.float64] | None = None
+    """P(i abstains | the class is z) [m, k], where abstaining tells something of the class."""
+    equal_p: float | None = None
+    """How surprising the votes would be if all classes were equally frequent, where their shares were to be estimated;
+    there is no `balance` where the votes do not tell."""
 
     def to_table(self) -> pa.Table:
         """The labeler as a LabelModel table: one row per function, μ in columns `mu_<vote>_<class>`."""
@@ -89,6 +97,10 @@ class Labeler:
             table |= {f"mu_{y}_{z}": self.mu[:, y, z].astype(np.float64) for y in range(k) for z in range(k)}
         if self.balance is not None:
             table |= {f"{_BALANCE}{z}": np.full(m, share) for z, share in enumerate(self.balance)}
+        if self.silence is not None:
+            table |= {f"{_SILENCE}{z}": column for z, column in enumerate(self.silence.T)}
+        if self.equal_p is not None:
+            table[_EQUAL] = np.full(m, self.equal_p)
         if self.by:
             table[_BY + self.by] = np.ones(m)
         fields = [*LabelModel.schema, *(pa.field(name, pa.float64()) for name in list(table)[2:])]
@@ -99,7 +111,10 @@ def labeler_from(table: pa.Table) -> Labeler:
     """The labeler that `Labeler.to_table` wrote, bit by bit."""
     numbers = {name: table.column(name).to_numpy() for name in table.column_names if name != "function"}
     k = round(sum(name.startswith("mu_") for name in numbers) ** 0.5)
-    mu = np.array([[numbers[f"mu_{y}_{z}"] for z in range(k)] for y in range(k)], dtype=np.float32)
+    mu = np.array([[numbers[f"mu_{y}_{z}"] for z in range(k)] for y in range(k)])
+    if (mu == mu.astype(np.float32)).all():  # Snorkel's, and its logarithms are taken as they are
+        mu = mu.astype(np.float32)
+    silence = [numbers[name] for name in numbers if name.startswith(_SILENCE)]
     training = None
     if table.num_rows and "epochs" in numbers:
         settled = float(numbers["settled_after"][0])
@@ -115,14 +130,39 @@ def labeler_from(table: pa.Table) -> Labeler:
         weights=numbers["weight"].astype(np.float64),
         mu=np.ascontiguousarray(mu.transpose(2, 0, 1)) if k else None,
         training=training,
-        balance=tuple(float(numbers[name][0]) for name in numbers if name.startswith(_BALANCE)) or None,
+        balance=balance_in(table),
         by=labeled_by(table),
+        silence=np.stack(silence, axis=1) if silence else None,
+        equal_p=equal_p_in(table),
     )
 
 
 def labeled_by(table: pa.Table) -> str:
     """The labeler whose own function makes probabilities of votes; empty where the table's weights do."""
     return next((name.removeprefix(_BY) for name in table.column_names if name.startswith(_BY)), "")
+
+
+def balance_in(table: pa.Table) -> tuple[float, ...] | None:
+    """How frequent a LabelModel takes the classes to be; None where equally."""
+    columns = [table.column(name) for name in table.column_names if name.startswith(_BALANCE)]
+    return tuple(float(column[0].as_py()) for column in columns) if table.num_rows and columns else None
+
+
+def equal_p_in(table: pa.Table) -> float | None:
+    """How surprising the votes would be if all classes were equally frequent; None where that was not asked."""
+    asked = _EQUAL in table.column_names and table.num_rows
+    return float(table.column(_EQUAL)[0].as_py()) if asked else None
+
+
+def is_learnable(counts: VoteCounts) -> bool:
+    """Whether agreements of the functions can tell whom to trust: there are three of them, and votes."""
+    return len(counts.functions) >= FEWEST_FUNCTIONS and bool(counts.votes.any())
+
+
+def given_balance(settings: object) -> tuple[float, ...] | None:
+    """P(class) where the options give it; None where all classes count as equally frequent."""
+    balance = getattr(settings, "class_balance", None)
+    return balance if isinstance(balance, tuple) else None
 
 
 def majority(functions: Sequence[str]) -> Labeler:
@@ -147,13 +187,17 @@ class LabelerChoice(Named):
     """A labeler that a pipeline can name: what it learns from votes, or what it makes of them; with neither, every
     vote weighs the same.
 
-    `learn` turns counts of votes into weights per function; `load` imports what it needs, if that takes seconds.
+    `learn` turns counts of votes into weights per function, with `by_pattern` those of whole patterns, too; `load`
+    imports what it needs, if that takes seconds.
     `probabilities` is given the votes of some samples, [n, m] with -1 for abstaining, and the number of classes, and
     gives the probability of every class, [n, k]; a sample's may not depend on the other samples.
     """
 
     learn: Callable[[VoteCounts, Options], Labeler] | None = None
     load: Callable[[], None] | None = None
+    by_pattern: bool = False
+    most_classes: int | None = None
+    """How many classes it can tell apart; None for any number."""
     probabilities: Callable[[CastVotes, int], Probabilities] | None = None
 
     def __post_init__(self) -> None:
@@ -256,7 +300,8 @@ def lookup_tables(labeler: Labeler, classes: int) -> npt.NDArray[np.float64]:
     """What each vote of each function adds, [m, k + 1, q]: row 0 is abstaining and adds nothing.
 
     The first k columns add w_i to the class voted for, the next one counts the vote. Where the labeler has learned μ,
-    k more columns add log μ[i, y, z] to the score of each class z: log P(votes | z), for a uniform class balance.
+    k more columns add log μ[i, y, z] to the score of each class z: log P(votes | z), for a uniform class balance. Where
+    abstaining tells something, row 0 adds its logarithm there.
     """
     m, k = len(labeler.functions), classes
     tables = np.zeros((m, k + 1, 2 * k + 1 if labeler.mu is not None else k + 1))
@@ -264,6 +309,8 @@ def lookup_tables(labeler: Labeler, classes: int) -> npt.NDArray[np.float64]:
     tables[:, 1:, k] = 1
     if labeler.mu is not None:
         tables[:, 1:, k + 1 :] = np.log(labeler.mu)  # in float32, as Snorkel does
+    if labeler.silence is not None:
+        tables[:, 0, k + 1 :] = np.log(labeler.silence)
     return tables
 
 
@@ -297,9 +344,8 @@ def _label(sums: Scores, classes: int, default: int, balance: tuple[float, ...] 
     best = scores.max(axis=0)
     label = np.where(scores[default] == best, default, scores.argmax(axis=0)).astype(np.int16)
     undecided = (scores == best).all(axis=0)
-    if balance is not None:  # where nobody voted, how frequent a class is decides nothing
-        undecided |= cast == 0
-        label = np.where(undecided, default, label).astype(np.int16)
+    undecided |= cast == 0  # where nobody voted, neither silence nor how frequent a class is decides anything
+    label = np.where(undecided, default, label).astype(np.int16)
     return {
         "label": pa.array(label),
         "confidence": pa.array(np.where(undecided, 1 / classes, softmax_at(scores, label))),
@@ -357,12 +403,13 @@ def check_labeler(choice: LabelerChoice) -> None:
     >>> from assay.tasks.weak_labels.labelers import LabelerChoice
     >>> check_labeler(LabelerChoice("uniform", probabilities=lambda votes, k: np.full((len(votes), k), 1 / k)))
     """
-    votes = np.random.default_rng(0).integers(-1, CLASSES, size=(SAMPLES, FUNCTIONS)).astype(np.int8)
+    classes = min(CLASSES, choice.most_classes or CLASSES)
+    votes = np.random.default_rng(0).integers(-1, classes, size=(SAMPLES, FUNCTIONS)).astype(np.int8)
     votes[0] = -1  # a sample that nobody votes on
     if choice.probabilities is not None:
         _check_probabilities(choice, votes)
     elif choice.learn is not None:
-        _check_learning(choice, votes, choice.learn)
+        _check_learning(choice, votes, choice.learn, classes)
 
 
 def _check_probabilities(choice: LabelerChoice, votes: npt.NDArray[np.int8]) -> None:
@@ -379,21 +426,22 @@ def _check_probabilities(choice: LabelerChoice, votes: npt.NDArray[np.int8]) -> 
 
 
 def _check_learning(
-    choice: LabelerChoice, votes: npt.NDArray[np.int8], learn: Callable[[VoteCounts, Options], Labeler]
+    choice: LabelerChoice, votes: npt.NDArray[np.int8], learn: Callable[[VoteCounts, Options], Labeler], classes: int
 ) -> None:
     names = tuple(f"rule_{number}" for number in range(FUNCTIONS))
-    hot = (votes[:, :, None] == np.arange(CLASSES)).reshape(len(votes), -1).astype(np.int64)
-    counts = VoteCounts.of_matrix(names, CLASSES, len(votes), hot.T @ hot)
+    hot = (votes[:, :, None] == np.arange(classes)).reshape(len(votes), -1).astype(np.int64)
+    pairs = VoteCounts.of_matrix(names, classes, len(votes), hot.T @ hot)
+    counts = replace(pairs, patterns=VotePatterns.of(votes))
     first, second = (learn(counts, _Brief()) for _ in range(2))
     if first.functions != names or first.weights.shape != (FUNCTIONS,) or not np.isfinite(first.weights).all():
         raise InputError(
             f"The labeler {choice.word} learned the weights {first.weights.tolist()} of {', '.join(first.functions)}, "
             f"expected a finite weight for each of {', '.join(names)}."
         )
-    if first.mu is not None and (first.mu.shape != (FUNCTIONS, CLASSES, CLASSES) or not (first.mu > 0).all()):
+    if first.mu is not None and (first.mu.shape != (FUNCTIONS, classes, classes) or not (first.mu > 0).all()):
         raise InputError(
             f"The labeler {choice.word} learned μ of the shape {list(first.mu.shape)}, expected positive numbers of "
-            f"the shape {[FUNCTIONS, CLASSES, CLASSES]}: P(a function votes y | the class is z)."
+            f"the shape {[FUNCTIONS, classes, classes]}: P(a function votes y | the class is z)."
         )
     if not np.array_equal(first.weights, second.weights) or (
         first.mu is not None and (second.mu is None or not np.array_equal(first.mu, second.mu))

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from assay.tasks.reporting.numerals import interval, number, percent, plural
+from assay.tasks.reporting.estimates import column, estimate, table_of
+from assay.tasks.reporting.numerals import interval, number, p_equals, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
-from assay.tasks.weak_labels.labelers import labeled_by
+from assay.tasks.weak_labels.labelers import balance_in, equal_p_in, labeled_by
 
 _BARS = 40
+AGREEMENT = [column("Labeler", "of"), column("and", "group"), column("Same label", estimate, "percent")]
 
 
 def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     """The part of the report about weak labels, from the `LabelModel` of each labeler, by the labeler's name."""
     sentences = [_labeler(name, table) for name, table in models.items()]
     sentences += map(_indecision, measured(findings.select("weak_labels.undecided")))
+    gains = measured(findings.select("weak_labels.gain"))
+    better = [gain for gain in gains if gain.verdict == "better"]
+    sentences += _comparison(findings, gains, better)
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
     blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if len({*_values(table)}) > 1]
     if weighing:
         blocks.append(_weights(weighing))
+    agreements = measured(findings.select("weak_labels.agreement"))
+    if agreements:
+        blocks.append(table_of("How often two labelers say the same", agreements, AGREEMENT))
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
-    return Part(
-        "Weak labels",
-        " ".join(sentences),
-        blocks,
-        "weak-labels",
-        "bad" if unsettled else "neutral",
-        "not converged" if unsettled else "",
-    )
+    judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
+    return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
 
 
 def _labeler(name: str, table: pa.Table) -> str:
@@ -39,19 +41,51 @@ def _labeler(name: str, table: pa.Table) -> str:
     settled = _training(table)
     if labeled_by(table):
         return f"{name.capitalize()} makes probabilities of the votes of {functions} in a way of its own."
-    if settled is None:
+    if settled is None and not any(column.startswith("mu_") for column in table.column_names):
         return f"{name.capitalize()} counts the votes of {functions}, each with the same weight."
+    balance = _balance(table)
+    if settled is None:
+        return f"{name.capitalize()} learned the weights of {functions} from how often pairs of them agree{balance}."
     epochs, first, last = (_first(table, column) for column in ("epochs", "first_loss", "last_loss"))
     loss = f"its loss fell from {number(first)} to {number(last)}"
     if math.isnan(settled):
         return (
             f"{name.capitalize()} learned the weights of {functions} in {plural(round(epochs), 'epoch')} and had not "
-            f"converged: {loss} and was still falling. More epochs would move the weights."
+            f"converged: {loss} and was still falling{balance}. More epochs would move the weights."
         )
     return (
         f"{name.capitalize()} learned the weights of {functions}; the training converged after "
-        f"{plural(round(settled), 'epoch')} of {number(epochs)}: {loss}."
+        f"{plural(round(settled), 'epoch')} of {number(epochs)}: {loss}{balance}."
     )
+
+
+def _balance(table: pa.Table) -> str:
+    """How frequent it takes the classes to be, and how that is known."""
+    shares, p = balance_in(table), equal_p_in(table)
+    if shares is None:
+        unknown = f"; the votes do not tell how frequent the classes are ({p_equals(p)}): all count as equally frequent"
+        return "" if p is None else unknown
+    listed = " to ".join(f"{share:.0%}".rstrip("%") for share in shares)
+    return f"; the classes count as {listed} in frequency, as " + ("given" if p is None else "the votes tell")
+
+
+def _comparison(findings: FindingIndex, gains: Sequence[Finding], better: Sequence[Finding]) -> list[str]:
+    """Which labeler is right oftener than the first where there is gold; how often they agree where there is none."""
+    agreements = measured(findings.select("weak_labels.agreement"))
+    if not gains:
+        return [
+            f"{pair.of.capitalize()} and {pair.group} say the same of {percent(pair.value)} "
+            f"{interval(pair.low, pair.high)} of the {plural(pair.n or 0, 'sample')} that both decide."
+            for pair in agreements
+        ]
+    shares = [f"{each.group} {percent(each.value)}" for each in measured(findings.select("weak_labels.accuracy"))]
+    first = gains[0].group
+    said = f"Where all of them decide and gold is known, labels are right for {', '.join(shares)} of "
+    said += f"{plural(gains[0].n or 0, 'sample')}: "
+    if not better:
+        return [said + f"that any is right oftener than {first}, which comes first, is not shown."]
+    by = [f"{gain.of} by {percent(gain.value)} {interval(gain.low, gain.high)}" for gain in better]
+    return [said + f"more often than {first}, which comes first, {' and '.join(by)}. Consider naming it first."]
 
 
 def _indecision(finding: Finding) -> str:

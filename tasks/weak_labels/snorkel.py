@@ -21,7 +21,15 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
-from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice, Options, Training, majority
+from assay.tasks.weak_labels.labelers import (
+    Labeler,
+    LabelerChoice,
+    Options,
+    Training,
+    given_balance,
+    is_learnable,
+    majority,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -64,7 +72,6 @@ def _between_functions(counts: VoteCounts) -> csr_array:
     return coo_array(kept, shape=entries.shape).tocsr()
 
 
-FEWEST_FUNCTIONS = 3  # with fewer, agreements do not tell whom to trust; Snorkel refuses them
 _MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags in Torch's compiler: two seconds
 _PRECISION = 0.7  # Snorkel's prior guess of P(class y | i votes y)
 _SETTLED = 1e-3  # once no conditional probability moves further than this until the end, training has settled
@@ -81,7 +88,7 @@ def snorkel(counts: VoteCounts, settings: Options, balance: Sequence[float] | No
     Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
     and the labeler carries no training.
     """
-    if len(counts.functions) < FEWEST_FUNCTIONS or not counts.votes.any():
+    if not is_learnable(counts):
         return majority(counts.functions)
     with _one_torch_thread():
         model, losses, steps = _trained(counts, settings, balance)
@@ -211,8 +218,7 @@ def _one_torch_thread() -> Iterator[None]:
 
 
 def _learn(counts: VoteCounts, settings: Options) -> Labeler:
-    balance = getattr(settings, "class_balance", None)  # the options of a trial run know no classes
-    return snorkel(counts, settings, balance if isinstance(balance, tuple) else None)
+    return snorkel(counts, settings, given_balance(settings))
 
 
 SNORKEL = LabelerChoice("snorkel", learn=_learn, load=load)

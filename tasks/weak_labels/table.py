@@ -8,21 +8,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
 from assay.tasks.statistics.metrics import metric
+from assay.tasks.weak_labels.dawid_skene import DAWID_SKENE
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 from assay.tasks.weak_labels.snorkel import SNORKEL
+from assay.tasks.weak_labels.triplets import TRIPLETS
 
 LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
-    "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), SNORKEL)
+    "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), SNORKEL, DAWID_SKENE, TRIPLETS)
 )
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _NEARLY = 1e-3
+
+
+def _renamed(balance: object) -> object:
+    return "estimated" if balance == "estimate" else balance
+
 
 if TYPE_CHECKING:
     LabelerName = str
@@ -34,10 +41,13 @@ class WeakLabelling(Settings):
     """Options of the labelers that turn votes into one label and a confidence."""
 
     labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
-    """Which labelers run: every vote counts the same (majority), or votes weigh what Snorkel's label model learned."""
+    """Which labelers run: every vote counts the same (`majority`), or votes weigh what Snorkel's label model learned
+    (`snorkel`), or Dawid and Skene's, to which abstaining is an answer, too (`dawid-skene`), or FlyingSquid's, for two
+    classes (`triplets`). Subjects are measured along the order of the first."""
 
     epochs: int = Field(default=500, ge=1)
-    """How many steps Snorkel's label model is trained; the report says whether its loss has converged."""
+    """How many steps Snorkel's label model is trained, and Dawid and Skene's at most; the report says whether its loss
+    has converged."""
 
     learning_rate: float = Field(default=0.01, gt=0.0)
     """The step size of that training."""
@@ -48,11 +58,12 @@ class WeakLabelling(Settings):
     default_label: str | int = 0
     """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
 
-    class_balance: Mapping[str, Share] | tuple[Share, ...] | Literal["estimate"] | None = Field(
-        default=None, exclude_if=lambda balance: balance is None
-    )
-    """How frequent the classes are, by name (`{spam: 0.2, ham: 0.8}`) or in the order of their codes, for the labelers
-    that learn; `estimate` takes the shares by majority vote. Left out, all classes count as equally frequent."""
+    class_balance: Annotated[
+        Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"], BeforeValidator(_renamed)
+    ] = Field(default="estimated", exclude_if=lambda balance: balance == "uniform")
+    """How frequent the classes are, for the labelers that learn: `estimated` from which votes are cast together, where
+    they tell it clearly (else all classes count as equally frequent, and the page says so); `uniform`; `gold`, as the
+    samples that have a gold label; or given by name (`{spam: 0.2, ham: 0.8}`) or in the order of the classes' codes."""
 
     @field_validator("class_balance")
     @classmethod
@@ -71,6 +82,9 @@ class WeakLabelling(Settings):
 
 
 METRICS = (
+    metric("weak_labels.accuracy", unit="share", better="more", title="Right, where all labelers decide"),
+    metric("weak_labels.gain", unit="share", better="more", title="Right oftener than the first labeler"),
+    metric("weak_labels.agreement", unit="share", title="Labelers that say the same"),
     metric("weak_labels.undecided", unit="share", better="less"),
     metric("weak_labels.brier", better="less"),
     metric("weak_labels.ece", better="less"),

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.schemas import Classes, LabelModel, Panel, Votes, WeakLabels, class_names
+from assay.data.schemas import Classes, Findings, LabelModel, Panel, Samples, Votes, WeakLabels, class_names
 from assay.infra.errors import InputError
-from assay.infra.stages.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.partitions import Columns, Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
+from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.vote_counts import (
+    PATTERN_ROWS,
+    VoteCounts,
+    count_partition,
+    count_patterns,
+    vote_counts,
+    with_patterns,
+)
+from assay.tasks.weak_labels.comparison import comparison_findings, count_comparison
+from assay.tasks.weak_labels.dawid_skene import estimated_balance
 from assay.tasks.weak_labels.labelers import (
+    FEWEST_FUNCTIONS,
     Labeler,
     LabelerChoice,
+    Options,
     default_class,
+    is_learnable,
     labeler_from,
     labels_by,
     majority,
     weak_labels,
 )
-from assay.tasks.weak_labels.snorkel import FEWEST_FUNCTIONS
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
-
-_LEAST = 0.01  # a class that no majority names may still be there
 
 
 def given_shares(given: Mapping[str, float] | Sequence[float], names: Sequence[str]) -> tuple[float, ...]:
@@ -55,18 +63,6 @@ def given_shares(given: Mapping[str, float] | Sequence[float], names: Sequence[s
     return tuple(share / sum(shares) for share in shares)
 
 
-def majority_shares(labels: Sequence[int]) -> tuple[float, ...]:
-    """P(class) as the shares of what majorities say, none below a hundredth.
-
-    >>> majority_shares([8, 2]), [round(share, 2) for share in majority_shares([10, 0])]
-    ((0.8, 0.2), [0.99, 0.01])
-    """
-    if not sum(labels):
-        return tuple(1 / len(labels) for _ in labels)
-    shares = [max(count / sum(labels), _LEAST) for count in labels]
-    return tuple(share / sum(shares) for share in shares)
-
-
 @stage(version=1, title="labeler")
 def train_labeler(
     votes: Artifact[Votes],
@@ -77,16 +73,22 @@ def train_labeler(
     functions: Literal["all", "panel"],
 ) -> Artifact[LabelModel]:
     """A labeler by its word, listening to all functions or to the panel; fitted on all samples."""
-    choice, asked = LABELERS.named(labeler, settings), settings.class_balance
+    choice = LABELERS.named(labeler, settings)
     if choice.learn is None and panel is not None:
         trained = _untrained_labeler(choice, _functions(panel, functions))
     else:
-        settings = settings.model_copy(update={"class_balance": _balance(votes, classes, settings)})
         counts = vote_counts(
             reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows), classes.rows
         )
-        trained = _train(counts, panel, functions, settings, choice)
-    say(_trained_in_words(trained, choice) + _balance_in_words(trained, asked))
+        heard = _heard(counts, panel, functions)
+        given = settings.class_balance
+        if isinstance(given, Mapping | tuple):
+            shares = given_shares(given, class_names(collect(classes, None)))
+            settings = settings.model_copy(update={"class_balance": shares})
+        trained = _untrained_labeler(choice, heard.functions)
+        if choice.learn is not None:
+            trained = _learned(heard, votes, settings, choice, choice.learn)
+    say(_trained_in_words(trained, choice) + _balance_in_words(trained))
     return write_table(trained.to_table(), into=LabelModel)
 
 
@@ -122,45 +124,60 @@ def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: in
     return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
 
 
-def _train(
-    counts: VoteCounts, panel: Artifact[Panel] | None, functions: str, settings: WeakLabelling, choice: LabelerChoice
-) -> Labeler:
+@stage(version=1, title="labelers")
+def compare_labelers(
+    labels: Sequence[Artifact[WeakLabels]], samples: Artifact[Samples], labelers: Sequence[str]
+) -> Artifact[Findings]:
+    """How often labelers agree, and which of them is right oftener, on the samples that have a gold label."""
+    read = [Columns(each, ("label", "undecided")) for each in labels]
+    counted = reduce_partitions(count_comparison, Columns(samples, ("gold",)), *read, reuse=Reuse())
+    findings = comparison_findings(counted, labelers)
+    agree = min(finding.value or 0.0 for finding in findings if finding.metric == "weak_labels.agreement")
+    say(f"{', '.join(labelers)} · two say the same of {agree:.0%} or more · {counted['known']} samples with gold")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _heard(counts: VoteCounts, panel: Artifact[Panel] | None, functions: str) -> VoteCounts:
+    """The counts of the functions that a labeler listens to."""
     if counts.n == 0 or not counts.functions:
         raise InputError("There is nothing to label: no sample, or no labelling function, has arrived with the votes.")
     if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
-    heard = counts.of(counts.functions if panel is None else _functions(panel, functions))
-    if choice.learn is None:
-        return _untrained_labeler(choice, heard.functions)
+    return counts.of(counts.functions if panel is None else _functions(panel, functions))
+
+
+def _learned(
+    heard: VoteCounts,
+    votes: Artifact[Votes],
+    settings: WeakLabelling,
+    choice: LabelerChoice,
+    learn: Callable[[VoteCounts, Options], Labeler],
+) -> Labeler:
+    """What a labeler learns, given how frequent the classes are, as they are named or as the votes tell it."""
+    if choice.most_classes is not None and heard.classes > choice.most_classes:
+        raise InputError(
+            f"The labeler {choice.word} tells {choice.most_classes} classes apart, and there are {heard.classes}: "
+            "take it out of weak_labels.labelers; dawid-skene takes any number."
+        )
+    estimated, p_value = settings.class_balance == "estimated" and is_learnable(heard), None
+    if estimated or choice.by_pattern:
+        one_in = -(-heard.n // PATTERN_ROWS)
+        functions = list(heard.functions)
+        merged = reduce_partitions(count_patterns, votes, reuse=Reuse(), functions=functions, one_in=one_in)
+        heard = with_patterns(heard, merged)
+    if estimated and heard.patterns is not None:
+        shares, p_value = estimated_balance(heard.patterns, heard.classes, settings.epochs)
+        settings = settings.model_copy(update={"class_balance": shares or "uniform"})
     if choice.load is not None:
         with waiting():
             choice.load()
-    return choice.learn(heard, settings)
+    return replace(learn(heard, settings), equal_p=p_value)
 
 
-def _balance(votes: Artifact[Votes], classes: Artifact[Classes], settings: WeakLabelling) -> tuple[float, ...] | None:
-    """P(class) in the order of the codes, as it was given, or by majority vote."""
-    if settings.class_balance is None:
-        return None
-    names = class_names(collect(classes, None))
-    if settings.class_balance == "estimate":
-        majorities = reduce_partitions(count_majorities, votes, reuse=Reuse(), classes=len(names))["labels"]
-        return majority_shares([int(count) for count in majorities])
-    return given_shares(settings.class_balance, names)
-
-
-def count_majorities(votes: pa.Table, *, classes: int) -> dict[str, npt.NDArray[np.int64]]:
-    """How many samples of a partition a majority of the votes gives to each class; ties to none."""
-    columns = [votes.column(name).to_numpy() for name in votes.column_names if name != "id"]
-    cast = np.stack([np.sum([column == code for column in columns], axis=0) for code in range(classes)])  # [k, n]
-    alone = (cast == cast.max(axis=0)).sum(axis=0) == 1
-    return {"labels": np.bincount(cast.argmax(axis=0)[alone], minlength=classes).astype(np.int64)}
-
-
-def _balance_in_words(trained: Labeler, asked: object) -> str:
+def _balance_in_words(trained: Labeler) -> str:
     if trained.balance is None:
-        return ""
-    how = "estimated by majority vote" if asked == "estimate" else "as given"
+        return "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
+    how = "given" if trained.equal_p is None else "estimated"
     return f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
 
 
@@ -179,6 +196,8 @@ def _trained_in_words(trained: Labeler, choice: LabelerChoice) -> str:
     rules = f"{choice.word} · {len(trained.functions)} rules"
     if choice.learn is None:
         return rules
+    if trained.training is None and trained.mu is not None:
+        return f"{rules} · learned from how often pairs agree"
     if trained.training is None:
         reason = "no votes" if len(trained.functions) >= FEWEST_FUNCTIONS else f"fewer than {FEWEST_FUNCTIONS} rules"
         return f"{rules} · equal weights: {reason}, so there is nothing to learn from"

@@ -91,12 +91,12 @@ def test_our_own_file_is_right() -> None:
         (
             "[majority]",
             "[majorty]",
-            ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel; did you mean majority?',
+            ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel, dawid-skene, triplets; did you mean majority?',
         ),
         (
             "[majority]",
             "majority",
-            ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel; write [majority]',
+            ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel, dawid-skene, triplets; write [majority]',
         ),
         (
             "{functions: breast-cancer}",

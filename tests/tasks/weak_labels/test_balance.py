@@ -12,7 +12,7 @@ from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote
 from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
 from assay.tasks.weak_labels.snorkel import snorkel
 from assay.tasks.weak_labels.table import WeakLabelling
-from assay.tasks.weak_labels.task import count_majorities, given_shares
+from assay.tasks.weak_labels.task import given_shares
 
 OPTIONS = WeakLabelling(epochs=100)
 
@@ -72,16 +72,6 @@ def test_where_nobody_voted_the_balance_decides_nothing():
     )
 
 
-def test_majorities_are_counted_and_ties_are_not():
-    votes = pa.table(
-        {
-            "id": ["a", "b", "c"],
-            **{f"f{i}": pa.array(column, pa.int8()) for i, column in enumerate([[0, 1, -1], [0, 0, -1], [1, -1, -1]])},
-        }
-    )
-    assert count_majorities(votes, classes=2)["labels"].tolist() == [1, 0]
-
-
 def test_a_balance_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match=r"add up to 0\.9, expected 1"):
         WeakLabelling(class_balance={"ham": 0.7, "spam": 0.2})
@@ -91,5 +81,7 @@ def test_a_balance_that_does_not_fit_is_refused():
         given_shares((0.2, 0.3, 0.5), ["ham", "spam"])
 
 
-def test_without_a_balance_the_settings_are_as_ever():
-    assert "class_balance" not in WeakLabelling().model_dump(mode="json")
+def test_pipelines_that_name_their_balance_keep_their_keys():
+    assert "class_balance" not in WeakLabelling(class_balance="uniform").model_dump(mode="json")
+    assert WeakLabelling(class_balance=(0.2, 0.8)).model_dump(mode="json")["class_balance"] == [0.2, 0.8]
+    assert WeakLabelling().class_balance == WeakLabelling(class_balance="estimate").class_balance == "estimated"

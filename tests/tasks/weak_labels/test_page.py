@@ -1,9 +1,11 @@
 """The page of weak labels says what votes weigh and whether the training settled."""
 
+import numpy as np
 import pyarrow as pa
 
-from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
+from assay.tasks.weak_labels.comparison import comparison_findings
 from assay.tasks.weak_labels.page import page as page_of
 
 MAJORITY = pa.table({"function": ["a", "b"], "weight": [1.0, 1.0]})
@@ -65,3 +67,41 @@ def test_undecided_samples_are_counted_with_their_interval():
         "Majority decides all of 100 samples."
         in page([share("weak_labels.undecided", 0, 100, group="majority")], {}).sentence
     )
+
+
+def learned(**columns):
+    return pa.table({"function": ["a", "b"], "weight": [0.6, 0.9], "mu_0_0": [0.5, 0.5]} | columns)
+
+
+def test_how_frequent_the_classes_are_taken_to_be_is_said_with_how_that_is_known():
+    told = learned(balance_0=[0.7, 0.7], balance_1=[0.3, 0.3], equal_p=[0.0001, 0.0001])
+    assert "; the classes count as 70 to 30 in frequency, as the votes tell." in page([], {"triplets": told}).sentence
+    given = learned(balance_0=[0.7, 0.7], balance_1=[0.3, 0.3])
+    assert "70 to 30 in frequency, as given." in page([], {"triplets": given}).sentence
+    untold = page([], {"triplets": learned(equal_p=[0.25, 0.25])}).sentence
+    assert "the votes do not tell how frequent the classes are (p = 0.250): all count as equally frequent" in untold
+    assert "frequent" not in page([], {"triplets": learned()}).sentence
+
+
+def counted(right_of_the_first: int, right_of_the_second: int, right_of_both: int, n: int) -> list[Finding]:
+    right = np.array([[right_of_the_first, right_of_both], [right_of_both, right_of_the_second]])
+    counts = {"both": np.array([[n, n], [n, n]]), "alike": np.array([[n, 80], [80, n]]), "right": right, "known": n}
+    return comparison_findings(counts, ["snorkel", "majority"])
+
+
+def test_a_first_labeler_that_majority_beats_is_said_to_be_beaten():
+    part = page(counted(70, 88, 65, 100), {"majority": MAJORITY})
+    assert "labels are right for snorkel 70.0 %, majority 88.0 % of 100 samples" in part.sentence
+    assert "more often than snorkel, which comes first, majority by 18.0 %" in part.sentence
+    assert (part.verdict, part.judged) == ("bad", "majority is better")
+
+
+def test_labelers_as_good_as_each_other_are_not_ranked():
+    part = page(counted(80, 81, 79, 100), {"majority": MAJORITY})
+    assert "that any is right oftener than snorkel, which comes first, is not shown" in part.sentence
+    assert part.judged == ""
+
+
+def test_without_gold_labelers_are_compared_with_each_other():
+    part = page([share("weak_labels.agreement", 80, 100, of="snorkel", group="majority")], {})
+    assert "Snorkel and majority say the same of 80.0 %" in part.sentence

@@ -108,3 +108,24 @@ def test_a_missing_panel_an_unknown_labeler_and_an_unknown_class_are_sentences(r
     model = train_labeler(votes, None, classes, OPTIONS, "majority", "all")
     with pytest.raises(InputError, match=r"default_label is 'maybe', which is no class; the classes are 0 \(no\)"):
         label_probabilistically(votes, model, classes, WeakLabelling(default_label="maybe"))
+
+
+def test_for_any_partitioning_the_votes_tell_the_same_balance(make_run):
+    tables = []
+    for cuts in ([0, 90], [0, 13, 14, 60, 90]):
+        with make_run():
+            model = train_labeler(given_votes(cuts), None, given_classes(), OPTIONS, "dawid-skene", "all")
+            tables.append(collect(model, None))
+    np.testing.assert_equal(*(table.to_pydict() for table in tables))
+    assert "equal_p" in tables[0].column_names  # drawn by chance, they do not: it is asked, and answered by its p
+    assert "balance_0" not in tables[0].column_names
+
+
+def test_triplets_are_refused_where_there_are_three_classes(run):
+    with pytest.raises(InputError, match="tells 2 classes apart, and there are 3: take it out"):
+        train_labeler(given_votes([0, 90]), None, three_classes(), OPTIONS, "triplets", "all")
+
+
+@stage(version=1)
+def three_classes() -> Artifact[Classes]:
+    return write_table(pa.table({"code": [0, 1, 2], "name": ["a", "b", "c"]}, schema=Classes.schema), into=Classes)
