@@ -96,6 +96,8 @@ class Workbench:
     waited: float = 0.0
     """Seconds in which the stage could not begin: workers were starting, or a library was being imported."""
     started: float = field(default_factory=time.perf_counter)
+    cost: dict[str, float] = field(default_factory=dict)
+    """What it took, once the stage is committed."""
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -277,62 +279,70 @@ class Stage(Generic[P, R]):
     ) -> tuple[R, StageRecord]:
         """The handles and the record of what happened; computes only what the store does not hold."""
         run, began = current_run(), time.perf_counter()
-        ingredients = self.ingredients(run, args, kwargs)
-        key, work = stage_key(ingredients), self.work(args, kwargs)
-        writing = f"{self.name}/{key}"
+        ingredients, work = self.ingredients(run, args, kwargs), self.work(args, kwargs)
+        key = stage_key(ingredients)
         shown = ShownStage(next(_numbers), self.title, current_branch())
-        run.begin(writing)
-        with run.one_each(writing):
+        writing, bench = {f"{self.name}/{key}"}, None
+        run.begin(f"{self.name}/{key}")
+        with run.one_each(f"{self.name}/{key}"):
             held = run.store.find(self.name, key)
-            again = held is not None and run.fresh and held.run != run.id
-            if again:  # beside what the store holds, which stays
-                key = stage_key(ingredients | {"again": run.id})
-                run.begin(f"{self.name}/{key}")
-            manifest = None if again else held
-            cached, bench, cost = manifest is not None, None, dict[str, float]()
-            if manifest is None:
-                run.warm_up()
-                with run.bodies():
-                    run.allowance.require_time(self.title)
-                    began = time.perf_counter()
-                    bench = Workbench(
-                        run,
-                        self.name,
-                        self.title,
-                        key,
-                        self.gpu,
-                        Seeds(run.seed, self.name) if self.draws else None,
-                        on_progress,
-                        shown,
-                        surroundings={name: part for name, part in ingredients.items() if name != "arguments"},
-                    )
-                    manifest = self._compute(bench, ingredients, args, kwargs)
-                    since = run.seconds - (time.perf_counter() - began)
-                    cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
-                if again and held is not None:
-                    manifest = run.store.settle(held, manifest, stage_key(ingredients), run.notice)
+            if held is None:
+                manifest, bench = self._computed(run, key, ingredients, args, kwargs, on_progress, shown)
+            elif run.fresh and held.run != run.id:  # beside what the store holds, which stays
+                again = stage_key(ingredients | {"again": run.id})
+                writing.add(f"{self.name}/{again}")
+                run.begin(f"{self.name}/{again}")
+                manifest, bench = self._computed(run, again, ingredients, args, kwargs, on_progress, shown)
+                manifest = run.store.settle(held, manifest, key, run.notice)
+            else:
+                manifest = held
+            if bench is not None:
                 run.store.index_partitions(manifest)
+        record = self._record(manifest, bench, work, began if bench is None else bench.started)
+        run.note_work(work.like, (output.artifact.digest for output in manifest.outputs.values()))
+        run.finish(writing, current_position(), record)
+        summary = " · ".join(filter(None, (manifest.summary, record.taken_in_words)))
+        run.progress.stage_done(shown, summary, record.seconds, record.cached)
+        return self.handles(manifest), record
+
+    def _computed(
+        self,
+        run: Run,
+        key: str,
+        ingredients: dict[str, Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        on_progress: OnProgress,
+        shown: ShownStage,
+    ) -> tuple[Manifest, Workbench]:
+        """The manifest of what the body makes now, and what making it was like; as soon as a body may work."""
+        run.warm_up()
+        with run.bodies():
+            run.allowance.require_time(self.title)
+            seeds = Seeds(run.seed, self.name) if self.draws else None
+            bench = Workbench(run, self.name, self.title, key, self.gpu, seeds, on_progress, shown)
+            bench.surroundings = {name: part for name, part in ingredients.items() if name != "arguments"}
+            manifest = self._compute(bench, ingredients, args, kwargs)
+            since = run.seconds - (time.perf_counter() - bench.started)
+            bench.cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
+        return manifest, bench
+
+    def _record(self, manifest: Manifest, bench: Workbench | None, work: Work, began: float) -> StageRecord:
+        """What the run remembers of the stage."""
         samples = (output.artifact for output in manifest.outputs.values() if is_by_sample(output.artifact.kind))
-        record = StageRecord(
+        return StageRecord(
             self.name,
             self.title,
             manifest.key,
-            cached,
+            bench is None,
             round(time.perf_counter() - began, 3),
             manifest.summary,
             {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
-            bench.computed if bench else 0,
-            bench.reused if bench else 0,
-            *(bench.taken_of if bench else (0, 0, 0)),
+            *((0, 0, 0, 0, 0) if bench is None else (bench.computed, bench.reused, *bench.taken_of)),
             place=".".join(map(str, current_position())),
             work=work.to_json(rows_among({}, work.given) or max((made.rows for made in samples), default=0)),
-            cost=cost,
+            cost={} if bench is None else bench.cost,
         )
-        run.note_work(work.like, (output.artifact.digest for output in manifest.outputs.values()))
-        run.finish({writing, f"{self.name}/{key}"}, current_position(), record)
-        summary = " · ".join(filter(None, (manifest.summary, record.taken_in_words)))
-        run.progress.stage_done(shown, summary, record.seconds, cached)
-        return self.handles(manifest), record
 
     def _compute(
         self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
