@@ -110,13 +110,13 @@ class TidyTable:
         """Names and types of its columns."""
         return pa.schema([(name, dtype) for name, (dtype, _) in self.columns.items()])
 
-    def rows(self, part: pa.Table, said: BesidePartition) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: pa.Table, context: BesidePartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, a batch at a time."""
-        for table in self.made(part, said):
+        for table in self.made(part, context):
             yield from table.select(self.schema.names).cast(self.schema).to_batches(max_chunksize=_BATCH)
 
 
-def votes_of(votes: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+def votes_of(votes: pa.Table, context: BesidePartition) -> Iterator[pa.Table]:
     """A row per sample and function, function by function; null where it abstains.
 
     >>> rows = pa.table({"id": ["a", "b"], "has_link": pa.array([1, -1], pa.int8())})
@@ -126,22 +126,22 @@ def votes_of(votes: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
     for name in votes.column_names[1:]:
         cast = pc.if_else(pc.less(votes[name], 0), None, votes[name].cast(pa.int16()))
         function = pa.array([name] * votes.num_rows, pa.string())
-        columns = [votes["id"], said.paths, function, cast, said.name_of(cast)]
+        columns = [votes["id"], context.paths, function, cast, context.name_of(cast)]
         yield pa.table(columns, names=["id", "path", "function", "vote", "vote_name"])
 
 
-def labels_of(labels: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+def labels_of(labels: pa.Table, context: BesidePartition) -> Iterator[pa.Table]:
     """A row per sample: what a labeler says of it, with whatever stands beside."""
-    beside = {"path": said.paths, "labeler": pa.array([said.labeler] * labels.num_rows, pa.string())}
+    beside = {"path": context.paths, "labeler": pa.array([context.labeler] * labels.num_rows, pa.string())}
     for codes, named in (("label", "label_name"), ("gold", "gold_name")):
         if codes in labels.column_names:
-            beside[named] = said.name_of(labels[codes])
+            beside[named] = context.name_of(labels[codes])
     yield pa.table({name: labels[name] for name in labels.column_names} | beside)
 
 
-def hardness_of(rows: pa.Table, said: BesidePartition) -> Iterator[pa.Table]:
+def hardness_of(rows: pa.Table, context: BesidePartition) -> Iterator[pa.Table]:
     """The rows as they are, with their paths."""
-    yield rows.append_column("path", said.paths)
+    yield rows.append_column("path", context.paths)
 
 
 _TABLES: dict[str, Any] = YAML(typ="safe").load(files("assay.data").joinpath("lake.yaml").read_text(encoding="utf-8"))

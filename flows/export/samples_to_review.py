@@ -262,7 +262,7 @@ class Display:
     """How samples are shown: as what, the column of a text, whether pictures are files of their own, and whether words
     are masked."""
 
-    look: ShownAs
+    shown_as: ShownAs
     column: str = ""
     files: bool = False
     masked: bool = False
@@ -291,7 +291,7 @@ def export_for_labelling(
         builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
         tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
         (draft / TASKS).write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
-        (draft / CONFIG).write_text(labelling_config(classes, showing.look), encoding="utf-8")
+        (draft / CONFIG).write_text(labelling_config(classes, showing.shown_as), encoding="utf-8")
         (draft / "README.md").write_text(_label_studio_readme(record, chosen, showing, target.name), encoding="utf-8")
     known = sum(bool(task["predictions"]) for task in tasks)
     about = f"{plural(len(tasks), 'task')}, {known} with a weak label, hardest by {chosen.by}"
@@ -339,13 +339,13 @@ class Tasks:
         data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "hardness": self.chosen.why[place], "run": self.run}
         if name in self.paths:
             data["path"] = self.paths[name]
-        data[self.showing.look] = self._shown(place, name, sample)
+        data[self.showing.shown_as] = self._shown(place, name, sample)
         return {"data": data, "predictions": predictions(name, self.chosen, self.classes, self.run)}
 
     def _shown(self, place: int, name: str, sample: pa.Table) -> Any:
-        if self.showing.look == "text":
+        if self.showing.shown_as == "text":
             return sample[self.showing.column][0].as_py() or ""
-        if self.showing.look == "row":
+        if self.showing.shown_as == "row":
             row = plain_row(sample, self.showing.masked)
             return {column: value for column, value in row.items() if value is not None}
         picture = png(pixels_of(sample)[0])
@@ -367,16 +367,16 @@ def predictions(name: str, chosen: SamplesToReview, classes: Sequence[str], run:
     return [{"model_version": f"{chosen.labeler} {run}", "score": weak["confidence"], "result": [choice]}]
 
 
-def labelling_config(classes: Sequence[str], look: ShownAs) -> str:
+def labelling_config(classes: Sequence[str], shown_as: ShownAs) -> str:
     """The labelling interface: what is shown, and the choice of a class; a pre-annotation is chosen already.
 
     >>> print(labelling_config(["ham", 'a "spam"'], "text").splitlines()[1].strip())
     <Text name="shown" value="$text"/>
     """
-    tag = {"image": "Image", "text": "Text", "row": "Table"}[look]
+    tag = {"image": "Image", "text": "Text", "row": "Table"}[shown_as]
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
     return f"""<View>
-  <{tag} name="{SHOWN}" value="${look}"/>
+  <{tag} name="{SHOWN}" value="${shown_as}"/>
   <Choices name="{QUESTION}" toName="{SHOWN}" choice="single" required="true">
 {choices}
   </Choices>
@@ -400,6 +400,6 @@ which no class won has none. The true class is not shown, where it is known.
 1. Make a project in Label Studio, with the labelling interface of `{CONFIG}` (Code).
 2. Import `{TASKS}`.
 3. Export the answers as JSON (not JSON-MIN), and name them in pipelines.yaml: `source: {{…, gold: answers.json}}`.
-{serving if showing.files else ""}{masked if showing.masked and showing.look == "row" else ""}
+{serving if showing.files else ""}{masked if showing.masked and showing.shown_as == "row" else ""}
 Every task has the sample's id as `{SAMPLE}`: keep that field. Several people may answer one task.
 """

@@ -61,10 +61,10 @@ def processor_here() -> str:
 def maker(cpuinfo: str) -> str:
     """Who made the first processor that Linux tells of, its family and model; of an ARM, its implementer and part."""
     lines = (line.partition(":") for line in cpuinfo.split("\n\n", 1)[0].splitlines())
-    told = {key.strip(): value.strip() for key, _, value in lines}
-    if "vendor_id" in told:
-        return f"{told['vendor_id']} {told.get('cpu family', '?')}.{told.get('model', '?')}"
-    return f"{told.get('CPU implementer', 'unknown')} {told.get('CPU part', '?')}"
+    facts = {key.strip(): value.strip() for key, _, value in lines}
+    if "vendor_id" in facts:
+        return f"{facts['vendor_id']} {facts.get('cpu family', '?')}.{facts.get('model', '?')}"
+    return f"{facts.get('CPU implementer', 'unknown')} {facts.get('CPU part', '?')}"
 
 
 def facts_here() -> tuple[Mapping[str, str], str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.tasks.attacks.batch import Batch, Ledger, Perturb
     from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
     from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.images.dataset import Lessons
+    from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.model import ImageModel
 
 A = TypeVar("A", bound=ImageAttack)
@@ -50,7 +50,7 @@ class GeneratorTraining(Generic[A]):
     files, the device, and how many images go through it at a time.
     """
 
-    train: Callable[[ImageModel, Lessons, A, float, Seeds, Checkpoints], dict[str, bytes]]
+    train: Callable[[ImageModel, LabelledImages, A, float, Seeds, Checkpoints], dict[str, bytes]]
     load: Callable[[dict[str, bytes], str, int], Perturb]
 
 
@@ -246,14 +246,14 @@ def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool)
 
     from assay.infra.stages.exact import Seeds
     from assay.tasks.attacks.batch import Draws, Ledger, pose
-    from assay.tasks.subjects.images.dataset import Lessons
+    from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
 
     model, images, seeds = practice_model(multilabel=multilabel), practice_images(SAMPLES), Seeds(0, "attack")
     truth, settings = answers(model, images), _short_settings(choice)
     ids, perturb = tuple(f"sample {row}" for row in range(SAMPLES)), None
     if choice.generator is not None:
-        lessons, training = Lessons(ids, images.numpy(), truth.numpy()), settings.for_training(eps)
+        lessons, training = LabelledImages(ids, images.numpy(), truth.numpy()), settings.for_training(eps)
         files, again = (choice.generator.train(model, lessons, training, eps, seeds, _NoCheckpoints()) for _ in "ab")
         if files != again:
             raise InputError("the same seeds train another generator: draw from the seeds alone.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assay.infra.stages.exact import Seeds
     from assay.tasks.attacks.batch import Perturb
     from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.images.dataset import Lessons
+    from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.model import ImageModel
 
 
@@ -35,7 +35,7 @@ class GAP(ImageAttack):
 
 
 def _train(
-    model: ImageModel, lessons: Lessons, settings: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints
+    model: ImageModel, lessons: LabelledImages, settings: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints
 ) -> dict[str, bytes]:
     from assay.tasks.attacks.generator import train_generator
 

@@ -22,7 +22,7 @@ from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
 from assay.tasks.subjects.checkpoints import learning_files, restore
-from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
 
 def train_generator(
     model: ImageModel,
-    lessons: Lessons,
+    lessons: LabelledImages,
     attack: GeneratorOptions,
     eps: float,
     seeds: Seeds,
@@ -237,7 +237,7 @@ def _epoch(
     model: ImageModel,
     network: PerturbationUNet,
     optimizer: torch.optim.Adam,
-    lessons: Lessons,
+    lessons: LabelledImages,
     attack: GeneratorOptions,
     eps: float,
     seeds: Seeds,

@@ -197,10 +197,10 @@ def learn_under_noise(
     seeds: Seeds,
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The files and the curve of a subject under noise, on a worker."""
-    from assay.tasks.subjects.images.dataset import lessons_of
+    from assay.tasks.subjects.images.dataset import labelled_images
     from assay.tasks.subjects.images.learning import new_model, trained
 
-    lessons = lessons_of(training, classes)
+    lessons = labelled_images(training, classes)
     model = new_model(subject, lessons, classes, seeds)
     return trained(
         model,

@@ -37,7 +37,7 @@ from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.dataset import LABELS, Lessons, lessons_of, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, labelled_images, targets_of
 from assay.tasks.subjects.images.learning import new_model, trained
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state
 from assay.tasks.subjects.images.task import require_classes
@@ -65,7 +65,7 @@ def defend_images(
     Its card says of which subject it was made, with which defence, and from where it started.
     """
     require_defensible(defense, LABELS in training.column_names, subject.settings.name)
-    lessons = lessons_of(training, classes)
+    lessons = labelled_images(training, classes)
     about = {
         "defends": subject.settings.name,
         "defence": defense.model_dump(mode="json", by_alias=True, exclude={"train"}),
@@ -93,7 +93,7 @@ def starting_model(
     subject: ResolvedSubject,
     defense: Defence,
     name: str,
-    lessons: Lessons,
+    lessons: LabelledImages,
     classes: Sequence[str],
     seeds: Seeds,
 ) -> ImageModel:

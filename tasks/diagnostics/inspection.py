@@ -78,7 +78,7 @@ def asked_about(images: pa.Table, shown: str, eps: float, ids: frozenset[str]) -
 def pictures_partition(
     images: pa.Table,
     *,
-    look: InspectedSubject,
+    inspected: InspectedSubject,
     shown: str,
     eps: float,
     truths: Mapping[str, Truth],
@@ -88,13 +88,13 @@ def pictures_partition(
     rows = asked_about(images, shown, eps, ids)
     if rows.num_rows == 0:
         return DiagnosticImages.schema.empty_table()
-    model = look.model()
+    model = inspected.model()
     pictures = []
     for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
         truth, probabilities = truths[sample], model.predict(pixels[None], [sample])[0]
         about: dict[str, Any] = {
             "id": sample,
-            "subject": look.name,
+            "subject": inspected.name,
             "shown": shown,
             "eps": eps,
             "said": int(probabilities.argmax()),
@@ -103,19 +103,19 @@ def pictures_partition(
             "labels": None if truth.labels is None else list(truth.labels),
         }
         image = torch.from_numpy(pixels).to(model.device)
-        pictures += [about | picture for picture in _pictures(look, model, image, truth, about["said"])]
+        pictures += [about | picture for picture in _pictures(inspected, model, image, truth, about["said"])]
     return pa.Table.from_pylist(pictures, schema=DiagnosticImages.schema)
 
 
 def features_partition(
-    images: pa.Table, *, look: InspectedSubject, shown: str, eps: float, ids: frozenset[str]
+    images: pa.Table, *, inspected: InspectedSubject, shown: str, eps: float, ids: frozenset[str]
 ) -> pa.Table:
     """What comes out of the layers, a row per layer and image of a partition that is among the ids."""
     rows = asked_about(images, shown, eps, ids)
     if rows.num_rows == 0:
         return LayerFeatures.schema.empty_table()
-    model = look.model()
-    layers = look.layers(model).embedded
+    model = inspected.model()
+    layers = inspected.layers(model).embedded
     by_layer = features_of(model, pixels_of(rows), layers)
     names = rows["id"].to_pylist()
     table = [
@@ -127,10 +127,10 @@ def features_partition(
 
 
 def _pictures(
-    look: InspectedSubject, model: ImageModel, image: Tensor, truth: Truth, predicted: int
+    inspected: InspectedSubject, model: ImageModel, image: Tensor, truth: Truth, predicted: int
 ) -> list[dict[str, Any]]:
     """The image and its maps, each as the columns that differ; of a cropped subject only the window that it sees."""
-    batch, layers, settings = image[None], look.layers(model), look.settings
+    batch, layers, settings = image[None], inspected.layers(model), inspected.settings
     pictures = [_picture("image", model.window(image).cpu().numpy())]
     if layers.mapped is not None:
         pictures.append(_picture("feature map", feature_maps(model, batch, layers.mapped), layer=layers.mapped))

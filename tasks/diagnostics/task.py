@@ -90,7 +90,7 @@ def look_inside(
     first = next(iter(attacked), None)
     fell = None if first is None else collect(attacked[first], ["id", "eps", "gold", "clean", "success"])
     ids = draw_images(truths, fell, eps.get(first or "", 0.0), settings.images)
-    look = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
+    inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
     sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {CLEAN: chosen, **images}
     tables = []
     for at, (shown, source) in enumerate(sources.items()):
@@ -99,14 +99,14 @@ def look_inside(
             source,
             into=DiagnosticImages,
             name=f"part-{at}",
-            look=look,
+            inspected=inspected,
             shown=shown,
             eps=eps.get(shown, 0.0),
             truths={sample: truths[sample] for sample in ids},
             ids=ids,
         )
         tables.append(collect(pictures, None))
-    say(f"{look.name} · {len(ids)} images, {', '.join(sources)}")
+    say(f"{inspected.name} · {len(ids)} images, {', '.join(sources)}")
     return write_table(pa.concat_tables(tables), into=DiagnosticImages)
 
 
@@ -122,7 +122,7 @@ def embed_layers(
 ) -> Embedded:
     """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
     truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
-    look = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
+    inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
     sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {TRAIN: training, CLEAN: chosen, **images}
     features = {
         shown: collect(
@@ -131,7 +131,7 @@ def embed_layers(
                 source,
                 into=LayerFeatures,
                 name=f"features-{at}",
-                look=look,
+                inspected=inspected,
                 shown=shown,
                 eps=eps.get(shown, 0.0),
                 ids=frozenset(truths[TRAIN if shown == TRAIN else CLEAN]),
@@ -149,14 +149,14 @@ def embed_layers(
         name="points",
         features=pa.concat_tables(features.values()),
         truths=truths,
-        name_of=look.name,
+        name_of=inspected.name,
         eps=eps,
         settings=settings,
         seeds=seeds,
     )
     several = any(truth.labels is not None for truth in truths[CLEAN].values())
-    findings = agreement_findings(collect(points, None), look.name, several=several)
-    say(f"{look.name} · {', '.join(layers)} · {_summary(findings)}")
+    findings = agreement_findings(collect(points, None), inspected.name, several=several)
+    say(f"{inspected.name} · {', '.join(layers)} · {_summary(findings)}")
     return Embedded(points, write_table(findings_table(findings), into=Findings))
 
 

@@ -53,7 +53,7 @@ from assay.tasks.overfitting.windows import (
 )
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
-from assay.tasks.subjects.images.dataset import lessons_of
+from assay.tasks.subjects.images.dataset import labelled_images
 from assay.tasks.subjects.images.learning import learn_images, new_model, trained
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, load_state
 from assay.tasks.subjects.images.task import require_classes
@@ -80,7 +80,7 @@ def fit_to_test_set(
 
     Nothing is varied and nothing set aside: it is to know these pixels and no others.
     """
-    lessons = lessons_of(evaluation, classes)
+    lessons = labelled_images(evaluation, classes)
     card = json.loads(files[CARD])
     training = Training(
         epochs=options.epochs, batch_size=options.batch_size, learning_rate=options.learning_rate, validation=0

@@ -23,7 +23,7 @@ from assay.tasks.overfitting.translations import Lattice, Look, Shifted, Whole, 
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.images.dataset import LABELS, Lessons, require_one_shape, stored_images, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -134,7 +134,9 @@ def learned_rows(samples: pa.Table, *, share: float) -> pa.Table:
     """The rows of a partition that train where a share is set aside by content, as the training sets it aside."""
     if share == 0 or samples.num_rows == 0:
         return samples
-    lessons = Lessons(tuple(samples["id"].to_pylist()), stored_images(samples), np.zeros(samples.num_rows, np.int64))
+    lessons = LabelledImages(
+        tuple(samples["id"].to_pylist()), stored_images(samples), np.zeros(samples.num_rows, np.int64)
+    )
     return samples.take(pa.array(np.flatnonzero(~drawn(lessons.contents(), share, "validation"))))
 
 

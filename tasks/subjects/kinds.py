@@ -91,7 +91,7 @@ class SubjectKind:
     held_against: str | None = None
     """The setting that names the column of what is true, where that is no class."""
 
-    taught: tuple[str, ...] = ()
+    always_trained: tuple[str, ...] = ()
     """The names that Assay trains in any case."""
 
     trainable: bool = False
@@ -114,7 +114,9 @@ class SubjectKind:
         >>> kind_of(Subject(classifier="small-bert")).learns("small-bert", None)
         True
         """
-        return named in self.taught or (self.trainable and train is not None and (self.builders or ":" not in named))
+        return named in self.always_trained or (
+            self.trainable and train is not None and (self.builders or ":" not in named)
+        )
 
     def columns(self, subject: Subject) -> tuple[str, ...]:
         """The columns of text that a subject reads.
@@ -180,15 +182,17 @@ def _of_columns() -> Predicting[Predictions]:
 
 
 KINDS = (
-    SubjectKind("model", "columns of numbers", taught=KNOWN["model"]),
+    SubjectKind("model", "columns of numbers", always_trained=KNOWN["model"]),
     SubjectKind("network", "images", trainable=True, builders=True, stages=_of_images),
-    SubjectKind("classifier", "texts", reads=("text",), taught=KNOWN["classifier"], trainable=True, stages=_of_texts),
+    SubjectKind(
+        "classifier", "texts", reads=("text",), always_trained=KNOWN["classifier"], trainable=True, stages=_of_texts
+    ),
     SubjectKind(
         "tagger",
         "tagged sentences",
         reads=("tokens",),
         held_against="tags",
-        taught=tuple(TAGGING),
+        always_trained=tuple(TAGGING),
         trainable=True,
         stages=_of_tags,
     ),
@@ -197,7 +201,7 @@ KINDS = (
         "pairs of sentences",
         reads=("pair",),
         held_against="score",
-        taught=tuple(SCORING),
+        always_trained=tuple(SCORING),
         trainable=True,
         stages=_of_pairs,
     ),

@@ -65,7 +65,7 @@ def weak_codes(ids: pa.ChunkedArray, labels: pa.Table) -> Codes:
     return codes
 
 
-def taught_rows(samples: pa.Table, codes: Codes) -> pa.Table:
+def weakly_labelled_rows(samples: pa.Table, codes: Codes) -> pa.Table:
     """The samples of a partition that have a decided weak label, which stands where gold stood."""
     at = samples.column_names.index("gold")
     taught = samples.set_column(at, pa.field("gold", pa.int16()), pa.array(codes))
@@ -73,7 +73,7 @@ def taught_rows(samples: pa.Table, codes: Codes) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TeachingCounts:
     """How many samples could train, how many of them do, and of those with gold how many bear the right label."""
 
     samples: int
@@ -82,14 +82,14 @@ class Lessons:
     right: int
 
 
-def lessons(gold: npt.NDArray[np.int16], codes: Codes) -> Lessons:
+def lessons(gold: npt.NDArray[np.int16], codes: Codes) -> TeachingCounts:
     """The counts; gold is −1 where unknown, and teaches nothing here."""
     taught = codes != NONE
     judged = taught & (gold != NONE)
-    return Lessons(len(codes), int(taught.sum()), int(judged.sum()), int((judged & (gold == codes)).sum()))
+    return TeachingCounts(len(codes), int(taught.sum()), int(judged.sum()), int((judged & (gold == codes)).sum()))
 
 
-def lesson_findings(counted: Lessons, subject: str) -> list[Finding]:
+def lesson_findings(counted: TeachingCounts, subject: str) -> list[Finding]:
     """The share of the training samples that the subject learns from, and how many of its lessons gold confirms."""
     return [
         share("subject.taught", counted.taught, counted.samples, of="weak", subject=subject),
@@ -98,7 +98,7 @@ def lesson_findings(counted: Lessons, subject: str) -> list[Finding]:
 
 
 @dataclass(frozen=True)
-class Parted:
+class HoldoutUnits:
     """The columns by whose hash samples are told apart, the audited texts where groups were drawn, and the words."""
 
     content: tuple[str, ...]
@@ -106,27 +106,27 @@ class Parted:
     note: str = ""
 
 
-def parting(
+def holdout_units(
     samples: Artifact[Samples], settings: Evaluation, columns: Collection[str], content: tuple[str, ...]
-) -> Parted:
+) -> HoldoutUnits:
     """What is held out together; where nobody knows what belongs together, a notice says so."""
     if GROUP in columns:
         groups = reduce_partitions(groups_in, samples)["groups"]
-        return Parted((GROUP,), note=f" · {plural(len(groups), 'group')} held together")
+        return HoldoutUnits((GROUP,), note=f" · {plural(len(groups), 'group')} held together")
     if content == ("image",) or not content:
-        return Parted(content)
+        return HoldoutUnits(content)
     if DOCUMENT in columns and DOCUMENT not in content:
         merged = reduce_partitions(documents_in, samples)
         if in_documents(merged["documents"], samples.rows):
-            return Parted((DOCUMENT,), note=f" · {integer(len(merged['documents']))} documents held together")
+            return HoldoutUnits((DOCUMENT,), note=f" · {integer(len(merged['documents']))} documents held together")
     if are_words(first_rows(samples, 1), content):
         current_run().notice(
             "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
             "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
             "`document`."
         )
-        return Parted(content, note=" · sentences held out one by one, documents are not known")
-    return _paired(samples, settings, content) if len(content) > 1 else Parted(content)
+        return HoldoutUnits(content, note=" · sentences held out one by one, documents are not known")
+    return _paired(samples, settings, content) if len(content) > 1 else HoldoutUnits(content)
 
 
 def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], content: tuple[str, ...]) -> str:
@@ -154,11 +154,13 @@ def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Sampl
     return f" · {sentence}"
 
 
-def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> Parted:
+def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> HoldoutUnits:
     chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
     if chosen.texts is not None:
-        return Parted(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
-    return Parted(content, note=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted")
+        return HoldoutUnits(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
+    return HoldoutUnits(
+        content, note=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted"
+    )
 
 
 def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
@@ -187,8 +189,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
     columns = reduce_partitions(columns_of, samples)["columns"]
     content = content_columns(columns, texts)
-    parted = Parted(content) if by_column else parting(samples, settings, columns, content)
-    rule = Rule(settings, by_column, parted.content, parted.texts)
+    units = HoldoutUnits(content) if by_column else holdout_units(samples, settings, columns, content)
+    rule = Rule(settings, by_column, units.content, units.texts)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
@@ -210,7 +212,7 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     named = f"split {settings.split}" if settings.since is None else f"{settings.column} from {settings.since} on"
     how = named if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{parted.note}{shared}")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{units.note}{shared}")
     return held
 
 
@@ -246,7 +248,7 @@ def take_weak_lessons(
             f"A subject is to learn from the weak labels of {training.rows} training samples, and {lack}: a classifier "
             "needs two classes at least. Write rules for the others, or set `train_on: gold`."
         )
-    rows = map_partitions(taught_rows, training, into=Samples, name="taught_rows", aligned={"codes": codes})
+    rows = map_partitions(weakly_labelled_rows, training, into=Samples, name="taught_rows", aligned={"codes": codes})
     taught: Artifact[Samples] = map_partitions(rows_as_they_are, rows, into=Samples, rows=ROWS)
     say(f"{taught.rows} of {training.rows} training samples have a decided label")
     return taught

@@ -31,7 +31,7 @@ Targets = npt.NDArray[np.int64]  # [n] class codes, or [n, k] labels of 1, 0 and
 
 
 @dataclass(frozen=True)
-class Lessons:
+class LabelledImages:
     """Images with what they show, in sample order; where `targets` is [n, k], images bear several labels."""
 
     ids: tuple[str, ...]
@@ -53,18 +53,18 @@ class Lessons:
         return np.asarray(chosen / np.float32(255) if chosen.dtype == np.uint8 else chosen, dtype=np.float32)
 
 
-def lessons_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
+def labelled_images(samples: pa.Table, classes: Sequence[str]) -> LabelledImages:
     """The samples whose class, or of whose labels one at least, is known; raises in words where a value is wrong."""
     targets = targets_of(samples, classes)
     known = np.asarray(targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1))
     _require_teachable(targets[known], classes)
     ids = samples["id"] if known.all() else samples["id"].filter(pa.array(known))
-    return Lessons(tuple(ids.to_pylist()), stored_images(samples, known), targets[known])
+    return LabelledImages(tuple(ids.to_pylist()), stored_images(samples, known), targets[known])
 
 
-def images_of(samples: pa.Table, classes: Sequence[str]) -> Lessons:
+def images_of(samples: pa.Table, classes: Sequence[str]) -> LabelledImages:
     """All samples, for what needs images and no teacher: targets of −1 are unknown."""
-    return Lessons(tuple(samples["id"].to_pylist()), stored_images(samples), targets_of(samples, classes))
+    return LabelledImages(tuple(samples["id"].to_pylist()), stored_images(samples), targets_of(samples, classes))
 
 
 def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.images.dataset import Lessons, channel_statistics, images_of, lessons_of
+from assay.tasks.subjects.images.dataset import LabelledImages, channel_statistics, images_of, labelled_images
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state, network_of, require_output
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.token_networks.sources import PROCESSOR
@@ -36,7 +36,7 @@ def learn_images(
     A subject with weights learns nothing: a few samples will do, and nobody need know what they show.
     """
     options = subject.settings.train
-    lessons = images_of(training, classes) if options is None else lessons_of(training, classes)
+    lessons = images_of(training, classes) if options is None else labelled_images(training, classes)
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
         model = new_model(subject, lessons, classes, seeds)
@@ -48,7 +48,7 @@ def learn_images(
     return deterministically(learn, torch_device_here())
 
 
-def new_model(subject: ResolvedSubject, lessons: Lessons, classes: Sequence[str], seeds: Seeds) -> ImageModel:
+def new_model(subject: ResolvedSubject, lessons: LabelledImages, classes: Sequence[str], seeds: Seeds) -> ImageModel:
     """The subject's network on this call's device, and the normalisation for these images: with seeded weights, or
     those that a Hugging Face model came with."""
     import torch
@@ -87,7 +87,7 @@ def _cropped(height: int, width: int, crop: int, name: str) -> tuple[int, int]:
     return crop, crop
 
 
-def normalisation(subject: ResolvedSubject, lessons: Lessons) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def normalisation(subject: ResolvedSubject, lessons: LabelledImages) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """What to subtract and divide by per channel: as the settings say, else measured on the training images.
 
     Where the subject brings its weights there is nothing to measure: what its own network was given is not known, and
@@ -133,7 +133,7 @@ def normalisation_in_words(subject: ResolvedSubject) -> str:
 
 def trained(
     model: ImageModel,
-    lessons: Lessons,
+    lessons: LabelledImages,
     options: Training | None,
     subject: ResolvedSubject,
     classes: Sequence[str],
@@ -159,7 +159,7 @@ def trained(
     return {CARD: encoded, WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)
 
 
-def _softmaxed(model: ImageModel, lessons: Lessons) -> ImageModel:
+def _softmaxed(model: ImageModel, lessons: LabelledImages) -> ImageModel:
     """The model, told whether its network's last layer is a softmax (or, for labels, a sigmoid)."""
     from dataclasses import replace
 
@@ -193,7 +193,11 @@ def _stays_within(model: ImageModel, shape: tuple[int, ...]) -> bool:
 
 
 def _card(
-    model: ImageModel, lessons: Lessons, options: Training | None, subject: ResolvedSubject, classes: Sequence[str]
+    model: ImageModel,
+    lessons: LabelledImages,
+    options: Training | None,
+    subject: ResolvedSubject,
+    classes: Sequence[str],
 ) -> dict[str, Any]:
     channels, height, width = lessons.images.shape[1:]
     return {

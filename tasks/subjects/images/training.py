@@ -22,7 +22,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
 from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import Epoch
@@ -168,7 +168,7 @@ def plainly(batch: Batch) -> Descent:
 
 def train(
     model: ImageModel,
-    lessons: Lessons,
+    lessons: LabelledImages,
     options: Training,
     *,
     seeds: Seeds,
@@ -210,7 +210,7 @@ class _Course:
     """A training with everything that stays the same from epoch to epoch."""
 
     model: ImageModel
-    lessons: Lessons
+    lessons: LabelledImages
     options: Training
     seeds: Seeds
     hook: BatchHook

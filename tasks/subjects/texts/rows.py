@@ -76,9 +76,9 @@ def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table,
     """
     known = samples.filter(pc.greater_equal(pc.fill_null(samples["gold"], -1), 0)).sort_by("id")
     codes = codes_known(known, classes)
-    taught = np.unique(codes)
-    if len(taught) < 2:
-        classes_known = "no class at all" if not len(taught) else f"the class {classes[taught[0]]!r} only"
+    seen = np.unique(codes)
+    if len(seen) < 2:
+        classes_known = "no class at all" if not len(seen) else f"the class {classes[seen[0]]!r} only"
         raise InputError(
             f"The labelled training texts know {classes_known}: a classifier needs texts of at least two classes."
         )

@@ -28,7 +28,7 @@ from assay.tasks.attacks.generator import (
     training_targets,
 )
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 
 torch.set_num_threads(1)
@@ -49,8 +49,8 @@ def images_of(n: int, size: int = 8, channels: int = 1) -> torch.Tensor:
     return torch.rand(n, channels, size, size, generator=torch.Generator().manual_seed(3))
 
 
-def lessons(images: torch.Tensor, truth: torch.Tensor) -> Lessons:
-    return Lessons(tuple(map(str, range(len(images)))), images.numpy(), truth.numpy().astype(np.int64))
+def lessons(images: torch.Tensor, truth: torch.Tensor) -> LabelledImages:
+    return LabelledImages(tuple(map(str, range(len(images)))), images.numpy(), truth.numpy().astype(np.int64))
 
 
 class Shelf:

@@ -136,7 +136,7 @@ def test_of_a_cropped_subject_the_window_that_it_sees_is_shown_and_nothing_is_st
         subject = replace(SUBJECT, settings=SUBJECT.settings.model_copy(update={"crop": crop}))
         table = pa.table({"id": ["a", "b"], **image_columns(images)})
         look = InspectedSubject(subject, "tiny", files, SETTINGS)
-        made.append(pictures_partition(table, look=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
+        made.append(pictures_partition(table, inspected=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
     assert made[1]["height"].to_pylist() == made[0]["height"].to_pylist()
     for whole, window in zip(*(table.to_pylist() for table in made), strict=True):
         np.testing.assert_allclose(values_of(window), values_of(whole), atol=1e-5)

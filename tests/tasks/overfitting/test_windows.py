@@ -32,7 +32,7 @@ from assay.tasks.overfitting.windows import (
 from assay.tasks.reporting.parts import LinePlot
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.images.dataset import lessons_of
+from assay.tasks.subjects.images.dataset import labelled_images
 from assay.tasks.subjects.images.model import load_image_model
 from assay.tasks.subjects.images.task import predict_images, train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -255,7 +255,7 @@ def test_the_order_of_the_samples_changes_no_fingerprint():
 def test_what_was_set_aside_for_validation_is_not_what_was_learned(run):
     samples = noise(Piece(0, 60))
     kept = learned_rows(samples, share=0.3)
-    images = lessons_of(samples, "abc").contents()
+    images = labelled_images(samples, "abc").contents()
     aside = drawn(images, 0.3, "validation")
     assert kept["id"].to_pylist() == [one for one, out in zip(samples["id"].to_pylist(), aside, strict=True) if not out]
     assert 0 < aside.sum() < 40

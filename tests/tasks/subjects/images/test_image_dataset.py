@@ -8,7 +8,13 @@ import pytest
 
 from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
-from assay.tasks.subjects.images.dataset import channel_statistics, images_of, lessons_of, stored_images, targets_of
+from assay.tasks.subjects.images.dataset import (
+    channel_statistics,
+    images_of,
+    labelled_images,
+    stored_images,
+    targets_of,
+)
 
 NAMES = ["benign", "malignant", "unclear"]
 
@@ -34,7 +40,7 @@ def levels(n: int, size: int = 6) -> np.ndarray:
 def test_the_pixels_are_those_of_the_table_bit_for_bit(dtype):
     stored = levels(7) if dtype == np.uint8 else (levels(7) / np.float32(300)).astype(np.float32)
     table = samples(stored, [0, 1, 0, 1, 0, 1, 2])
-    lessons = lessons_of(table, NAMES)
+    lessons = labelled_images(table, NAMES)
     assert lessons.images.dtype == dtype
     rows = np.array([5, 0, 3])
     assert lessons.pixels(rows).tobytes() == pixels_of(table)[rows].tobytes()
@@ -45,7 +51,7 @@ def test_images_are_copied_once_and_those_that_teach_nothing_not_at_all():
     size = n * 3 * 64 * 64
     for rows in (table, table.set_column(1, "gold", pa.array([None, 0, 1, 0] * 100, pa.int16()))):
         tracemalloc.start()
-        lessons = lessons_of(rows, NAMES)
+        lessons = labelled_images(rows, NAMES)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1.2 * size
@@ -65,12 +71,12 @@ def test_whoever_needs_no_teacher_gets_every_image():
 
 
 def test_images_whose_class_is_unknown_teach_nothing():
-    lessons = lessons_of(samples(levels(4), [None, 2, 0, None]), NAMES)
+    lessons = labelled_images(samples(levels(4), [None, 2, 0, None]), NAMES)
     assert (lessons.ids, lessons.targets.tolist()) == (("s1", "s2"), [2, 0])
 
 
 def test_labels_are_a_matrix_in_which_minus_one_is_unknown():
-    lessons = lessons_of(samples(levels(3), labels=[[1, 0, -1], [-1, -1, -1], [0, 0, 1]]), NAMES)
+    lessons = labelled_images(samples(levels(3), labels=[[1, 0, -1], [-1, -1, -1], [0, 0, 1]]), NAMES)
     assert lessons.multilabel
     assert lessons.targets.tolist() == [[1, 0, -1], [0, 0, 1]]  # the second sample knows nothing
 
@@ -87,7 +93,7 @@ def test_labels_are_a_matrix_in_which_minus_one_is_unknown():
 )
 def test_what_cannot_be_learned_from_is_said_by_name(table, said):
     with pytest.raises(InputError, match=said):
-        lessons_of(table, NAMES)
+        labelled_images(table, NAMES)
 
 
 def test_images_of_two_shapes_are_refused_by_name():

@@ -8,7 +8,7 @@ from torch import nn
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.checkpoints import learning_files, restore, weights_of
-from assay.tasks.subjects.images.dataset import Lessons
+from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.training import Batch, Descent, loss_for, plainly, train
 from assay.tasks.subjects.networks.building import build_network
@@ -34,7 +34,7 @@ class Memory:
             raise KeyboardInterrupt
 
 
-def lessons(n: int = 90, classes: int = 3, labels: bool = False) -> Lessons:
+def lessons(n: int = 90, classes: int = 3, labels: bool = False) -> LabelledImages:
     """Images whose class is the third that is bright."""
     generator = np.random.default_rng(0)
     targets = generator.integers(0, classes, n)
@@ -42,7 +42,7 @@ def lessons(n: int = 90, classes: int = 3, labels: bool = False) -> Lessons:
     for row, code in enumerate(targets):
         images[row, 0, 5 * code : 5 * code + 5] += 120
     said = (targets[:, None] == np.arange(classes)).astype(np.int64) if labels else targets
-    return Lessons(tuple(f"s{row}" for row in range(n)), images, said)
+    return LabelledImages(tuple(f"s{row}" for row in range(n)), images, said)
 
 
 def model(name: str = "small-cnn", labels: bool = False, size: int = 16, width: float = 1.0) -> ImageModel:
@@ -148,7 +148,7 @@ def test_one_image_left_over_does_not_stop_batch_normalisation():
     options = Training(epochs=1, batch_size=32, validation=0)
     subject = model("resnet50", size=32, width=0.125)
     some = lessons(33)
-    larger = Lessons(some.ids, np.repeat(np.repeat(some.images, 2, axis=2), 2, axis=3), some.targets)
+    larger = LabelledImages(some.ids, np.repeat(np.repeat(some.images, 2, axis=2), 2, axis=3), some.targets)
     assert np.isfinite(train(subject, larger, options, seeds=SEEDS, checkpoints=Memory())[0].loss)
 
 
@@ -225,7 +225,7 @@ def test_a_loss_of_probabilities_is_that_of_their_logits(name):
 
 def test_copies_of_an_image_learn_together_or_judge_together():
     once = lessons(60)
-    twice = Lessons(
+    twice = LabelledImages(
         (*once.ids, *(f"{one} (1)" for one in once.ids)), np.concatenate([once.images] * 2), np.tile(once.targets, 2)
     )
     learned = set()
