@@ -63,14 +63,14 @@ def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def gallery(shown: AttackedImages, group: str, *, collapsed: bool = False) -> Gallery | None:
+def gallery(shown: AttackedImages, group: str, most: int = MOST, *, collapsed: bool = False) -> Gallery | None:
     """The strips of one attack at the ε of `group`: what was right and then fell first, the classes in turn."""
     records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
     clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
     rows = [row for sample, row in records.items() if sample in clean and sample in moved]
     if not rows:
         return None
-    chosen = _ranked_rows(rows, MOST)
+    chosen = _ranked_rows(rows, most)
     strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
     title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
     note = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from assay.tasks.attacks.gallery import AttackedImages, gallery
+from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name
@@ -32,6 +32,7 @@ from assay.tasks.reporting.parts import (
     Column,
     ColumnKind,
     DataTable,
+    Gallery,
     LinePlot,
     Mark,
     Panels,
@@ -518,25 +519,29 @@ def _alt(findings: AttackFindings, subject: str, attacks: Sequence[str]) -> str:
     return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."
 
 
+_STEPPED = 2
+"""Strips at an ε beside the telling one."""
+
+
 def _galleries(shown: Sequence[AttackedImages], telling: dict[str, str]) -> list[Block]:
-    """The pictures of every attack on every subject: the first of each subject open, the others to be unfolded."""
+    """The pictures of every attack on every subject: the first open, the others to be unfolded or stepped to."""
     galleries: list[Block] = []
     opened: set[str] = set()
     for images in shown:
-        pictures = _pictures(images, telling, collapsed=images.subject in opened)
-        if pictures is not None:
-            galleries.append(pictures)
-            opened.add(images.subject)
+        galleries += _pictures(images, telling, collapsed=bool(opened))
+        opened.add(images.subject)
     return galleries
 
 
-def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool) -> Block | None:
-    """The gallery at the subject's telling ε, or at the largest that the attack has images for."""
+def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool) -> list[Gallery]:
+    """The gallery at the subject's telling ε, or at the largest that the attack has images for; beside it the first
+    strips at every other ε, to step through."""
     groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
-    if not groups:
-        return None
     wanted = telling.get(shown.subject, "")
-    return gallery(shown, wanted if wanted in groups else groups[-1], collapsed=collapsed)
+    first = wanted if wanted in groups else next(reversed(groups), "")
+    most = {group: MOST if group == first else _STEPPED for group in sorted(groups, key=lambda group: group != first)}
+    drawn = (gallery(shown, group, most[group], collapsed=collapsed or group != first) for group in most)
+    return [pictures for pictures in drawn if pictures is not None]
 
 
 def _what_is_left(findings: AttackFindings) -> str:

@@ -5,12 +5,13 @@ headlines that are followed over the nights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
-from assay.tasks.corruptions.table import CATEGORIES, METRICS, in_order
+from assay.tasks.corruptions.table import METRICS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import NAMED, more_below, series_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
@@ -19,14 +20,13 @@ from assay.tasks.reporting.parts import (
     Cell,
     Column,
     DataTable,
-    Estimate,
     Gallery,
     LinePlot,
     Mark,
     Panels,
     Part,
     Picture,
-    Series,
+    SeriesStyle,
     Strip,
     Verdict,
 )
@@ -71,34 +71,6 @@ EXPLAINED = (
     "worst cell, in the sentence, allows for its having been named after looking at all. 0 is also "
     "what a subject has that always says the same: look at its accuracy."
 )
-
-
-def table(corruptions: CorruptionFindings, metric: str, subject: str) -> DataTable:
-    """A row per perturbation, a column per severity: flip probability, or accuracy at full strength."""
-    columns = [
-        Column("Perturbation"),
-        Column("Category"),
-        *(Column(f"Severity {severity}", "number") for severity in corruptions.severities),
-        Column("All", "number"),
-    ]
-    rows: list[list[Cell]] = [
-        [
-            "Mean" if name == MEAN else name_of(name),
-            CATEGORIES.get(name, ""),
-            *(
-                _in_percent(corruptions.get(metric, subject, name, severity))
-                for severity in (*corruptions.severities, None)
-            ),
-        ]
-        for name in (*corruptions.perturbations, MEAN)
-    ]
-    folded = len(corruptions.subjects) > NAMED
-    whole = corruptions.get(metric, subject, MEAN, None)
-    n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
-    if metric == "accuracy":
-        note = "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends."
-        return DataTable(f"Accuracy under corruption, %: {subject}", columns, rows, f"{note} {n}", collapsed=folded)
-    return DataTable(f"Flip probability, %: {subject}", columns, rows, f"{EXPLAINED} {n}", collapsed=folded)
 
 
 class Divided(NamedTuple):
@@ -155,13 +127,6 @@ def beside_table(corruptions: CorruptionFindings, divided: Divided) -> DataTable
     return DataTable(f"{divided.title}, beside {reference}", [Column("Perturbation"), *map(Column, others)], rows, note)
 
 
-def _in_percent(share: Finding | None) -> Cell:
-    """With the decimals that small shares need."""
-    if share is None or share.value is None or share.low is None or share.high is None:
-        return None
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
-
-
 def _ratio(ratio: Finding | None) -> Cell:
     if ratio is None or ratio.value is None:
         return None
@@ -182,12 +147,10 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     """The part of the report about corruptions, from the findings `corruption.*` and the `CorruptedImages`."""
     corruptions = CorruptionFindings(findings)
     blocks: list[Block] = []
-    if len(corruptions.severities) > 1:
-        blocks += [_mean_plot(corruptions), _panels(corruptions)]
-    blocks += [table(corruptions, "flip_probability", subject) for subject in corruptions.subjects]
+    if corruptions.severities:
+        blocks += [_mean_plot(corruptions), *map(partial(_panels, corruptions), _DRAWN)]
     if len(corruptions.subjects) > 1:
         blocks += [compared for divided in BESIDE if (compared := beside_table(corruptions, divided)) is not None]
-    blocks += [table(corruptions, "accuracy", subject) for subject in corruptions.subjects]
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)
     sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
@@ -240,20 +203,22 @@ def _where(worst: Finding) -> str:
     return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
-def _series(corruptions: CorruptionFindings, subject: str, of: str) -> Series:
-    points = [corruptions.get("flip_probability", subject, of, severity) for severity in corruptions.severities]
-    return series_of(subject, [float(severity) for severity in corruptions.severities], points)
-
-
-def _plot(corruptions: CorruptionFindings, of: str, title: str, alt: str) -> LinePlot:
+def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt: str, note: str = "") -> LinePlot:
+    places = [float(severity) for severity in corruptions.severities]
+    points = {
+        subject: [corruptions.get(metric, subject, of, severity) for severity in corruptions.severities]
+        for subject in corruptions.subjects
+    }
+    style: SeriesStyle = "line" if len(places) > 1 else "points"
     return LinePlot(
         title,
-        [_series(corruptions, subject, of) for subject in corruptions.subjects],
+        [series_of(subject, places, found, style) for subject, found in points.items()],
         "severity",
-        "flip probability",
+        _DRAWN[metric][0].lower(),
         alt,
         x_ticks={float(severity): str(severity) for severity in corruptions.severities},
         scale="percent",
+        note=note,
     )
 
 
@@ -266,22 +231,29 @@ def _mean_plot(corruptions: CorruptionFindings) -> LinePlot:
     ]
     severities = f"from severity {corruptions.severities[0]} to {corruptions.severities[-1]}"
     alt = f"Line plot: the mean flip probability goes {severities}: {'; '.join(ends)}."
-    mean = f"Mean over {plural(len(corruptions.perturbations), 'perturbation')}"
-    plot = _plot(corruptions, MEAN, f"Flip probability over severity: {mean.lower()}", alt)
-    return LinePlot(**(vars(plot) | {"note": EXPLAINED}))
+    title = f"Flip probability over severity: mean over {plural(len(corruptions.perturbations), 'perturbation')}"
+    return _plot(corruptions, "flip_probability", MEAN, title, alt, EXPLAINED)
 
 
-def _panels(corruptions: CorruptionFindings) -> Panels:
+_DRAWN = {
+    "flip_probability": ("Flip probability", "The same axes everywhere."),
+    "accuracy": (
+        "Accuracy",
+        "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends.",
+    ),
+}
+"""What is drawn over severity for every perturbation: its name, and a note."""
+
+
+def _panels(corruptions: CorruptionFindings, metric: str) -> Panels:
+    title, note = _DRAWN[metric]
     plots = [
-        _plot(
-            corruptions,
-            name,
-            name_of(name),
-            f"Flip probability over severity under {name_of(name).lower()}, per subject.",
-        )
+        _plot(corruptions, metric, name, name_of(name), f"{title} over severity under {name_of(name).lower()}.")
         for name in corruptions.perturbations
     ]
-    return Panels("Flip probability over severity, per perturbation", plots, "The same axes everywhere.")
+    whole = corruptions.get(metric, corruptions.subjects[0], MEAN, None)
+    n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."
+    return Panels(f"{title} over severity, per perturbation", plots, f"{note} {n}")
 
 
 def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:

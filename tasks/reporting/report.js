@@ -127,6 +127,33 @@
     });
   });
 
+  // Galleries: left and right step through the samples, up and down through subjects, attacks and ε of the same part.
+  const boxes = [...document.querySelectorAll(".gallery")].filter((box) => box.children.length > 1 || box.closest("section").querySelectorAll(".gallery").length > 1);
+  for (const box of boxes) {
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "Pictures: arrow keys step through samples and through subjects, attacks and ε, Escape shows all");
+    const show = (target, at) => {
+      const strips = [...target.children], index = Math.min(Math.max(at, 0), strips.length - 1);
+      const fold = target.closest("details");
+      if (fold) fold.open = true;
+      strips.forEach((strip, place) => { strip.hidden = place !== index; });
+      target.dataset.at = index;
+      target.classList.add("stepped");
+      target.dataset.place = `${index + 1} of ${strips.length} · ← → samples, ↑ ↓ subject, attack, ε · Esc all`;
+      if (target !== document.activeElement) target.focus();
+    };
+    box.addEventListener("keydown", (event) => {
+      const at = Number(box.dataset.at ?? -1), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], move = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (event.key === "Escape") { for (const strip of box.children) strip.hidden = false; box.classList.remove("stepped"); delete box.dataset.at; return; }
+      if (!step && !move) return;
+      event.preventDefault();
+      if (step) return show(box, at + step);
+      const beside = [...box.closest("section").querySelectorAll(".gallery")], next = beside[beside.indexOf(box) + move];
+      if (next) show(next, Math.max(at, 0));
+    });
+  }
+
   // Contents: where the reader is.
   const links = new Map([...document.querySelectorAll(".toc a")].map((link) => [link.hash.slice(1), link]));
   if (links.size && "IntersectionObserver" in window) {

@@ -134,12 +134,32 @@ def table_figure(table: DataTable) -> Markup:
     """The table with its title and note, inside a box that scrolls sideways where the page is narrow."""
     if not table.rows:
         return figure(table.title, table.note, tag("p", "No rows.", class_="empty"))
-    box = scroller(table.title, grid(table.columns, table.rows, table.title))
+    silent = [row for row in table.rows if _shows_nothing(row)] if len(table.rows) > _FOLDED else []
+    loud = [row for row in table.rows if row not in silent] if silent else table.rows
+    box = scroller(table.title, grid(table.columns, loud, table.title)) if loud else None
+    if silent:
+        rest = scroller(f"{table.title}: the rest", grid(table.columns, silent, f"{table.title}: the rest"))
+        summary = tag("summary", f"{numerals.integer(len(silent))} {'more, ' if loud else ''}none shown")
+        box = join([box, tag("details", summary, rest, class_="fold")])
     if not table.collapsed:
         return figure(table.title, table.note, box, class_="table")
     note = tag("p", table.note, class_="note") if table.note else None
     count = tag("span", numerals.plural(len(table.rows), "row"), class_="count")
     return tag("details", tag("summary", table.title, " ", count), note, box, class_="fold")
+
+
+_FOLDED = 8
+"""In tables of more rows, those in which nothing is shown are folded."""
+
+
+def _shows_nothing(row: Sequence[Cell]) -> bool:
+    """Whether a row says that something was not shown or not measured.
+
+    >>> _shows_nothing(["net", 0.4, "not shown: p ≤ 0.01 needed"]), _shows_nothing(["net", Mark("better")])
+    (True, False)
+    """
+    words = [cell.text if isinstance(cell, Mark) else cell for cell in row if isinstance(cell, str | Mark)]
+    return any(text.startswith(("not shown", "not measured")) for text in words)
 
 
 def scroller(name: str, content: Markup) -> Markup:

@@ -10,7 +10,7 @@ from assay.tasks.corruptions.page import page as page_of
 from assay.tasks.corruptions.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
-from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels
+from assay.tasks.reporting.parts import DataTable, Gallery, LinePlot, Mark, Panels
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -72,25 +72,18 @@ def test_the_reference_comes_first_and_the_others_are_divided_by_it():
     assert relative.rows[0] == ["Mean", Mark("0.50", "neutral", "[0.400, 0.600]", order=0.5)]
 
 
-def test_every_perturbation_and_severity_is_in_the_table_in_per_cent():
-    table = blocks(page(findings()), DataTable)[0]
-    assert [row[0] for row in table.rows] == ["Gaussian noise", "Snow", "Rotate", "Mean"]
-    per_cent = [Estimate(*(pytest.approx(share * value) for share in (1, 0.8, 1.2))) for value in (3, 6, 3)]
-    assert table.rows[1] == ["Snow", "weather", *per_cent]
-    assert "n = 100 images" in table.note
+def test_every_perturbation_has_a_panel_of_flips_and_one_of_accuracy_with_every_subject():
+    flips, accuracy = blocks(page(findings()), Panels)
+    for panels in (flips, accuracy):
+        assert [plot.title for plot in panels.plots] == ["Gaussian noise", "Snow", "Rotate"]
+        assert all(len(plot.series) == 2 and plot.alt for plot in panels.plots)
+    assert list(flips.plots[1].series[0].y) == pytest.approx([0.03, 0.06])
+    assert "n = 100 images" in flips.note
 
 
-def test_each_perturbation_has_a_panel_with_every_subject():
-    (panels,) = blocks(page(findings()), Panels)
-    assert [plot.title for plot in panels.plots] == ["Gaussian noise", "Snow", "Rotate"]
-    assert all(len(plot.series) == 2 and plot.alt for plot in panels.plots)
-
-
-def test_at_one_severity_there_is_nothing_to_draw_a_line_through():
-    part = page(findings(severities=(3,)))
-    assert not blocks(part, LinePlot)
-    assert not blocks(part, Panels)
-    assert blocks(part, DataTable)
+def test_at_one_severity_there_are_points_and_no_line_through_them():
+    (plot,) = blocks(page(findings(severities=(3,))), LinePlot)
+    assert {series.style for series in plot.series} == {"points"}
 
 
 @pytest.mark.parametrize(("tried", "shown"), [((1, 3, 5), 3), ((1, 2), 2)])
