@@ -64,7 +64,8 @@ def init(
     echo(f"Written into {directory}: {', '.join(write_audit(proposal, wanted))}")
     there = "" if directory == Path() else f"cd {directory}; "
     called = proposal.name
-    echo(f"Next: {there}assay check; assay run {called}; assay rules try rules.yaml --pipeline {called} --watch")
+    rules = f"; assay rules try rules.yaml --pipeline {called} --watch" if proposal.rules.rules else ""
+    echo(f"Next: {there}assay check; assay run {called}{rules}")
 
 
 def _ask(yes: bool, question: Question) -> str:

@@ -17,12 +17,15 @@ Kind = Literal["table", "images", "texts"]
 
 LABELS = {
     *("label", "labels", "class", "target", "gold", "y", "truth", "diagnosis", "outcome", "category", "sentiment"),
-    *("answer", "species", "verdict"),
+    *("answer", "species", "verdict", "survived", "churn", "churned", "default", "fraud", "spam", "quality", "grade"),
+    *("status", "event", "response", "result", "type", "died"),
 }
 GROUPS = {
     *("patient", "subject", "person", "user", "customer", "author", "document", "doc", "site", "hospital"),
     *("clinic", "family", "group", "session", "speaker", "video", "case", "device", "machine"),
 }
+IDS = {"id", "ids", "uuid", "key", "identifier", "rownames"}
+BORN = {"birth", "birthday", "birthdate", "dob", "born"}
 PARTS = {"split", "part", "partition", "fold", "set", "subset"}
 NONE = "-"
 """What a person answers where there is no such column."""
@@ -74,6 +77,10 @@ class Roles:
     words: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
     """Columns of numbers that name or count samples: no model should look at them."""
+    day: str | None = None
+    """The column of dates by which samples that are audited come after those that train."""
+    give_away: tuple[str, ...] = ()
+    """Columns that tell the classes by themselves, and stay out of features and rules."""
 
 
 def settle(look: Look, answers: Answers) -> Roles | Question:
@@ -81,12 +88,12 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if look.address.origin == "images":
         return _of_images(look, answers)
     _require_columns(look, answers)
-    texts = [column for column in look.columns if column.holds == "texts"]
+    texts = sorted((column for column in look.columns if column.holds == "texts"), key=lambda column: -column.words)
     kind = answers.kind or ("texts" if answers.text or texts else "table")
     if kind == "images":
         raise InputError(f"{look.address.path} is a table, no folder of images: give the folder, or another --kind.")
     taken = {name for name in (answers.label, answers.id, answers.text, answers.group, answers.split) if name}
-    text = answers.text or _only(_without(texts, *taken))
+    text = answers.text or next((column.name for column in _without(texts, *taken)), None)
     if kind == "texts" and text is None:
         readable = tuple(column.name for column in _without(look.columns, *taken) if column.holds in ("texts", "words"))
         return Question("text", "Which column holds the text", readable)
@@ -94,9 +101,11 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     free = _without(look.columns, identity, text)
     split = _said_or(answers.split, _split(free))
     label = _said_or(answers.label, _label(_without(free, split, *taken)))
+    _require_classes(look.column(label or ""), look)
     if label is None and answers.label is None and not answers.classes:
         choices = tuple(column.name for column in _without(free, split) if _may_be_label(column))
-        return Question("label", "Which column says what a sample is", choices)
+        none = "" if choices else " (none has few values that repeat)"
+        return Question("label", f"Which column says what a sample is{none}", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
     group = _said_or(answers.group, _group(_without(free, split, label)))
@@ -105,8 +114,30 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     suspects = tuple(column.name for column in numbers if _names_rows(column))
     varying = tuple(column.name for column in _without(numbers, *suspects) if column.distinct > 1)
     words = tuple(column.name for column in rest if column.holds == "words" and 2 <= column.distinct <= MOST_VALUES)
-    text = None if kind == "table" else text
-    return Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects)
+    text, day = None if kind == "table" else text, None if split else _day(rest)
+    return Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects, day)
+
+
+_MOST_CLASSES = 127
+
+
+def _require_classes(label: Column | None, look: Look) -> None:
+    """Nothing, or what can be audited of a column that says no class."""
+    if label is None or (label.distinct <= MOST_VALUES and (label.whole or label.holds == "words")):
+        return
+    if label.holds == "numbers":
+        bound = f"{label.half:.6g}"
+        raise InputError(
+            f"{label.name} holds numbers ({label.distinct:,} different in {look.looked_at:,} rows), and audits are of "
+            f"classes: what can be audited is on which side of a bound it lies, of its median say. Write that into a "
+            f"column of its own (df['high'] = df['{label.name}'] > {bound}), leave {label.name} itself out, and give "
+            "--label high."
+        )
+    if not 2 <= label.distinct <= min(_MOST_CLASSES, look.rows // 2):
+        raise InputError(
+            f"{label.name} has {label.distinct:,} different values in {look.looked_at:,} rows, and classes are 2 to "
+            f"{_MOST_CLASSES}, each of several rows: name another column with --label, or - for none."
+        )
 
 
 def _without(columns: Iterable[Column], *names: str | None) -> list[Column]:
@@ -160,7 +191,7 @@ def _id(look: Look, taken: set[str]) -> str | None:
     """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
     free = [column for column in _without(look.columns, *taken) if column.whole or column.holds == "words"]
     unique = [column for column in free if column.is_unique]
-    called = [column for column in unique if _parts_of(column.name) & {"id", "uuid", "key", "identifier"}]
+    called = [column for column in unique if _is_id(column)]
     best = called or [column for column in unique if column.holds == "words" and look.rows == look.looked_at]
     return best[0].name if best else None
 
@@ -170,10 +201,13 @@ def _may_be_label(column: Column) -> bool:
 
 
 def _label(columns: list[Column]) -> str | None:
-    """The only column that is called like a label and holds few values that repeat."""
-    called = [column for column in columns if _may_be_label(column) and _parts_of(column.name) & LABELS]
+    """The only column that is called like a label, or the only one that may be one; without any, one of numbers that is
+    called so, for the sentence that says what can be audited of it."""
+    able = [column for column in columns if _may_be_label(column)]
+    called = [column for column in able if _parts_of(column.name) & LABELS]
     exactly = [column for column in called if column.name.lower() in LABELS]
-    return _only(called) or _only(exactly)
+    named = [column for column in columns if not able and column.name.lower() in LABELS]
+    return _only(called) or _only(exactly) or (None if called else _only(able)) or _only(named)
 
 
 def _split(columns: list[Column]) -> str | None:
@@ -182,13 +216,41 @@ def _split(columns: list[Column]) -> str | None:
 
 
 def _group(columns: list[Column]) -> str | None:
-    """The only column that is called like something that several samples belong to, and repeats."""
+    """What several samples belong to: the column that is called so and repeats, else the one that fixes most others."""
     repeated = [column for column in columns if 10 <= column.distinct <= 0.9 * column.rows]
-    called = [column for column in repeated if _parts_of(column.name) & GROUPS]
-    return _only([column for column in called if column.whole or column.holds == "words"])
+    named = [column for column in repeated if column.whole or column.holds == "words"]
+    called = [column for column in named if _parts_of(column.name) & GROUPS or (_is_id(column) and column.fixes)]
+    fixing = sorted((column for column in named if column.fixes), key=lambda column: (-column.fixes, -column.distinct))
+    return _only(called) or next((column.name for column in [*called, *fixing]), None)
+
+
+def _is_id(column: Column) -> bool:
+    """Whether it is called like an id, with or without what stands before it.
+
+    >>> [_is_id(Column(name, "words", True, 9, 9, 0)) for name in ("PatientID", "custid", "Unnamed: 0", "paid")]
+    [True, True, True, False]
+    """
+    name = column.name.strip().lower()
+    joined = re.fullmatch(r"[a-z]{3,}(id|no)", name) is not None and name not in _NO_IDS
+    return bool(_parts_of(column.name) & IDS) or joined or name in ("", "index") or name.startswith("unnamed:")
+
+
+_NO_IDS = {"valid", "invalid", "paid", "unpaid", "prepaid", "grid", "hybrid", "acid", "solid", "liquid", "covid"}
+
+
+_COUNTED, _COUNTERS = {"sample", "row", "obs", "observation", "record", "case", "line"}, {"number", "no", "nr", "num"}
+_PLACES = {"zip", "zipcode", "postal", "postcode", "phone"}
 
 
 def _names_rows(column: Column) -> bool:
-    """Whether a column of numbers names or counts samples instead of measuring them."""
-    called = bool(_parts_of(column.name) & {"id", "uuid", "index", "key", "identifier"})
-    return column.whole and (column.counts_rows or (called and column.distinct > MOST_VALUES))
+    """Whether a column of numbers names or counts what samples belong to instead of measuring them."""
+    parts = _parts_of(column.name)
+    called = _is_id(column) or bool(parts & _PLACES or (parts & _COUNTED and parts & _COUNTERS))
+    called = called and column.distinct > MOST_VALUES
+    return column.whole and (column.counts_rows or called)
+
+
+def _day(columns: list[Column]) -> str | None:
+    """The first column of dates, but for those of births, that there are enough of to part samples by."""
+    days = [column for column in columns if column.holds == "dates" and not _parts_of(column.name) & BORN]
+    return next((column.name for column in days if column.distinct >= 10 and not column.missing), None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -132,12 +133,13 @@ MOST_ROWS = 20_000
 _BLOCK = 500
 _SIZES = 200
 """So many images are opened to see what sizes there are."""
-_WORDS = 3.0
-"""A column of texts has more words a cell than this, on average."""
+_WORDS, _NAMED_WORDS = 8.0, 3.0
+"""A column of texts has more words a cell than this, on average; one that is called like a text, than the second."""
+_DATE = r"^\d{4}[-/]\d{2}[-/]\d{2}([T ]\d{2}:.*)?$|^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( \d.*)?$"
 
 _TEXTS = ("text", "comment", "review", "body", "message", "content", "sentence", "note", "report", "title")
 
-Holds = Literal["numbers", "words", "texts", "other"]
+Holds = Literal["numbers", "words", "texts", "dates", "other"]
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,13 @@ class Column:
     values: tuple[str, ...] = ()
     """Its values in order of how often they stand there, where they are few."""
     counts_rows: bool = False
-    """Whether it counts the rows: 0, 1, 2, … or 1, 2, 3, …"""
+    """Whether it counts the rows: whole numbers, none twice, ever larger."""
+    words: float = 0.0
+    """How many words a cell has, on average."""
+    half: float = 0.0
+    """Of numbers, the median."""
+    fixes: int = 0
+    """How many columns of few values are the same in all rows of one of its values: those of one person, say."""
 
     @property
     def is_unique(self) -> bool:
@@ -210,7 +218,8 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     parts = [_typed(read_span(span, reading, names).table, plain) for span in spans]
     table = pa.concat_tables([plain.empty_table(), *parts])
     others = tuple(field.name for field in types if field.name not in names)
-    return Look(address, rows, table.num_rows, tuple(column_of(table[name], name) for name in names), others)
+    columns = with_fixed([column_of(table[name], name) for name in names], table)
+    return Look(address, rows, table.num_rows, tuple(columns), others)
 
 
 def _typed(table: pa.Table, types: pa.Schema) -> pa.Table:
@@ -231,33 +240,87 @@ def _is_plain(kind: pa.DataType) -> bool:
 def column_of(values: pa.ChunkedArray, name: str) -> Column:
     """What a column shows.
 
-    >>> column_of(pa.chunked_array([["a", "b", "a", None]]), "kind")
-    Column(name='kind', holds='words', whole=False, rows=4, distinct=2, missing=1, values=('a', 'b'), counts_rows=False)
+    >>> column = column_of(pa.chunked_array([["a", "b", "a", None]]), "kind")
+    >>> column.holds, column.distinct, column.missing, column.values
+    ('words', 2, 1, ('a', 'b'))
     """
     kind, rows = values.type, len(values)
-    whole = bool(pa.types.is_integer(kind))
-    known = values.drop_null()
+    known, words = values.drop_null(), 0.0
+    if pa.types.is_floating(kind):  # whole numbers of which some are missing come as such
+        known = known.filter(pc.is_finite(known))
+        if len(known) and pc.all(pc.equal(known, pc.floor(known))).as_py() and abs(pc.max(known).as_py()) < 2**53:
+            known = known.cast(pa.int64(), safe=False)
+    whole = bool(pa.types.is_integer(known.type))
     if pa.types.is_string(kind):
         known = known.filter(pc.not_equal(pc.utf8_trim_whitespace(known), ""))
+        words = pc.mean(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(known)))).as_py() or 0.0
     counts = known.value_counts()
     distinct = len(counts)
     common = sorted(counts.to_pylist(), key=lambda counted: (-counted["counts"], _shown(counted["values"])))
     few = tuple(_shown(counted["values"]) for counted in common) if distinct <= MOST_VALUES else ()
-    lowest, highest = pc.min_max(known).as_py().values() if whole and distinct == rows > 2 else (-1, -1)
-    counting = lowest in (0, 1) and highest - lowest == rows - 1
-    return Column(name, _holds(kind, known, name), whole, rows, distinct, rows - len(known), few, counting)
+    numbers = known.to_numpy() if whole or pa.types.is_floating(kind) else np.empty(0)
+    counting = whole and distinct == rows > 2 and bool((np.diff(numbers) > 0).all())
+    half = float(np.median(numbers)) if len(numbers) else 0.0
+    holds = _holds(kind, known, name, words, distinct)
+    return Column(name, holds, whole, rows, distinct, rows - len(known), few, counting, words, half)
 
 
-def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str) -> Holds:
+def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str, words: float, distinct: int) -> Holds:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "numbers"
-    if pa.types.is_boolean(kind):
-        return "words"
+    if pa.types.is_temporal(kind):
+        return "dates"
     if not pa.types.is_string(kind):
-        return "other"
-    words = pc.mean(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(known)))).as_py() or 0
-    many = len(known.unique()) > MOST_VALUES or name.lower() in _TEXTS
-    return "texts" if words > _WORDS and many else "words"
+        return "words" if pa.types.is_boolean(kind) else "other"
+    if len(known) and pc.all(pc.match_substring_regex(known, _DATE)).as_py():
+        return "dates"
+    called = name.lower() in _TEXTS
+    return "texts" if words > (_NAMED_WORDS if called else _WORDS) and (called or distinct > MOST_VALUES) else "words"
+
+
+_ALIKE, _PAIRS = 0.995, 30
+
+
+def with_fixed(columns: Sequence[Column], table: pa.Table) -> list[Column]:
+    """The columns, each with how many others it fixes.
+
+    An age fixes its decade, and is nobody's name: what only rises with a number does not count.
+
+    >>> people = pa.table({"who": [at // 3 for at in range(90)], "sex": [at // 3 % 2 for at in range(90)]})
+    >>> [column.fixes for column in with_fixed([column_of(people[name], name) for name in ("who", "sex")], people)]
+    [1, 0]
+    """
+    codes = {
+        column.name: np.asarray(table[column.name].combine_chunks().dictionary_encode().indices.fill_null(-1))
+        for column in columns
+    }
+    few = [codes[column.name] for column in columns if 2 <= column.distinct <= MOST_VALUES]
+    counted = []
+    for column in columns:
+        fixes, names = 0, column.whole or column.holds == "words"
+        if names and MOST_VALUES < column.distinct <= 0.7 * column.rows:
+            order = np.argsort(codes[column.name], kind="stable")
+            pairs = np.flatnonzero(np.diff(codes[column.name][order]) == 0)
+            values = table[column.name].to_numpy() if column.whole else None
+            fixes = sum(_is_fixed(other, order, pairs, values) for other in few)
+        counted.append(replace(column, fixes=fixes))
+    return counted
+
+
+def _is_fixed(
+    codes: npt.NDArray[np.int32], order: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64], values: object
+) -> bool:
+    """Whether neighbours of one value (`pairs` in the order) have the same code, and not because all have, nor since
+    codes stand for stretches of the values, as decades do."""
+    chance = ((np.bincount(codes + 1) / len(codes)) ** 2).sum()
+    if len(pairs) < _PAIRS or chance > 0.9 or (codes[order][pairs] == codes[order][pairs + 1]).mean() < _ALIKE:
+        return False
+    if values is None:
+        return True
+    numbers = np.asarray(values, dtype=np.float64)[order]
+    rising = np.argsort(numbers, kind="stable")
+    changes = np.count_nonzero(np.diff(codes[order][rising]))
+    return bool(changes > 0.1 * len(np.unique(numbers)))
 
 
 def _shown(value: object) -> str:

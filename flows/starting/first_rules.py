@@ -1,5 +1,5 @@
-"""The first three rules of a team, out of its data: the conditions that part the classes best, and how each does on
-the half that it was not found on.
+"""The first rules of a team, out of its data: the conditions that part the classes best, kept where they are right more
+often than one answer would be on the half that they were not found on.
 
 A condition is measured by Youden's J (1950), the share of a class on which it holds less that of all others on
 which it does: 1 where it parts them without a mistake, 0 where it says nothing.
@@ -46,7 +46,7 @@ class Parting:
 
 
 def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture: bool = False) -> list[Parting]:
-    """For every class the bound on a column that parts it best, above or below.
+    """For every class the bound on a column that parts it best, above or below, of those beyond which most are of it.
 
     >>> partings = thresholds("x", np.arange(12.0), np.repeat([0, 1], 6), 2)
     >>> [(parting.class_code, parting.when.above, parting.when.below, parting.youden) for parting in partings]
@@ -58,14 +58,19 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
     values, gold = values[order], gold[order]
     cuts = np.flatnonzero(values[1:] > values[:-1]) + 1  # how many lie below each cut
     cuts = cuts[(cuts >= LEAST) & (cuts <= len(values) - LEAST)]
-    partings = []
+    partings: list[Parting] = []
+    if not len(cuts):
+        return partings
     for code in range(classes):
         mine = gold == code
-        if not len(cuts) or not 0 < mine.sum() < len(mine):
+        if not 0 < mine.sum() < len(mine):
             continue
         below = np.concatenate(([0], np.cumsum(mine)))[cuts]
         youden = below / mine.sum() - (cuts - below) / (~mine).sum()  # of "below the cut"
-        at = int(np.argmax(np.abs(youden)))
+        frequent = np.where(youden > 0, 2 * below > cuts, 2 * (mine.sum() - below) > len(mine) - cuts)
+        at = int(np.argmax(np.where(frequent, np.abs(youden), 0)))
+        if not frequent[at]:
+            continue
         bound = plain_between(float(values[cuts[at] - 1]), float(values[cuts[at]]))
         side = "below" if youden[at] > 0 else "above"
         when = When.model_validate({"picture" if picture else "column": column, side: bound})
@@ -83,17 +88,21 @@ def values_of_words(column: str, values: Sequence[str | None], gold: Codes, clas
     cells = np.array(["" if value is None else value for value in values], object)
     partings = []
     for code in range(classes):
-        scored = [(_youden(cells == value, gold, code), value) for value in sorted(set(cells) - {""})]
+        scored = [
+            (_youden(cells == value, gold, code), value)
+            for value in sorted(set(cells) - {""})
+            if _most_frequent(cells == value, gold) == code
+        ]
         best = max(scored, default=(0.0, ""))
         if best[0] > 0 and (cells == best[1]).sum() >= LEAST:
             partings.append(Parting(column, code, round(best[0], 6), When(column=column, equals=str(best[1]))))
     return partings
 
 
-def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: Iterable[str] = ()) -> list[Parting]:
+def telling_words(texts: Sequence[str | None], gold: Codes, dull: Iterable[str] = ()) -> list[Parting]:
     """For every class the words that speak for it, the most telling first; `dull` ones say nothing by themselves.
 
-    >>> partings = telling_words(["a great song"] * 6 + ["win great money"] * 6, np.repeat([0, 1], 6), 2)
+    >>> partings = telling_words(["a great song"] * 6 + ["win great money"] * 6, np.repeat([0, 1], 6))
     >>> [(parting.class_code, parting.word, parting.youden) for parting in partings]
     [(0, 'song', 1.0), (1, 'money', 1.0), (1, 'win', 1.0)]
     """
@@ -102,9 +111,9 @@ def telling_words(texts: Sequence[str | None], gold: Codes, classes: int, dull: 
         if len(rows) >= LEAST:
             has = np.zeros(len(texts), bool)
             has[rows] = True
-            scored = [(_youden(has, gold, code), code) for code in range(classes)]
-            youden, code = max(scored)
-            if youden > 0:
+            code = _most_frequent(has, gold)
+            youden = _youden(has, gold, code)
+            if code >= 0 and youden > 0:
                 partings.append(Parting(word, code, round(youden, 6), word=word))
     return sorted(partings, key=lambda parting: (parting.class_code, -parting.youden, parting.word))
 
@@ -127,6 +136,13 @@ def _youden(holds: npt.NDArray[np.bool_], gold: Codes, code: int) -> float:
     if not mine.any() or not others.any():
         return 0.0
     return float(holds[mine].mean() - holds[others].mean())
+
+
+def _most_frequent(holds: npt.NDArray[np.bool_], gold: Codes) -> int:
+    """The class of more than half of the samples on which a condition holds; -1 where there is none."""
+    counts = np.bincount(gold[holds & (gold >= 0)], minlength=1)
+    code = int(np.argmax(counts))
+    return code if 2 * counts[code] > counts.sum() else -1
 
 
 def best_of(partings: Iterable[Parting], wanted: int, classes: int) -> list[Parting]:
@@ -194,7 +210,7 @@ def quantile_bounds(columns: Mapping[str, Numbers], share: float = 0.2) -> list[
     return [(name, float(f"{low:.3g}"), float(f"{high:.3g}")) for name, low, high in ends if low < high]
 
 
-WANTED = 3
+WANTED, _GUESSED = 6, 3
 _WORDS_A_RULE = 3
 _TOGETHER = 0.5
 """A word is taken beside a better one if it tells at least half as much."""
@@ -217,27 +233,77 @@ class FirstRules:
     classes: tuple[str, ...]
     covered: float
     by_gold: bool
-    give_away: tuple[str, ...] = ()
-    """Columns that tell the classes apart without a mistake, all by themselves."""
+    dropped: tuple[FirstRule, ...] = ()
+    """Those that were not right more often than one answer."""
 
 
 def first_rules(seen: Seen, roles: Roles) -> FirstRules:
-    """Three rules, fewer where the data shows no more; refused where it shows nothing that a rule could look at."""
+    """Some rules, or none where labels show that none is right more often than one answer; refused where there are no
+    labels, and nothing that a rule could look at."""
     gold = seen.samples["gold"].fill_null(-1).to_numpy().astype(np.int64)
-    half = one_half(seen.samples)
-    by_gold = bool((gold >= 0).sum() >= 4 * LEAST and len(np.unique(gold[gold >= 0])) > 1)
+    half, by_gold = one_half(seen.samples), has_gold(gold)
     partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes))) if by_gold else []
     best = best_of(partings, WANTED, len(seen.classes))
     found = [_written_rule(parting, seen.classes, partings, roles) for parting in best]
     rules = _named(found if by_gold else _without_gold(seen, roles))
-    give_away = {parting.looks_at for parting in partings if parting.when is not None and parting.youden == 1}
-    if not rules:
+    if not rules and not by_gold:
         raise InputError(
             "No rule can be started from this data: it has no column of numbers, words or texts that varies; write "
             "rules of your own, as in docs/bring-your-own.md."
         )
-    described, covered = _evaluated(rules, seen, gold, half)
-    return FirstRules(described, seen.classes, covered, by_gold, tuple(sorted(give_away)))
+    if not rules:
+        return FirstRules((), seen.classes, 0.0, by_gold)
+    book = WrittenRulebook(WrittenRules(rules=tuple(rules), classes=seen.classes)).load()
+    votes, _ = apply_rules(seen.samples, book)
+    cast = [votes[rule.name].to_numpy() for rule in rules]
+    tried = [_tried(rule, voted, gold, half) for rule, voted in zip(rules, cast, strict=True)]
+    kept = [at for at, (_, is_better) in enumerate(tried) if is_better or not by_gold]
+    if len({rules[at].vote for at in kept}) < 2:
+        kept = []
+    covered = float((np.array([cast[at] for at in kept]) >= 0).any(axis=0).mean()) if kept else 0.0
+    dropped = tuple(rule for at, (rule, _) in enumerate(tried) if at not in kept)
+    return FirstRules(tuple(tried[at][0] for at in kept), seen.classes, covered, by_gold, dropped)
+
+
+def has_gold(gold: Codes) -> bool:
+    """Whether enough samples of several classes are known to look for rules by."""
+    return bool((gold >= 0).sum() >= 4 * LEAST and len(np.unique(gold[gold >= 0])) > 1)
+
+
+_TELLS = 0.97
+
+
+def give_aways(seen: Seen, roles: Roles) -> tuple[str, ...]:
+    """The columns that tell all classes by themselves, learned on one half and right in so many of the other's classes:
+    they are another name of the label, or are known only after it.
+
+    >>> label = [0, 1, 2] * 40
+    >>> known = pa.table({"id": [f"{at}" for at in range(120)], "gold": label, "days": label, "age": list(range(120))})
+    >>> give_aways(Seen(known, known.slice(0, 0), ("a", "b", "c"), 120), Roles("table", numbers=("days", "age")))
+    ('days',)
+    """
+    from sklearn.metrics import balanced_accuracy_score
+    from sklearn.tree import DecisionTreeClassifier
+
+    gold = seen.samples["gold"].fill_null(-1).to_numpy().astype(np.int64)
+    half, known, given = one_half(seen.samples), gold >= 0, []
+    if not has_gold(gold) or roles.kind == "images":
+        return ()
+    for name in (*roles.numbers, *roles.words):
+        column = seen.samples[name]
+        if name in roles.numbers:
+            values = NumbersOf(name)(seen.samples)
+            values = np.where(np.isfinite(values), values, np.nan)
+        else:
+            values = np.asarray(column.combine_chunks().dictionary_encode().indices.fill_null(-1), dtype=np.float64)
+        tree = DecisionTreeClassifier(max_leaf_nodes=4 * len(seen.classes), class_weight="balanced", random_state=0)
+        learned, asked = (values[known & side].reshape(-1, 1) for side in (half, ~half))
+        if len(np.unique(gold[known & half])) < 2 or not len(asked):
+            continue
+        said = tree.fit(learned, gold[known & half]).predict(asked)
+        if balanced_accuracy_score(gold[known & ~half], said) >= _TELLS:
+            given.append(name)
+    return tuple(given)
 
 
 def one_half(samples: pa.Table) -> npt.NDArray[np.bool_]:
@@ -257,7 +323,7 @@ def _partings(samples: pa.Table, roles: Roles, gold: Codes, classes: int) -> Ite
     if roles.kind == "texts" and roles.text is not None:
         from assay.tasks.language.words import stop_words
 
-        yield from telling_words(TextsIn(roles.text)(samples), gold, classes, stop_words())
+        yield from telling_words(TextsIn(roles.text)(samples), gold, stop_words())
     for name, values in _numbers(samples, roles).items():
         yield from thresholds(name, values, gold, classes, picture=roles.kind == "images")
     for name in roles.words:
@@ -297,7 +363,10 @@ def _named(rules: Sequence[WrittenRule]) -> list[WrittenRule]:
                 continue
             asked |= set(left)
             rule = rule.model_copy(update={"keywords": left})
-        named.append(rule.model_copy(update={"name": _rule_name(rule)}))
+        name, taken = _rule_name(rule), {other.name for other in named}
+        name = f"{name}_{_plain(rule.vote)}" if name in taken else name
+        if name not in taken:
+            named.append(rule.model_copy(update={"name": name}))
     return named
 
 
@@ -313,6 +382,10 @@ def _rule_name(rule: WrittenRule) -> str:
         when = rule.when
         side = "high" if when.above is not None else "low" if when.below is not None else str(when.equals)
         words = f"{side}_{when.column or when.picture}"
+    return _plain(words)
+
+
+def _plain(words: str) -> str:
     return "_".join("".join(letter if letter.isalnum() else " " for letter in words.lower()).split())
 
 
@@ -321,14 +394,14 @@ def _without_gold(seen: Seen, roles: Roles) -> list[WrittenRule]:
     first, second = seen.classes[0], seen.classes[1]
     written: list[dict[str, object]]
     if roles.kind == "texts" and roles.text is not None:
-        words = _words_of_some(TextsIn(roles.text)(seen.samples))[:WANTED]
+        words = _words_of_some(TextsIn(roles.text)(seen.samples))[:_GUESSED]
         guesses = [(word, (first, second)[at % 2]) for at, word in enumerate(words)]
         written = [{"keywords": (word,), "in": roles.text, "vote": vote} for word, vote in guesses]
     else:
         looked, ends = "picture" if roles.kind == "images" else "column", quantile_bounds(_numbers(seen.samples, roles))
         written = [{"when": {looked: name, "above": high}, "vote": second} for name, _, high in ends]
         written[1:1] = [{"when": {looked: name, "below": low}, "vote": first} for name, low, _ in ends[:1]]
-    return [WrittenRule.model_validate(rule) for rule in written[:WANTED]]
+    return [WrittenRule.model_validate(rule) for rule in written[:_GUESSED]]
 
 
 def _words_of_some(texts: Sequence[str | None]) -> list[str]:
@@ -340,33 +413,23 @@ def _words_of_some(texts: Sequence[str | None]) -> list[str]:
     return sorted(some, key=lambda word: (-shares[word], word))
 
 
-def _evaluated(
-    rules: Sequence[WrittenRule], seen: Seen, gold: Codes, half: npt.NDArray[np.bool_]
-) -> tuple[tuple[FirstRule, ...], float]:
-    """Every rule with what it does on the half that it was not found on; and on which share of samples any votes."""
-    votes, _ = apply_rules(seen.samples, WrittenRulebook(WrittenRules(rules=tuple(rules), classes=seen.classes)).load())
-    cast = [votes[rule.name].to_numpy() for rule in rules]
-    covered = float((np.array(cast) >= 0).any(axis=0).mean())
-    has_gold = (gold >= 0).sum() >= 4 * LEAST
-    described = [
-        FirstRule(rule, _performance(voted, gold if has_gold else np.full_like(gold, -1), half))
-        for rule, voted in zip(rules, cast, strict=True)
-    ]
-    return tuple(described), covered
-
-
-def _performance(cast: npt.NDArray[np.int8], gold: Codes, half: npt.NDArray[np.bool_]) -> str:
+def _tried(
+    rule: WrittenRule, cast: npt.NDArray[np.int8], gold: Codes, half: npt.NDArray[np.bool_]
+) -> tuple[FirstRule, bool]:
+    """The rule with what it does on the half that it was not found on, and whether that is more than one answer does:
+    it is right more often than its class is in all samples (Wilson's lower end), and more often right than wrong."""
     from assay.tasks.statistics.proportions import wilson
 
     sentence = f"votes on {(cast >= 0).mean():.0%} of the samples"
-    fresh = (cast >= 0) & ~half & (gold >= 0)
-    if not fresh.any():
-        return sentence
-    hits, n = int((gold == cast)[fresh].sum()), int(fresh.sum())
-    low, high = wilson([hits], [n])
     others = ~half & (gold >= 0)
-    guessed = (gold[others] == cast[cast >= 0][0]).mean()  # every vote of a written rule is for one class
+    votes = gold[others & (cast >= 0)]
+    if not len(votes):
+        return FirstRule(rule, sentence), False
+    code = int(cast[cast >= 0][0])  # every vote of a written rule is for one class
+    hits, n, base = int((votes == code).sum()), len(votes), float((gold[others] == code).mean())
+    low, high = wilson([hits], [n])
     sentence += (
-        f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right"
+        f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right, and "
+        f"{base:.0%} of all samples are {rule.vote}"
     )
-    return sentence if low[0] > guessed else f"{sentence}, no better shown than guessing: replace it first"
+    return FirstRule(rule, sentence), n >= 2 * LEAST and bool(low[0] > base and 2 * hits > n)

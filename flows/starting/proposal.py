@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from assay.flows.starting.column_roles import Roles
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
-from assay.flows.starting.first_rules import FirstRules, first_rules
+from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
 from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import SPLITS
 from assay.tasks.ingest.settings import Source
@@ -20,7 +21,7 @@ RESERVED = ("id", "gold", "labels")
 """Names of columns that mean something inside."""
 _LARGEST, _SMALLEST, _DRAWN = 96, 8, 64
 """Pictures with longer sides than the first are drawn to the last; the second is the least that small-cnn takes."""
-_AUDITED = 200
+_AUDITED, _SLICES, _LONG = 200, 4, 80
 _STEPS = 550
 
 
@@ -56,8 +57,11 @@ def source_settings(look: Look, roles: Roles) -> dict[str, object]:
     for name in ("id", "label", "split", "group"):
         if getattr(roles, name) is not None:
             settings[name] = getattr(roles, name)
-    if roles.label is None:
+    label = look.column(roles.label or "")
+    if label is None:
         settings["classes"] = list(roles.classes)
+    elif label.holds == "numbers" and sorted(label.values) != [str(code) for code in range(label.distinct)]:
+        settings["classes"] = sorted(label.values, key=int)  # its values are names: 1 and 2 are two classes, not three
     taken = {roles.id, roles.label, roles.group}
     if look.others or any(column.name in RESERVED and column.name not in taken for column in look.columns):
         kept = [column.name for column in look.columns if column.name not in taken and column.name not in RESERVED]
@@ -83,40 +87,62 @@ def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
     strict = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
     seen = read_samples(Source.model_validate(strict), Path.cwd())
     source[look.address.origin] = place
+    away = give_aways(seen, roles)
+    numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
+    roles = replace(roles, numbers=tuple(numbers), words=tuple(words), give_away=away)
     rules = first_rules(seen, roles)
-    labelers = ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]  # Snorkel's model needs three votes
-    lines = (
-        Line("source", source),
-        Line("labeling", {"functions": "rules.yaml"}, "the rules beside this file: assay rules try rules.yaml"),
-        Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence"),
-        Line("ordering", {"datasets": 5}, "D1 … D5, ever harder"),
-        *_audited(look, roles, seen, rules),
-    )
+    lines = (Line("source", source), *_curated(rules), *_audited(look, roles, seen, rules))
+    if len(lines) == 1:
+        raise InputError(
+            f"Nothing of {look.address.path} can be audited as it is: no column of numbers or texts is left for a "
+            "model, and no rule was right more often than one answer. Name another column with --label, or bring a "
+            "model of your own (docs/bring-your-own.md)."
+        )
     remarks = tuple(_remarks(look, roles, seen, rules))
     return Proposal(name, place, roles, remarks, seen.in_words, lines, tuple(_gates(roles, rules, lines)), rules)
 
 
+def _curated(rules: FirstRules) -> Iterator[Line]:
+    """What makes weak labels and an order of them, where there are rules."""
+    if not rules.rules:
+        return
+    labelers = ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]  # Snorkel's model needs three votes
+    yield Line("labeling", {"functions": "rules.yaml"}, "the rules beside this file: assay rules try rules.yaml")
+    yield Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence")
+    yield Line("ordering", {"datasets": 5}, "D1 … D5, ever harder")
+
+
+_YOURS = "trained here; your own in its place: docs/bring-your-own.md"
+
+
 def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[Line]:
-    """The model under audit, what is set apart for it, and what is done to its samples."""
+    """The models under audit, what is set apart for them, and what is done to their samples."""
     taught: dict[str, object] = {} if rules.by_gold else {"train_on": "weak"}
-    yours = "trained here; your own in its place: docs/bring-your-own.md"
+    logistic = {"name": "logistic", "model": "logistic", "features": list(roles.numbers), **taught}
+    yield from _evaluation(look, roles, seen)
     if roles.kind == "table":
         if roles.numbers:
-            subject = {"name": "logistic", "model": "logistic", "features": list(roles.numbers), **taught}
-            yield Line("subjects", [subject], yours)
+            yield Line("subjects", [logistic], _YOURS)
+        yield from _slices(roles, rules)
         return
-    yield from _evaluation(look, roles)
     if roles.kind == "texts":
         subject = {"name": "small-bert", "classifier": "small-bert", "text": str(roles.text), **taught}
-        yield Line("subjects", [subject | {"train": _training(seen.rows)}], yours)
+        subject |= {"train": _training(seen.rows)}
+        yield Line("subjects", [subject, logistic] if roles.numbers else [subject], _YOURS)
         yield Line("attacks", ["noise"], "typing errors; more: docs/word-attacks.md")
         return
     subject = {"name": "small-cnn", "network": "small-cnn", **taught, "train": _training(seen.rows)}
-    yield Line("subjects", [subject], yours)
+    yield Line("subjects", [subject], _YOURS)
     pgd = {"eps": [0, "2/255", "8/255"], "steps": 10}
     yield Line("attacks", [{"pgd": pgd}], "how little makes it wrong; more: docs/images.md")
     corruptions = {"perturbations": ["gaussian-noise", "brightness"], "severities": [1, 3], "frames": 7}
     yield Line("corruptions", corruptions, "what cameras do; left out: all perturbations")
+
+
+def _slices(roles: Roles, rules: FirstRules) -> Iterator[Line]:
+    """The first columns of words, in whose values a model may be less right than elsewhere."""
+    if roles.numbers and roles.words and rules.by_gold:
+        yield Line("slices", {"columns": list(roles.words[:_SLICES])}, "where it is less right than elsewhere")
 
 
 def _training(rows: int) -> dict[str, object]:
@@ -129,10 +155,12 @@ def _training(rows: int) -> dict[str, object]:
     return {"epochs": min(40, max(6, math.ceil(_STEPS * batch / rows))), "batch_size": batch}
 
 
-def _evaluation(look: Look, roles: Roles) -> Iterator[Line]:
-    """What is audited and what trains, where the data has parts under other names; and not all of much data."""
+def _evaluation(look: Look, roles: Roles, seen: Seen) -> Iterator[Line]:
+    """What is audited and what trains: by parts that the data has, else by its dates; and not all of much data."""
     evaluation: dict[str, object] = {}
-    if roles.split is not None:
+    if since := _since(roles, seen):
+        evaluation |= {"column": roles.day, "since": since}
+    if roles.split is not None and roles.kind != "table":
         column = look.column(roles.split)
         values = look.parts if column is None else column.values
         meant = {SPLITS.get(value.lower(), value): value for value in values}
@@ -144,44 +172,90 @@ def _evaluation(look: Look, roles: Roles) -> Iterator[Line]:
             )
         evaluation |= {"split": audited} if audited != "test" else {}
         evaluation |= {"train": trains} if trains != "train" else {}
-    if look.rows > 4 * _AUDITED:
+    if look.rows > 4 * _AUDITED and roles.kind != "table":
         evaluation["limit"] = _AUDITED
     if evaluation:
         yield Line("evaluation", evaluation, "what is audited; the rest may train")
 
 
+def _since(roles: Roles, seen: Seen) -> str | None:
+    """The day from which the latest quarter of the samples stands, as their column writes it; None where dates cannot
+    be told apart by comparing them, or where there is nothing to train or to judge by."""
+    if roles.day is None or roles.label is None:
+        return None
+    days = sorted(str(day) for day in seen.samples[roles.day].drop_null().to_pylist())
+    since = days[3 * len(days) // 4][:10] if days else ""
+    return since if re.fullmatch(r"\d{4}[-/]\d{2}[-/]\d{2}", since) and days[0] < since else None
+
+
 def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator[Line]:
     """Bounds that hold today, and that a worse night does not keep to."""
-    least = math.floor(80 * rules.covered) / 100
-    comment = f"today {rules.covered:.0%} of the samples have a vote"
-    yield Line("", {"finding": "labeling.coverage", "of": "", "at_least": least}, comment)
+    if rules.rules:
+        least = math.floor(80 * rules.covered) / 100
+        comment = f"today {rules.covered:.0%} of the samples have a vote"
+        yield Line("", {"finding": "labeling.coverage", "of": "", "at_least": least}, comment)
     if any(line.key == "subjects" for line in lines):
-        of = {"of": "gold" if rules.by_gold else "weak", "group": "D5"} if roles.kind == "table" else {}
+        along = roles.kind == "table" and bool(rules.rules) and not any(_parted_by_day(line) for line in lines)
+        measured = {"finding": "subject.balanced_accuracy", "of": "clean"}
+        if along:
+            measured = {**measured, "of": "gold", "group": "D5"}
+        if not rules.by_gold and along:
+            measured = {"finding": "subject.accuracy", "of": "weak", "group": "D5"}
         change = {"against": "last-passed", "drop_at_most": 0.05}
-        yield Line("", {"finding": "subject.accuracy", **of, **change}, "no worse than the last night that passed")
+        yield Line("", {**measured, **change}, "no worse than the last night that passed, every class counting alike")
+
+
+def _parted_by_day(line: Line) -> bool:
+    return line.key == "evaluation" and isinstance(line.value, dict) and "since" in line.value
 
 
 def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[str]:
     """What was seen, a sentence each."""
-    codes = Counter(seen.samples["gold"].drop_null().to_pylist())
+    gold = seen.samples["gold"]
+    codes = Counter(gold.drop_null().to_pylist())
     shares = ", ".join(f"{name} {codes[code]:,}" for code, name in enumerate(seen.classes))
     if roles.kind == "images":
         yield f"{look.rows:,} images in folders of {len(look.classes)} classes: {shares}"
         yield f"Shapes (channels, height, width): {', '.join('×'.join(map(str, shape)) for shape in look.shapes[:5])}"
+        yield from _remarks_on_rules(rules)
         return
     kinds = Counter(column.holds for column in look.columns)
     held = ", ".join(f"{kinds[what]} of {what}" for what in get_args(Holds) if kinds[what])
     text = f", text in {roles.text}" if roles.text else ""
     yield f"{look.rows:,} rows, {len(look.columns)} columns ({held}){text}"
     yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
+    if roles.label and len(gold):
+        most = f"one answer for all is right on {max(codes.values(), default=0) / max(sum(codes.values()), 1):.1%}"
+        missing = f"; {gold.null_count:,} rows have no label and judge nothing" if gold.null_count else ""
+        yield f"{most[0].upper()}{most[1:]}{missing}"
     yield f"Id {roles.id}, unique" if roles.id else "No column names the rows: they are named by file and line"
-    remarks = {
-        f"Group {roles.group}: samples of one are never parted, and intervals count groups": roles.group,
-        f"Parts by {roles.split}": roles.split,
-        f"Left out as suspicious, since they name or count rows: {', '.join(roles.suspects)}": roles.suspects,
-        f"Tells the classes apart without a mistake, does it give the answer away? {', '.join(rules.give_away)}": (
-            rules.give_away
-        ),
-        f"Left out, neither numbers nor text: {', '.join(look.others)}": look.others,
+    group = look.column(roles.group or "")
+    if group is not None:
+        repeats = f" ({group.distinct:,} in {look.looked_at:,} rows)"
+        yield f"Group {roles.group}{repeats}: samples of one are never parted, and intervals count groups"
+    if roles.split:
+        yield f"Parts by {roles.split}"
+    if data := [column.name for column in look.columns if len(column.name) > _LONG or column.name.isdecimal()]:
+        yield f"The first line is taken for names of columns; write them above it where it is a row: {', '.join(data)}"
+    if since := _since(roles, seen):
+        yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
+    if roles.kind == "table" and roles.numbers and roles.words:
+        yield f"The model trained here looks at numbers alone: rules and slices look at {', '.join(roles.words[:6])}"
+    left_out = {
+        "they name or count rows": roles.suspects,
+        "each tells the classes by itself: another name of the label, or known only after it": roles.give_away,
+        "neither numbers nor words": look.others,
     }
-    yield from (sentence for sentence, holds in remarks.items() if holds)
+    yield from (f"Left out: {', '.join(names)} ({why})" for why, names in left_out.items() if names)
+    yield from _remarks_on_rules(rules)
+
+
+def _remarks_on_rules(rules: FirstRules) -> Iterator[str]:
+    """Which rules were kept, where labels could say so."""
+    tried = len(rules.rules) + len(rules.dropped)
+    if rules.by_gold and not rules.rules:
+        best = f": {rules.dropped[0].rule.called} {rules.dropped[0].how}" if rules.dropped else ""
+        why = "in two classes right more often than one answer" if tried else "found"
+        yield f"No rule is proposed, since of {tried} tried none was {why}{best}"
+    elif rules.dropped:
+        yield f"{len(rules.dropped)} of {tried} rules were no better than one answer and are left out"

@@ -34,7 +34,6 @@ def test_the_best_threshold_is_that_of_the_roc_curve(seed: int) -> None:
     holds = values > when.above if when.above is not None else values < float(str(when.below))
     measured = holds[gold == 1].mean() - holds[gold == 0].mean()
     assert measured == pytest.approx(found[1].youden, abs=1e-6)
-    assert found[0].youden == pytest.approx(found[1].youden)  # of two classes one is parted as well as the other
 
 
 def test_missing_values_and_missing_gold_are_left_out() -> None:
@@ -59,9 +58,8 @@ def test_a_plain_number_lies_between(low: float, width: float) -> None:
 def test_words_that_both_say_or_hardly_any_are_no_rules() -> None:
     texts = ["the song is nice"] * 20 + ["the offer is nice"] * 20 + ["rare offer"] * (LEAST - 1)
     gold = np.repeat([0, 1, 1], [20, 20, LEAST - 1])
-    found = telling_words(texts, gold, 2, ["the", "is"])
-    assert {one.word: one.class_code for one in found} == {"song": 0, "offer": 1, "nice": 0}
-    assert max(found, key=lambda one: one.youden).word in ("song", "offer")
+    found = telling_words(texts, gold, ["the", "is"])
+    assert {one.word: one.class_code for one in found} == {"song": 0, "offer": 1}
     assert "rare" not in {one.word for one in found}
 
 
