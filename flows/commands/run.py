@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Compute N of the partitions that a stage takes from earlier nights again, drawn by the seed, and compare.",
+    help="Compute N of the partitions that a stage takes from earlier nights again, others each day, and compare.",
 )
 @sample_option
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")

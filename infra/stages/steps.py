@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, cast
 
 import numpy as np
@@ -111,12 +112,15 @@ def _computed_again(
     taken: Collection[int],
     parts: Mapping[int, Part] | None = None,
 ) -> Iterator[tuple[PartitionWork, Any]]:
-    """What the function gives for some of the partitions that were taken, drawn by the run's seed."""
+    """What the function gives for some of the partitions that were taken: the next of an order that the run's seed
+    draws, day by day, so that all of n come up in n / verify nights in a row."""
     count = min(bench.run.verify, len(taken))
     if not count:
         return
     generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
-    drawn = set(generator.choice(sorted(taken), size=count, replace=False).tolist())
+    order = generator.permutation(sorted(taken)).tolist()
+    day = datetime.fromisoformat(bench.run.record.started).toordinal()
+    drawn = {order[(day * count + at) % len(order)] for at in range(count)}
     chosen = {item.index: item for item in work if item.index in drawn}
     for outcome in bench.engine.run(_calls(bench, function, [*chosen.values()], constants, parts), gpu=bench.gpu):
         item = chosen[outcome.index]

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,6 +35,9 @@ Learned = TypeVar("Learned", bound="Artifact[Any] | tuple[Any, ...]")
 
 SAMPLES = 32
 PARTITIONS = 4  # they are drawn from at most so many, so that asking stays cheap whatever the size of the data
+CHANGED = 0.02
+MOST_CHANGES = 8
+"""So many changes of a model behind one key are told apart; what changes more often is never taken from the store."""
 _TOLERANCE = 1e-4  # the same model on another batch, or another processor, agrees to more digits
 _DECIMALS = 3
 
@@ -48,18 +52,35 @@ def as_it_answers_now(
 
     Only a function or builder of the user's is asked, and only where the store would answer for it.
     """
-    learned = learn(subject)
-    if subject.is_known_whole or isinstance(current_run().conductor, Plan):
-        return subject, learned
-    files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
-    asking = asked_by(subject.settings)
-    predict = asking.predict
-    manifest = current_run().store.find(predict.name, predict.key(asking.given(samples, classes, files, subject), {}))
-    if manifest is None:
-        return subject, learned
-    asked, stored = _drawn(samples, predict.handles(manifest))
-    current = _compared(subject, stored, _answers(predict, asked, classes, files, _uncached(subject)))
-    return (subject, learned) if current is subject else (current, learn(current))
+    run, current, differed = current_run(), subject, ""
+    for further in range(MOST_CHANGES):
+        learned = learn(current)
+        if subject.is_known_whole or isinstance(run.conductor, Plan):
+            return current, learned
+        files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
+        asking = asked_by(subject.settings)
+        predict = asking.predict
+        key = predict.key(asking.given(samples, classes, files, current), {})
+        manifest = run.store.find(predict.name, key)
+        if manifest is None:
+            if differed:
+                _say_changed(subject, differed)
+            return current, learned
+        ask = partial(_answers, predict, classes=classes, files=files, subject=_uncached(current))
+        asked, stored = _drawn(samples, predict.handles(manifest), f"asked again in {run.id}")
+        differ, n = int(np.count_nonzero(_differences(stored, ask(asked)))), stored.num_rows
+        if subject.code is None or not differ:
+            run.note_asked_again(
+                subject.settings.name, f"{n} samples, drawn anew tonight, answered as before; {escaping(n)}"
+            )
+            return current, learned
+        differed = f"{differ} of {n} samples"
+        if not further:  # what the changed model is known by: its answers to samples that are the same every night
+            version = f"answers {_digest(ask(_drawn(samples, predict.handles(manifest), 'asked again')[0]))}"
+        current = _versioned(subject, version if not further else f"{version}, changed {further} times since")
+    current = _versioned(subject, f"answers of run {run.id}")
+    _say_changed(subject, differed)
+    return current, learn(current)
 
 
 def _uncached(subject: ResolvedSubject) -> ResolvedSubject:
@@ -70,37 +91,70 @@ def _uncached(subject: ResolvedSubject) -> ResolvedSubject:
     return replace(subject, code=replace(code, version=f"{code.version}, asked again by run {current_run().id}"))
 
 
-def _compared(subject: ResolvedSubject, stored: pa.Table, answers: pa.Table) -> ResolvedSubject:
-    """The subject, or, where its answers are not the stored ones, the same under another key; the run says so."""
-    run, name, n = current_run(), subject.settings.name, stored.num_rows
-    differ = int(np.count_nonzero(_differences(stored, answers)))
-    if subject.code is None or not differ:
-        run.note_asked_again(name, f"{n} samples, answered as before")
-        return subject
-    run.note_asked_again(name, f"{differ} of {n} samples answered otherwise than before")
+def _say_changed(subject: ResolvedSubject, differed: str) -> None:
+    run, name = current_run(), subject.settings.name
+    run.note_asked_again(name, f"{differed} answered otherwise than before")
     run.notice(
-        f"subject {name}: of {n} samples that were asked again {differ} are answered otherwise than in the store, "
-        "though its code and the files known of are the same: everything about it is computed anew (name what it reads "
-        "under `files`)"
+        f"subject {name}: {differed} that were asked again are answered otherwise than in the store, though its code "
+        "and the files known of are the same: everything about it is computed anew (name what it reads under `files`)"
     )
-    current = replace(subject.code, version=f"answers {_digest(answers)}")
+
+
+def _versioned(subject: ResolvedSubject, version: str) -> ResolvedSubject:
+    """The subject under another key."""
+    assert subject.code is not None
+    current = replace(subject.code, version=version)
     if isinstance(current, GivenModel):
         note_elsewhere(f"answers of {current.written}", f"{current.written}, changed", current.fingerprint)
     return replace(subject, code=current)
 
 
-def _drawn(samples: Artifact[Any], predictions: Artifact[Any]) -> tuple[pa.Table, pa.Table]:
-    """Some samples, drawn by the run's seed, and what the store holds for each."""
+def escaping(n: int) -> str:
+    """What so many samples would miss of a change that shows in few answers.
+
+    >>> escaping(32)
+    'a change of 2 % of its answers escapes so many on 52 of 100 nights, and in a week of nights on 1'
+    """
+    night = (1 - CHANGED) ** n
+    return (
+        f"a change of {CHANGED * 100:g} % of its answers escapes so many on {night * 100:.0f} of 100 nights, and in a "
+        f"week of nights on {night**7 * 100:.0f}"
+    )
+
+
+def spread(stored: pa.Table, size: int, generator: np.random.Generator) -> list[int]:
+    """So many rows, spread evenly over answers and, within an answer, over how sure it is: a change that spares most
+    answers is in one stratum. Where the first of them lies is drawn.
+
+    >>> rows = pa.table({"id": ["a", "b", "c", "d"], "predicted": [1, 0, 1, 0]})
+    >>> sorted(rows["predicted"][at].as_py() for at in spread(rows, 2, np.random.default_rng(0)))
+    [0, 1]
+    """
+    answers = stored.drop_columns(["id"]).to_pylist()
+    ordered = sorted(generator.permutation(len(answers)).tolist(), key=lambda at: _answer_and_rank(answers[at]))
+    strata = np.array_split(np.array(ordered, np.int64), max(1, min(size, len(ordered))))
+    return sorted(int(generator.choice(stratum)) for stratum in strata if len(stratum))
+
+
+def _answer_and_rank(answer: dict[str, Any]) -> tuple[str, float]:
+    sure = [
+        max(value) for value in answer.values() if isinstance(value, list) and isinstance(next(iter(value), ""), float)
+    ]
+    plain = [value for value in answer.values() if not isinstance(value, list | float)]
+    return json.dumps(plain, default=str), max(sure, default=0.0)
+
+
+def _drawn(samples: Artifact[Any], predictions: Artifact[Any], draw: str) -> tuple[pa.Table, pa.Table]:
+    """Some samples, and what the store holds for each; nobody knows them before where the `draw` names the run."""
     run = current_run()
     inputs, outputs = (run.store.output(artifact) for artifact in (samples, predictions))
-    generator = Seeds(run.seed, "asked again").generator()
-    count = min(PARTITIONS, len(inputs.parts))
-    chosen = sorted(generator.choice(len(inputs.parts), size=count, replace=False).tolist())
+    generator = Seeds(run.seed, draw).generator()
+    parts = min(PARTITIONS, len(inputs.parts))
+    chosen = sorted(generator.choice(len(inputs.parts), size=parts, replace=False).tolist())
     tables: list[tuple[pa.Table, pa.Table]] = []
     for at in chosen:
         both = [read_part(run.store.folder, output.parts[at].files[output.place]) for output in (inputs, outputs)]
-        size = min(-(-SAMPLES // count), both[0].num_rows)
-        rows = pa.array(np.sort(generator.choice(both[0].num_rows, size=size, replace=False)))
+        rows = pa.array(spread(both[1], -(-SAMPLES // parts), generator))
         tables.append((both[0].take(rows), both[1].take(rows)))
     return pa.concat_tables([asked for asked, _ in tables]), pa.concat_tables([stored for _, stored in tables])
 
@@ -108,6 +162,7 @@ def _drawn(samples: Artifact[Any], predictions: Artifact[Any]) -> tuple[pa.Table
 def _answers(
     predict: Stage[..., Any],
     samples: pa.Table,
+    *,
     classes: Artifact[Classes],
     files: Artifact[SubjectFiles],
     subject: ResolvedSubject,

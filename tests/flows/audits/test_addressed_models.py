@@ -122,7 +122,7 @@ def test_four_addresses_of_tables_are_measured_and_a_second_night_asks_only_a_fe
     _, again, run, _ = performed(tables, "night")
     assert accuracies(again) == found
     assert server.samples() == 2 * first  # a canary of the rows, by which a changed model would be noticed
-    assert run.record.asked_again["plain"] == "32 samples, answered as before"
+    assert "32 samples, drawn anew tonight, answered as before" in run.record.asked_again["plain"]
     server.serves(links=0.0, begs=0.0)  # the version says nothing of it
     _, changed, run, _ = performed(tables, "night")
     assert "answered otherwise than before" in run.record.asked_again["kserve"]

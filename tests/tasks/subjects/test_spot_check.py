@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,9 +18,10 @@ from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.terminal import signals_as_errors
+from assay.tasks.subjects import spot_check
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
-from assay.tasks.subjects.spot_check import as_it_answers_now
+from assay.tasks.subjects.spot_check import as_it_answers_now, spread
 from assay.tasks.subjects.tables.task import predict_samples, train_subject
 
 ROWS = 200
@@ -127,7 +129,8 @@ def test_what_nobody_heard_is_found_out_by_asking_again(make_run, tmp_path):
     with make_run() as run:
         _, same = night(tmp_path, model="m.py:predict")
         assert run.record.stages[-1].cached
-        assert run.record.asked_again == {"team": "32 samples, answered as before"}
+        (said,) = run.record.asked_again.values()
+        assert said.startswith("32 samples, drawn anew tonight, answered as before; a change of 2 % of its answers esc")
         assert run.record.notices == []
     write(tmp_path, sure__txt="2")
     with make_run() as run:
@@ -255,3 +258,40 @@ def test_keys_of_models_without_files_are_as_ever(tmp_path):
     assert resolve_subject(Subject(model="m.py:predict"), tmp_path).fingerprint == (
         "5d05ea6d43d14d8f79c163eb83c5ef1c2e7a5c425a1e8fa423623c3a8f21acf9"
     )
+
+
+def test_the_samples_are_others_each_night_and_of_every_answer():
+    n = 1000
+    sure = np.random.default_rng(0).uniform(0.5, 1, n)
+    answers = np.arange(n) % 50 == 0  # two of a hundred
+    table = pa.table(
+        {
+            "id": [f"s{at}" for at in range(n)],
+            "predicted": answers.astype(int),
+            "probabilities": [[p, 1 - p] for p in sure],
+        }
+    )
+    nights = [spread(table, 32, np.random.default_rng(night)) for night in range(400)]
+    assert {len(set(night)) for night in nights} == {32}
+    assert nights[0] != nights[1]
+    assert len(set().union(*nights)) == n, "everything is asked about sooner or later"
+    of_rare = [sum(answers[at] for at in night) for night in nights]
+    assert min(of_rare) >= 0
+    assert np.mean(of_rare) == pytest.approx(0.64, abs=0.2)
+    spreads = [np.std(np.sort(sure[night])[[4, 16, 28]] - [0.56, 0.75, 0.94]) for night in nights]
+    assert np.mean(spreads) < 0.03, "as sure as all are"
+
+
+def test_a_second_change_that_the_fixed_samples_do_not_show_is_found_by_those_of_the_night(
+    make_run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(spot_check, "_digest", lambda _: "alike")
+    unheard(tmp_path)
+    for letter, answered in (("9", 0.9), ("2", 0.2), ("3", 0.3), ("3", 0.3), ("4", 0.4), ("9", 0.9)):
+        write(tmp_path, sure__txt=letter)
+        with make_run():
+            assert night(tmp_path, model="m.py:predict")[1][-1] == answered
+    monkeypatch.setattr(spot_check, "MOST_CHANGES", 1)
+    write(tmp_path, sure__txt="5")
+    with make_run():
+        assert night(tmp_path, model="m.py:predict")[1][-1] == 0.5
