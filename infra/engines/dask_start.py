@@ -8,7 +8,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -55,15 +55,20 @@ class Connection:
         self.cluster.close()
 
 
-def connect(settings: Compute, notice: Callable[[str], None], libraries: Sequence[str] = ()) -> Connection:
+def connect(settings: Compute, libraries: Sequence[str] = ()) -> Connection:
     """A client of the engine that the settings name."""
     quiet()
     if settings.engine == "local":
         cluster = start_here(settings, libraries)
         return Connection(Client(cluster, set_as_default=False), cluster, HERE)
     if "://" in settings.engine:
-        return _join(settings.engine, notice)
+        return _join(settings.engine)
     cluster = _start_class(settings)
+    try:
+        _require_encrypted(cluster.scheduler_address)
+    except InputError:
+        cluster.close()
+        raise
     return Connection(Client(cluster, set_as_default=False), cluster, settings.engine)
 
 
@@ -157,13 +162,20 @@ def memory_of(memory: str) -> str | float:
     return limit
 
 
-def _join(address: str, notice: Callable[[str], None]) -> Connection:
-    """A client of somebody's scheduler; certificates come from Dask's own configuration."""
-    host = urlsplit(address).hostname
-    if not address.startswith("tls://") and host not in (LOOPBACK, "localhost", "::1"):
-        notice(
-            f"{address} is not encrypted: whoever reaches it can run code on its workers; use tls:// (docs/clusters.md)"
+def _require_encrypted(address: str) -> None:
+    """Nothing, or the sentence for a scheduler beyond this machine that anybody can send code to, or listen to."""
+    parts = urlsplit(address)
+    if parts.scheme in ("tcp", "ws", "ucx") and parts.hostname not in (LOOPBACK, "localhost", "::1"):
+        raise _wrong(
+            "engine",
+            f"{address} is not encrypted, and whoever reaches it can run code on its workers; use tls:// "
+            "(docs/clusters.md)",
         )
+
+
+def _join(address: str) -> Connection:
+    """A client of somebody's scheduler; certificates come from Dask's own configuration."""
+    _require_encrypted(address)
     if address.startswith("tls://"):
         _require_certificates(address)
     try:

@@ -123,5 +123,5 @@ def open_engine(
     from assay.infra.engines.dask_engine import DaskEngine
     from assay.infra.engines.dask_start import connect
 
-    again = (lambda: connect(settings, lambda _: None)) if "://" in settings.engine else None
-    return DaskEngine(connect(settings, notice, libraries), settings, notice, connect_again=again)
+    again = (lambda: connect(settings)) if "://" in settings.engine else None
+    return DaskEngine(connect(settings, libraries), settings, notice, connect_again=again)

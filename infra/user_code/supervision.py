@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import site
 import sys
 import sysconfig
@@ -282,6 +283,7 @@ def import_and_end(attempt: Callable[[], object]) -> NoReturn:
     global _here
     _here, silence = os.getpid(), os.open(os.devnull, os.O_WRONLY)
     faulthandler.disable()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nobody's code is to end this process by it unseen
     for stream in (1, 2):
         os.dup2(silence, stream)
     with suppress(BaseException):

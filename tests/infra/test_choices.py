@@ -209,6 +209,7 @@ def test_no_such_choice_is_said_with_the_nearest() -> None:
 CRASHES = {
     "while True: pass": "has not been imported within 0.5 s",
     "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "crashes Python .SIGSEGV. when it is imported",
+    "import signal; signal.raise_signal(signal.SIGTERM)": "crashes Python .SIGTERM. when it is imported",
     "import ctypes; ctypes.CDLL(None).exit(3)": "ends the process .exit 3. when it is imported",
     "import os; os._exit(3)": r"tried to end its process .os\._exit\(3\). in bad.py, line 1",
     "raise SystemExit(3)": "tried to end its process .exit 3. in bad.py, line 1",

@@ -105,7 +105,7 @@ def test_work_waits_for_a_worker_and_says_so_in_the_end(
 ) -> None:
     settings = Compute(engine=start(SCHEDULER, "0").said)
     said: list[str] = []
-    with DaskEngine(connect(settings, said.append), settings, said.append, patience=0.5) as engine:
+    with DaskEngine(connect(settings), settings, said.append, patience=0.5) as engine:
         assert engine.slots().cpu == 0
         with pytest.raises(RunError, match=r"no worker of tcp://.* came within"):
             list(engine.run(calls(does.square, 2)))
@@ -133,7 +133,7 @@ def test_a_scheduler_that_stays_away_is_an_error_in_words(
     settings = Compute(engine=scheduler.said)
 
     def join() -> dask_start.Connection:
-        return connect(settings, lambda _: None)
+        return connect(settings)
 
     with DaskEngine(join(), settings, patience=1, connect_again=join) as engine:
 
@@ -208,12 +208,38 @@ def test_nobody_at_the_address_is_an_error_in_words(monkeypatch: pytest.MonkeyPa
         open_engine(Compute(engine=address))
 
 
-def test_an_address_that_is_not_encrypted_is_remarked_upon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_start, "CONNECT_SECONDS", 1)
-    said: list[str] = []
-    with pytest.raises(RunError):
-        open_engine(Compute(engine="tcp://192.0.2.1:8786"), said.append)
-    assert "not encrypted" in said[0]
+@pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "ws://scheduler:8786", "tcp://0.0.0.0:8786"])
+def test_nobody_beyond_this_machine_is_joined_without_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr(dask_start, "Client", None)  # nobody is even asked
+    with pytest.raises(InputError, match=r"compute\.engine: .* is not encrypted, and whoever reaches it can run code"):
+        open_engine(Compute(engine=address))
+
+
+def test_a_cluster_that_listens_beyond_this_machine_without_tls_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Open:
+        scheduler_address = "tcp://192.0.2.1:8786"
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(dask_start, "_start_class", lambda _: Open())
+    with pytest.raises(InputError, match="is not encrypted"):
+        open_engine(Compute(engine="some.Cluster"))
+    assert len(closed) == 1
+
+
+def test_what_is_started_here_listens_on_loopback_behind_certificates() -> None:
+    connection = connect(Compute(engine="local", workers=1))
+    try:
+        scheduler = connection.client.scheduler_info()
+        addresses = [scheduler["address"], *scheduler["workers"]]
+        assert len(addresses) == 2
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    finally:
+        connection.client.close()
+        connection.cluster.close()
 
 
 def test_an_address_that_cannot_be_used_is_wrong_input() -> None:

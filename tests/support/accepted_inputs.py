@@ -96,6 +96,18 @@ ACCEPTED = (
     Accepted(r"odd_arrays: \[0, 0, .*, (None|\[4, 4\])", "sixteen numbers are a square", r"4 x 4 pixels"),
     Accepted(r"odd_images: .*None, (0\.0|0\.05|1\.0)", "images of one size; what is none is rejected", r"\d pixels"),
     Accepted(r"odd_images: .*\{'(size|channels)': \d+\}, (0\.0|0\.05|1\.0)", "brought to one form", r"\d pixels"),
+    # answers, databases, lakes, scans, models
+    Accepted(r"odd_answers: .*", "what Label Studio may have written; what it may not is refused by its task"),
+    Accepted(r"odd_databases: .*", "rows, whatever their columns are called"),
+    Accepted(r"odd_lakes: mutated, .*", "what is changed says nothing of the files of the latest version"),
+    Accepted(r"odd_lakes: deep value", "the line that is deep says nothing of the table"),
+    Accepted(r"odd_dicom: .*", "a tag that does not change what is seen, or scans that are rejected", r"\d rejected"),
+    Accepted(r"odd_nifti: .*", "slices, or volumes that are rejected", r"\d rejected"),
+    Accepted(r"odd_bombs: gz", "two million rows, and nothing wrong with them"),
+    Accepted(r"odd_graphs: (whole|damaged|much memory|text)", "it answers with probabilities"),
+    Accepted(r"odd_plugins: (print|import sys; sys\.stderr).*", "what its own code prints is its own"),
+    Accepted(r"odd_patterns: .*", "it finds, or does not find, what it looks for"),
+    Accepted(r"odd_services: mutated, .*", "probabilities, in spite of the change"),
     # settings
     Accepted(r"odd_settings: .*", "the setting allows the value"),
     Accepted(r"odd_options: compute\.engine=serial", "it is one"),

@@ -182,7 +182,7 @@ def odd_bombs(draw: Draw, folder: Path) -> Pipeline:
             for _ in range(40):
                 sink.write_table(some)
         return {"source": {"parquet": "data.parquet", "id": "id", "label": "label"}}
-    n = 4_000
+    n = 1_500
     word = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array(["x" * 1_000_000]))
     plain = {"id": pa.array(range(n)), "label": pa.array(["a", "b"] * (n // 2))}
     column = {
