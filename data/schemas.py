@@ -135,9 +135,10 @@ class Intervals(Table):
 
 
 class Clusters(Table):
-    """Which samples are alike: a hash of the user's group, else of the votes; equal ones are one cluster."""
+    """What is independent: a hash of the user's group, else of the sample's id. Without groups also one of the votes:
+    samples of one pattern have one score."""
 
-    schema = schema_of(required(_S, "id"), required(_I8, "cluster"))
+    schema = schema_of(required(_S, "id"), required(_I8, "cluster"), optional(_I8, "pattern"))
 
 
 class OrderedAnswers(Table):
@@ -152,6 +153,7 @@ class OrderedAnswers(Table):
         required(_F, "score"),
         required(_I4, "stratum"),
         required(_I8, "cluster"),
+        optional(_I8, "pattern"),
         required(_B, "decided"),
     )
 

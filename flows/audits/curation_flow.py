@@ -140,7 +140,7 @@ class Curation:
     pruned: Pruned | None = None
     labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
     clusters: Artifact[Clusters] | None = None
-    """Which samples are alike, where their order is tested."""
+    """What is independent, where an order is tested, and the patterns of the panel's votes."""
     compared: Artifact[Findings] | None = None
     """How labelers agree, where there are several."""
 
@@ -213,14 +213,18 @@ def curate(
         return Curation(summary, pruned)
     labelling = with_gold_shares(labelling, data)
     panel = None if pruned is None else pruned.panel
-    clusters = None if ordering is None else find_clusters(votes, data.samples, panel)
+    clusters: dict[Functions, Artifact[Clusters]] = {}
+    if ordering is not None:
+        clusters["panel"] = clusters["all"] = find_clusters(votes, data.samples, panel)
+        if panel is not None and ordering.compare:
+            clusters["all"] = find_clusters(votes, data.samples, None)
     voted = Voted(data, votes, panel, labelling, ordering, clusters)
     branches = {name: start_branch(f"labeler {name}", label_and_order, voted, name) for name in labelling.labelers}
     labelers, compared = branch_outcomes(branches), None
     if len(labelers) > 1:
         labels = [branch.labelled.labels for branch in labelers.values()]
         compared = compare_labelers(labels, data.samples, list(labelers))
-    return Curation(summary, pruned, labelers, clusters, compared)
+    return Curation(summary, pruned, labelers, clusters.get("panel"), compared)
 
 
 def with_gold_shares(labelling: WeakLabelling, data: Data) -> WeakLabelling:
@@ -254,7 +258,7 @@ class Voted:
     panel: Artifact[Panel] | None
     labelling: WeakLabelling
     ordering: Ordering | None
-    clusters: Artifact[Clusters] | None
+    clusters: Mapping[Functions, Artifact[Clusters]]
 
 
 def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
@@ -268,7 +272,7 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
         labelled = weak_labels(voted, labeler, functions)
         is_ours = functions == OURS.functions
         ours = labelled if is_ours else ours
-        if voted.ordering is None or voted.clusters is None:
+        if voted.ordering is None:
             continue
         intervals = bound_confidence(labelled.labels, voted.ordering)
         if is_ours:
@@ -280,7 +284,13 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
         assert ordered is not None, "the panel comes first"
         judged += [
             judge_order(
-                intervals, ordered.intervals, voted.data.samples, voted.clusters, voted.ordering, approach.name, labeler
+                intervals,
+                ordered.intervals,
+                voted.data.samples,
+                voted.clusters[functions],
+                voted.ordering,
+                approach.name,
+                labeler,
             )
             for approach in approaches
         ]

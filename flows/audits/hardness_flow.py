@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import Findings, HardestSamples, HardnessPairs
-from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data, classes_of
 from assay.flows.audits.subjects_flow import predictions_of
 from assay.flows.kind import AuditKind, Ground
@@ -49,12 +48,10 @@ def relate(ground: Ground, settings: Hardness | None, kinds: Sequence[AuditKind[
     if not measured:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
         return HardnessAudit()
-    curation = ground.maybe(Curation)
     related = relate_hardness(
         measured,
         ground.of(Data).samples,
         predictions_of(ground),
-        None if curation is None else curation.clusters,
         settings or Hardness(),
         ground.pipeline.statistics.significance,
     )

@@ -29,7 +29,14 @@ from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.multiplicity import RELATED
-from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, area_difference, gain_finding, order_test, ranked_area
+from assay.tasks.statistics.order_test import (
+    FEWEST_CLUSTERS,
+    area_difference,
+    area_interval,
+    area_sums,
+    gain_finding,
+    why_not_tested,
+)
 
 
 class Hardness(Settings):
@@ -273,18 +280,20 @@ def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Ite
     """`hardness.auc` of every measure: how often an error of the subject is harder than what it gets right; and
     `hardness.auc_gain`, the difference from ours (from the confidence, without an order), paired by cluster (DeLong
     1988). A measure that speaks of right answers only cannot rank errors, and has none."""
-    codes, areas = codes_of(clusters), {}
+    codes, kept_by = codes_of(clusters), dict[str, Bools]()
+    groups = int(codes.max(initial=-1)) + 1
     for name, values in columns.all.items():
         kept = answers.known & ~np.isnan(values)
-        tested = order_test(-values[kept], answers.right[kept], codes[kept])
-        if tested.area is not None:
-            areas[name] = kept
-            area = tested.area
-            yield Finding("hardness.auc", name, value=area.value, low=area.low, high=area.high, n=tested.n)
-    ours = next((name for name in (THETA, CONFIDENCE) if name in areas), None)
-    for name in areas:
+        right, there = answers.right[kept], len(np.unique(codes[kept]))
+        if why_not_tested(len(right), int(right.sum()), there, len(np.unique(values[kept])) < 2):
+            continue
+        kept_by[name] = kept
+        area = area_interval(area_sums(-values[kept], right, codes[kept], groups))
+        yield Finding("hardness.auc", name, n=len(right)).estimated(area)
+    ours = next((name for name in (THETA, CONFIDENCE) if name in kept_by), None)
+    for name in kept_by:
         if ours is not None and name != ours:
-            kept = areas[name] & areas[ours]
+            kept = kept_by[name] & kept_by[ours]
             yield replace(_gain(columns, name, ours, kept, answers, codes), of=name, group=ours)
 
 
@@ -292,7 +301,7 @@ def _gain(columns: Columns, name: str, ours: str, kept: Bools, answers: Answers,
     right, groups = answers.right[kept], int(codes.max()) + 1
     if not 0 < int(right.sum()) < len(right):
         return gain_finding("hardness.auc_gain", None, len(right))
-    first, second = (ranked_area(-columns.all[measure][kept], right, codes[kept], groups) for measure in (name, ours))
+    first, second = (area_sums(-columns.all[measure][kept], right, codes[kept], groups) for measure in (name, ours))
     return gain_finding("hardness.auc_gain", area_difference(first, second), len(right))
 
 

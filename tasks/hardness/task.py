@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import (
     Classes,
-    Clusters,
     Findings,
     HardestSamples,
     HardnessPairs,
@@ -152,12 +151,11 @@ def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[Samp
     return hardness
 
 
-@stage(version=1, title="hardness")
+@stage(version=2, title="hardness")
 def relate_hardness(
     measures: list[Artifact[SampleHardness]],
     samples: Artifact[Samples],
     predictions: dict[str, Artifact[Predictions]],
-    clusters: Artifact[Clusters] | None,
     settings: Hardness,
     significance: float,
 ) -> Related:
@@ -166,7 +164,9 @@ def relate_hardness(
     known = collect(samples, ["id", "gold", *([GROUP] if grouped else [])])
     ids = known["id"]
     by_subject = side_by_side([collect(table, None) for table in measures], ids)
-    codes, gold = _clusters(known, clusters), known["gold"]
+    groups = group_hashes(known)
+    codes = np.arange(known.num_rows) if groups is None else codes_of(groups)
+    gold = known["gold"]
     findings, pairs, hardest = list[Finding](), list[dict[str, object]](), list[dict[str, object]]()
     for subject in _in_order(by_subject, list(predictions), settings):
         columns = by_subject[subject]
@@ -202,18 +202,6 @@ def _in_order(by_subject: dict[str, Columns], predicted: list[str], settings: Ha
     names = ["", *predicted, *sorted(by_subject)]
     wanted = [name for name in dict.fromkeys(names) if name in by_subject]
     return [name for name in wanted if not name or settings.subjects is None or name in settings.subjects]
-
-
-def _clusters(samples: pa.Table, clusters: Artifact[Clusters] | None) -> npt.NDArray[np.int64]:
-    """Which samples are alike: those of one `source.group`, else those with one pattern of votes, else none."""
-    groups = group_hashes(samples)
-    if groups is not None:
-        return codes_of(groups)
-    if clusters is None:
-        return np.arange(samples.num_rows, dtype=np.int64)
-    table = collect(clusters, ["id", "cluster"])
-    beside = table["cluster"].take(pc.index_in(samples["id"], table["id"].combine_chunks()))
-    return codes_of(np.array(beside.to_pylist(), dtype=object))
 
 
 def _predicted(predictions: Artifact[Predictions] | None, ids: pa.ChunkedArray) -> pa.ChunkedArray:

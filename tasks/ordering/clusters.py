@@ -1,8 +1,8 @@
-"""Which samples count as one in the test of an order: those of one group, else those on which all functions voted
-alike.
+"""What is independent of each other (the groups that `source.group` names, else single samples), and on which samples
+all functions voted alike.
 
-How many clusters there are is counted in one place where they are few, else by ranges of hashes, on the workers. What
-is resampled for intervals are clusters where they are few, and pools of clusters where they are many.
+What is summed up and resampled for intervals are groups, or samples, where they are few, and pools of them where they
+are many. Patterns of votes are what scores are permuted over.
 """
 
 from __future__ import annotations
@@ -16,67 +16,31 @@ import pyarrow as pa
 
 from assay.data.schemas import Clusters
 from assay.infra.stages.exact import Smallest
-from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces
-from assay.infra.stages.shuffle import Parcels, Received, parcels
+from assay.infra.stages.partitions import Columns, reduce_partitions
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering import sorting
-from assay.tasks.ordering.datasets import Integers
+from assay.tasks.ordering.datasets import Integers, scores_of, tie_breaks
 from assay.tasks.statistics.calibration import PARTS
 from assay.tasks.statistics.groups import group_hashes, hashed
+from assay.tasks.statistics.order_test import MOST_PATTERNS, PatternTotals, in_order_of_score
 from assay.tasks.statistics.resampling import BLOCKS
 
 
 def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str] | None = None) -> pa.Table:
-    """The Clusters of a partition: by `source.group`, else by the votes of `functions` (left out, all).
-
-    One pattern of votes has one label and one score, so that its samples are right or wrong together.
+    """The Clusters of a partition: by `source.group`; without it each sample for itself, with the pattern of the votes
+    of `functions` (left out, all).
 
     >>> votes = pa.table({"id": ["a", "b", "c"], "f": pa.array([1, 0, 1], pa.int8())})
-    >>> found = cluster_table(votes, votes.select(["id"]), functions=["f"])["cluster"]
-    >>> found[0] == found[2], found[0] == found[1]
-    (True, False)
+    >>> table = cluster_table(votes, votes.select(["id"]), functions=["f"])
+    >>> len(set(table["cluster"].to_pylist())), len(set(table["pattern"].to_pylist()))
+    (3, 2)
     """
-    clusters = group_hashes(samples)
-    if clusters is None:
-        chosen = [name for name in votes.column_names if name != "id"] if functions is None else functions
-        matrix = np.stack([votes[name].to_numpy() for name in chosen], axis=1).astype(np.int8)  # [n, functions]
-        clusters = hashed([row.tobytes() for row in matrix])  # quicker than to find out first which rows differ
-    return pa.table({"id": votes["id"], "cluster": clusters}, schema=Clusters.schema)
-
-
-_PREFIX = 24  # bits of a hash that say in which range it is
-
-
-def count_clusters(clusters: Artifact[Clusters]) -> int:
-    """How many of the samples' clusters differ."""
-    ranges = -(-clusters.rows // sorting.RANGE_ROWS)
-    sent: Artifact[Parcels] = map_partitions(
-        hashes_dealt, Columns(clusters, ("cluster",)), into=Parcels, name="hashes", ranges=ranges
-    )
-    sorting.require_all(sent, clusters.partitions)
-    return int(reduce_pieces(clusters_in_range, [sorting.Range(number) for number in range(ranges)], sent=sent))
-
-
-def hashes_dealt(clusters: pa.Table, ranges: int) -> pa.Table:
-    """What a partition sends to each range of hashes: those of its clusters, each once."""
-    hashes = np.unique(clusters["cluster"].to_numpy())
-    ends = np.searchsorted(range_of(hashes, ranges), np.arange(ranges - 1), side="right")
-    return parcels({number: part.tobytes() for number, part in enumerate(np.split(hashes, ends))})
-
-
-def range_of(hashes: npt.NDArray[np.int64], ranges: int) -> npt.NDArray[np.int64]:
-    """The range of each hash, of so many that are about even.
-
-    >>> range_of(np.array([-(2**63), -1, 0, 2**63 - 1]), 2).tolist()
-    [0, 0, 1, 1]
-    """
-    prefixes = (hashes >> (64 - _PREFIX)) + (1 << (_PREFIX - 1))
-    return np.asarray(prefixes * ranges >> _PREFIX)
-
-
-def clusters_in_range(_piece: sorting.Range, received: Received) -> int:
-    """How many hashes differ in a range."""
-    return len(np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in received.values()])))
+    groups = group_hashes(samples)
+    if groups is not None:
+        return pa.table([votes["id"], groups, pa.nulls(len(groups), pa.int64())], schema=Clusters.schema)
+    chosen = [name for name in votes.column_names if name != "id"] if functions is None else functions
+    matrix = np.stack([votes[name].to_numpy() for name in chosen], axis=1).astype(np.int8)  # [n, functions]
+    patterns = hashed([row.tobytes() for row in matrix])  # quicker than to find out first which rows differ
+    return pa.table([votes["id"], tie_breaks(votes["id"]), patterns], schema=Clusters.schema)
 
 
 @dataclass(frozen=True)
@@ -85,6 +49,8 @@ class Pools:
 
     few: tuple[int, ...] = ()
     """All clusters, ascending; none where there are more than `BLOCKS`, which are then put together by their hash."""
+    grouped: bool = False
+    """Whether clusters are the groups that `source.group` names, and not single samples."""
 
     @property
     def count(self) -> int:
@@ -104,13 +70,55 @@ class Pools:
         """The part of each cluster, of those that are left out one after the other."""
         return self.of(clusters) % PARTS
 
+    @property
+    def words(self) -> str:
+        """How many groups there are; without groups, that samples count by themselves."""
+        if not self.grouped:
+            return "each sample counts by itself"
+        return f"{len(self.few)} groups count" if self.few else f"more than {BLOCKS} groups count"
+
 
 def pools_of(clusters: Artifact[Clusters]) -> Pools:
     """The pools of these clusters."""
-    found = reduce_partitions(first_clusters, Columns(clusters, ("cluster",)), most=BLOCKS + 1)
-    return Pools(found.values if found is not None and len(found.values) <= BLOCKS else ())
+    counted = reduce_partitions(first_clusters, Columns(clusters, ("cluster", "pattern")), most=BLOCKS + 1)
+    if counted is None:
+        return Pools()
+    few = counted["first"].values
+    return Pools(few if len(few) <= BLOCKS else (), not counted["patterns"])
 
 
-def first_clusters(clusters: pa.Table, most: int) -> Smallest:
-    """The first clusters of a partition, so many of them at most."""
-    return Smallest.of(np.unique(clusters["cluster"].to_numpy())[:most].tolist(), most, differing=True)
+def first_clusters(clusters: pa.Table, most: int) -> dict[str, Smallest | int]:
+    """The first clusters of a partition, so many of them at most; and how many samples have a pattern."""
+    first = Smallest.of(np.unique(clusters["cluster"].to_numpy())[:most].tolist(), most, differing=True)
+    return {"first": first, "patterns": clusters.num_rows - clusters["pattern"].null_count}
+
+
+def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.bool_]) -> Integers:
+    """Of samples the keys of score and pattern, how many have both, and how many of these are right, [4, G].
+
+    >>> pattern_counts(np.array([5, 5, 7]), np.array([1, 1, 1]), np.array([True, False, True])).T.tolist()
+    [[5, 1, 2, 1], [7, 1, 1, 1]]
+    """
+    return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
+
+
+def pattern_totals_of(counted: Sequence[Integers]) -> PatternTotals:
+    """The totals of what several ranges counted: a pattern may reach over two."""
+    scores, _, samples, right = _merged(np.concatenate(counted, axis=1))
+    return in_order_of_score(scores_of(scores), samples, right)
+
+
+def _merged(counts: Integers) -> Integers:
+    """Each score and pattern once."""
+    if not counts.shape[1]:
+        return counts
+    ordered = counts[:, np.lexsort((counts[1], counts[0]))]
+    starts = np.flatnonzero(np.append(True, (np.diff(ordered[0]) != 0) | (np.diff(ordered[1]) != 0)))
+    return np.concatenate([ordered[:2, starts], np.add.reduceat(ordered[2:], starts, axis=1)])
+
+
+def heaviest(counts: Integers) -> Integers:
+    """Of very many patterns, those with the most samples: a range sends no more of them than four times what is
+    permuted."""
+    kept = np.lexsort((counts[1], counts[0], -counts[2]))[: 4 * MOST_PATTERNS]
+    return counts[:, np.sort(kept)]

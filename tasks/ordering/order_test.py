@@ -1,43 +1,36 @@
 """Whether labels get worse along an order, sample by sample; which of two orders tells right from wrong better; and
 whether the labeler's confidence is a chance.
 
-Samples are dealt out twice. Ranges of the score know where each sample stands in the order; what that comes to goes on
-to ranges of clusters, as a cluster counts as one. What the samples of a cluster come to are whole numbers, summed over
-the samples of a cluster first and as products over clusters then, so that the same numbers come out of however many
-ranges there are.
+Samples are dealt out by ranges of the score, which know where each sample stands in the order. What the samples of a
+pool (a group, a sample, or several of them) come to are whole numbers, so that the same come out of however many ranges
+there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.stages.partitions import Columns, Tallied, map_pieces, reduce_pieces, tally_of
-from assay.infra.stages.shuffle import Parcels, Received, parcels
-from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import Pools, range_of
-from assay.tasks.ordering.datasets import Integers, packed, scores_of, unpacked
+from assay.infra.stages.partitions import Columns, reduce_pieces
+from assay.infra.stages.shuffle import Received
+from assay.tasks.ordering.clusters import Pools, heaviest, pattern_counts, pattern_totals_of
+from assay.tasks.ordering.datasets import Integers, scores_of
 from assay.tasks.ordering.ranges import (
-    Bools,
     FindLabelled,
     LabelledSamples,
     LeftOut,
     Range,
     Risks,
     Surroundings,
-    Ties,
     counted_ties,
     firsts_of,
     labelled_ranges,
     mean_risk,
-    range_rows,
 )
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.statistics.calibration import BINS, PARTS, gap_interval, share_interval
@@ -46,154 +39,61 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.order_test import (
     Area,
+    AreaSums,
     OrderTest,
+    PatternTotals,
+    area_difference,
     area_finding,
-    area_from,
-    cluster_variance,
-    difference_from,
     gain_finding,
-    influence,
-    joint_influence,
+    order_test_of_sums,
     trend_findings,
-    trend_from,
-    whole_dot,
     why_not_tested,
 )
 from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
 
-AREA = ("placed", "right", "wrong")
 SHARES = ("first", "last", "untested")
-OURS_AREA = tuple(f"ours {name}" for name in AREA)
-_TOGETHER = (("weighted", "ranked"), (*AREA, *OURS_AREA), *((f"{name} right", name) for name in SHARES))
-"""Columns of which every two are multiplied."""
-
-WholeColumns = dict[str, Integers]
-_RIGHT, _TESTED, _IN_FIRST, _IN_LAST = 1, 2, 4, 8
+_AREA = 4  # columns of an area: those of `AreaSums`
+_WHOLE = "whole"
 
 
-class Placed(NamedTuple):
-    """Known samples as they go to their clusters: 2·(midrank − its mean), twice the labels of the other kind that a
-    label stands rightly to (ties half), and what they are counted as."""
-
-    clusters: Integers
-    centred: Integers
-    placed: Integers
-    flags: npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True)
-class ClusterSums:
-    """Of columns of whole numbers: their sums, in how many clusters one is not 0, and Σ_g column_i[g]·column_j[g]."""
-
-    sums: Mapping[str, int]
-    clusters: Mapping[str, int]
-    products: Mapping[str, int]
-
-    def squared(self, names: Sequence[str], weights: Sequence[int]) -> int:
-        """Σ_g (Σ_k weight_k · column_k[g])²."""
-        weighted = dict(zip(names, weights, strict=True))
-        return sum(
-            (1 if first == second else 2) * weighted[first] * weighted[second] * self.products[f"{first} {second}"]
-            for first, second in combinations_with_replacement(names, 2)
-        )
-
-
-def placed(known: LabelledSamples, tie: Integers, ties: Ties) -> Placed:
-    """The samples of a sorted range; `tie` is that of each tested one. Higher scores have higher ranks.
+def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
+    """Of a sorted range, per sample: what `AreaSums` has of it, and whether it is in the first tenth, the last, or
+    untested, and right.
 
     The first tenth and the last are those of the order with its tie breaks, of the tested samples.
     """
+    tie, of_tie, wrong = counted_ties(known.take(known.tested))
+    ties = here.ties(of_tie, wrong)
     n, tenth, tested = ties.n, max(1, round(ties.n / 10)), known.tested
-    right = known.right[tested]
-    rank = np.arange(ties.start, ties.start + len(tie))
-    centred, place = np.zeros(len(known), dtype=np.int64), np.zeros(len(known), dtype=np.int64)
-    centred[tested] = (n - 2 * ties.before - ties.size)[tie]
     wrong_below = 2 * (ties.all_wrong - ties.lost) - ties.wrong
     right_above = 2 * (ties.before - ties.lost) + ties.size - ties.wrong
-    place[tested] = np.where(right, wrong_below[tie], right_above[tie])
-    flags = _RIGHT * known.right.astype(np.int8) + _TESTED * tested.astype(np.int8)
-    flags[tested] += (_IN_FIRST * (rank < tenth) + _IN_LAST * (rank >= n - tenth)).astype(np.int8)
-    return Placed(known.clusters, centred, place, flags)
-
-
-def dealt_by_cluster(rows: Placed, ranges: int, range_of: npt.NDArray[np.int64]) -> list[bytes]:
-    """What a range of the order sends to each range of clusters."""
-    order = np.argsort(range_of, kind="stable")
-    columns = [column[order] for column in rows]
-    ends = np.searchsorted(range_of[order], np.arange(ranges + 1))
-    return packed(columns, ends.tolist())
-
-
-def cluster_sums(order: Placed, ours: Placed | None) -> dict[str, dict[str, int]]:
-    """The `ClusterSums` of these clusters' samples, as they merge: of an order, and of ours where it is another."""
-    both = [order.clusters] if ours is None else [order.clusters, ours.clusters]
-    differing, codes = np.unique(np.concatenate(both), return_inverse=True)
-    codes_here, codes_of_ours = np.split(codes, [len(order.clusters)])
-    found: dict[str, dict[str, int]] = {"sums": {}, "clusters": {}, "products": {}}
-    for made in (_ranked, _areas, _shares):  # one after the other, as each makes columns as long as the range
-        columns = made(order)
-        summed = {name: sums_by_cluster(codes_here, column, len(differing)) for name, column in columns.items()}
-        if ours is not None and made is _areas:
-            of_ours = {f"ours {name}": column for name, column in _areas(ours).items()}
-            columns |= of_ours
-            summed |= {name: sums_by_cluster(codes_of_ours, each, len(differing)) for name, each in of_ours.items()}
-        _count(found, columns, summed)
-    return found
-
-
-def _count(found: dict[str, dict[str, int]], columns: WholeColumns, summed: WholeColumns) -> None:
-    """Adds what these columns come to."""
-    found["sums"] |= {name: int(column.sum()) for name, column in columns.items()}
-    found["clusters"] |= {name: int(np.count_nonzero(column)) for name, column in summed.items()}
-    for kind in ("", "ours "):
-        if f"{kind}right" in summed:
-            tested = summed[f"{kind}right"] + summed[f"{kind}wrong"]
-            found["clusters"][f"{kind}tested"] = int(np.count_nonzero(tested))
-    for names in _TOGETHER:
-        there = [name for name in names if name in summed]
-        found["products"] |= {
-            f"{first} {second}": whole_dot(summed[first], summed[second])
-            for first, second in combinations_with_replacement(there, 2)
-        }
-
-
-def _ranked(rows: Placed) -> WholeColumns:
-    return {"weighted": np.where(_flagged(rows, _RIGHT), rows.centred, 0), "ranked": rows.centred}
-
-
-def _areas(rows: Placed) -> WholeColumns:
-    right, tested = _flagged(rows, _RIGHT), _flagged(rows, _TESTED)
-    return {
-        "placed": rows.placed,
-        "right": (tested & right).astype(np.int64),
-        "wrong": (tested & ~right).astype(np.int64),
-        "doubled": np.where(tested & right, rows.placed, 0),
-    }
-
-
-def _shares(rows: Placed) -> WholeColumns:
-    right, tested = _flagged(rows, _RIGHT), _flagged(rows, _TESTED)
-    chosen = {"first": _flagged(rows, _IN_FIRST), "last": _flagged(rows, _IN_LAST), "untested": ~tested}
-    shares = {name: each.astype(np.int64) for name, each in chosen.items()}
-    return shares | {f"{name} right": (each & right).astype(np.int64) for name, each in chosen.items()}
-
-
-def _flagged(rows: Placed, flag: int) -> Bools:
-    return (rows.flags & flag).astype(np.bool_)
-
-
-_WHOLE = "whole"
+    placed, rank = np.zeros((2, len(known)), dtype=np.int64), np.arange(ties.start, ties.start + len(tie))
+    placed[:, tested] = wrong_below[tie], right_above[tie]
+    ends = np.zeros((2, len(known)), dtype=np.bool_)
+    ends[:, tested] = rank < tenth, rank >= n - tenth
+    right, lost = tested & known.right, tested & ~known.right
+    shares = [(chosen, chosen & known.right) for chosen in (*ends, ~tested)]
+    columns = (placed[0] * right, placed[1] * lost, right, lost, *(column for pair in shares for column in pair))
+    return [np.asarray(column, dtype=np.int64) for column in columns]
 
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """What was counted along one order: `sums` over its clusters, and its mean risk, in all and without each part."""
+    """What was counted along one order, and along ours beside it where it is another: `order_columns` summed by pool
+    [columns, G], patterns of votes where samples stand in no groups, and the mean risk, in all and without each
+    part."""
 
-    sums: ClusterSums
+    sums: tuple[Integers, ...]
+    patterns: PatternTotals | None
     one_score: tuple[bool, ...]
     """Whether all samples have one score, in this order and in ours beside it."""
     risk: float
     risk_without: tuple[float, ...]
+
+    @property
+    def areas(self) -> list[AreaSums]:
+        """What the areas of this order, and of ours beside it, are made of."""
+        return [AreaSums(*columns[:_AREA]) for columns in self.sums]
 
 
 def count_order(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, name: str = "") -> OrderCounts:
@@ -203,29 +103,26 @@ def count_order(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, na
     """
     ends, found = labelled_ranges(inputs, known, pools, name=f"{name} known".strip())
     firsts = [*firsts_of(found.pieces), len(found.pieces)]
-    ranges = -(-inputs[0].artifact.rows // range_rows())
-    rows: Artifact[Parcels] = map_pieces(
-        placed_in_range,
-        found.pieces,
-        into=Parcels,
-        name=f"{name} placed".strip(),
-        sent=found.sent,
-        arounds=found.arounds,
-        firsts=firsts,
-        pools=pools,
-        ranges=ranges,
+    counted = reduce_pieces(
+        counted_in_range, found.pieces, sent=found.sent, arounds=found.arounds, firsts=firsts, pools=pools
     )
-    sorting.require_all(rows, len(found.pieces))
-    pieces = [sorting.Range(number) for number in range(ranges)]
-    sums = reduce_pieces(sums_in_range, pieces, sent=rows, of_order=firsts[1])
     of_each = [ends[first:last] for first, last in pairwise(firsts)]
-    return _order_counts(ClusterSums(**sums), of_each, found.arounds[0], tally_of(rows)["risks"])
+    return _order_counts(counted, of_each, found.arounds[0], pools)
 
 
-def placed_along(known: LabelledSamples, here: Surroundings) -> Placed:
-    """What the places of a sorted range's samples come to."""
-    tie, of_tie, wrong = counted_ties(known.take(known.tested))
-    return placed(known, tie, here.ties(of_tie, wrong))
+def counted_along(known: LabelledSamples, here: Surroundings, piece: Range, pools: Pools) -> dict[str, Any]:
+    """What a sorted range counts, by pool and by pattern; and the risks of the order that is judged."""
+    where = pools.of(known.clusters)
+    sums = np.stack([sums_by_cluster(where, column, pools.count) for column in order_columns(known, here)])
+    if piece.order:
+        return {"sums": {str(piece.order): sums}}
+    tested = known.take(known.tested)
+    patterns = heaviest(pattern_counts(tested.keys.scores, tested.patterns, tested.right))
+    return {
+        "sums": {"0": sums},
+        "patterns": {f"{piece.number:09d}": patterns},
+        "risks": risks_along(known, here, pools),
+    }
 
 
 def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dict[str, int]:
@@ -245,30 +142,29 @@ def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dic
     return units
 
 
-def placed_in_range(
-    piece: Range, received: Received, arounds: Sequence[Surroundings], firsts: Sequence[int], pools: Pools, ranges: int
-) -> Tallied:
-    """What a range of an order sends to the ranges of clusters; and the risks of the order that is judged."""
-    known, here = LabelledSamples.received(received), arounds[firsts[piece.order] + piece.number]
-    rows = placed_along(known, here)
-    sent = parcels(dict(enumerate(dealt_by_cluster(rows, ranges, range_of(rows.clusters, ranges)))))
-    return Tallied(sent, {"risks": risks_along(known, here, pools)} if piece.order == 0 else {})
-
-
-def sums_in_range(_piece: sorting.Range, received: Received, of_order: int) -> dict[str, dict[str, int]]:
-    """The sums over the clusters of a range; the first so many senders are ranges of the order that is judged."""
-    parts = [received[sender] for sender in sorted(received)]
-    ours = Placed(*unpacked(parts[of_order:], 3)) if parts[of_order:] else None
-    return cluster_sums(Placed(*unpacked(parts[:of_order], 3)), ours)
+def counted_in_range(
+    piece: Range, received: Received, arounds: Sequence[Surroundings], firsts: Sequence[int], pools: Pools
+) -> dict[str, Any]:
+    """As `counted_along`, of what a range was sent."""
+    here = arounds[firsts[piece.order] + piece.number]
+    return counted_along(LabelledSamples.received(received), here, piece, pools)
 
 
 def _order_counts(
-    sums: ClusterSums, ends: Sequence[Sequence[Integers]], anywhere: Surroundings, units: Mapping[str, Any]
+    counted: Mapping[str, Any], ends: Sequence[Sequence[Integers]], anywhere: Surroundings, pools: Pools
 ) -> OrderCounts:
-    of_part = anywhere.counts[-1, 0]
+    of_part, units = anywhere.counts[-1, 0], counted["risks"]
     n = int(of_part.sum())
     without = [mean_risk(units.get(f"{part:02d}", 0), n - size) for part, size in enumerate(of_part.tolist()) if size]
-    return OrderCounts(sums, tuple(map(_one_score, ends)), mean_risk(units.get(_WHOLE, 0), n), tuple(without))
+    return OrderCounts(
+        tuple(counted["sums"][str(order)] for order in range(len(ends))),
+        None
+        if pools.grouped
+        else pattern_totals_of([counted["patterns"][name] for name in sorted(counted["patterns"])]),
+        tuple(map(_one_score, ends)),
+        mean_risk(units.get(_WHOLE, 0), n),
+        tuple(without),
+    )
 
 
 def _one_score(ends: Sequence[Integers]) -> bool:
@@ -336,18 +232,20 @@ def joined(upper: Integers, lower: Integers) -> npt.NDArray[np.float64]:
 _SHARE_NAMES = dict(zip(SHARES, ("first_tenth", "last_tenth", "accuracy_undecided"), strict=True))
 
 
-def order_test_findings(judged: OrderCounts, significance: float, approach: str, labeler: str) -> list[Finding]:
+def order_test_findings(
+    judged: OrderCounts, significance: float, approach: str, labeler: str, generator: np.random.Generator
+) -> list[Finding]:
     """What is concluded of one order, each `of` the approach, its `group` the labeler.
 
     `ordering.trend_p` is the two-sided p of the fall, `ordering.auc` its size: how often a right label outranks a wrong
     one. Beside them the first and the last tenth, the undecided samples, the area under the risk-coverage curve, and
     how much better than ours the order tells right from wrong.
     """
-    tested, is_ours = order_test_of(judged), approach == OURS.name
+    tested, is_ours = order_test_of(judged, generator), approach == OURS.name
     risk = share_interval(judged.risk, judged.risk_without)
     found = [
         *trend_findings("ordering", tested, significance, CONCLUDED if is_ours else COMPARED),
-        *(share_finding("ordering", judged.sums, name) for name in SHARES),
+        *(share_finding("ordering", judged, name) for name in SHARES),
         area_finding("ordering.aurc", risk, tested.n),
     ]
     if not is_ours:
@@ -377,41 +275,22 @@ def mean_over_pools(sums: npt.NDArray[np.float64], sizes: Integers, generator: n
     return bca_interval(ratio_of(sums, sizes.astype(np.float64)), len(sizes), generator)
 
 
-def order_test_of(judged: OrderCounts) -> OrderTest:
-    """The test of the order: `order_test`, from what was counted by cluster."""
-    sums, clusters = judged.sums.sums, judged.sums.clusters
-    won, lost, groups = sums["right"], sums["wrong"], clusters["tested"]
-    n = won + lost
-    why_not = why_not_tested(n, won, groups, judged.one_score[0])
-    if why_not:
-        return OrderTest(n, won, groups, silent=why_not)
-    total = n * sums["weighted"] - won * sums["ranked"]
-    trend = trend_from(total, judged.sums.squared(("weighted", "ranked"), (n, -won)), groups)
-    weights, denominator = influence(sums["doubled"], won, lost)
-    variance = cluster_variance(judged.sums.squared(AREA, weights), denominator, groups)
-    pairs = min(clusters["right"], clusters["wrong"])
-    area = area_from(Fraction(sums["doubled"], 2 * won * lost), variance, groups, pairs)
-    return OrderTest(n, won, groups, trend.t, trend.p_value, area)
+def order_test_of(judged: OrderCounts, generator: np.random.Generator) -> OrderTest:
+    """The test of the order: `order_test`, from what was counted."""
+    return order_test_of_sums(judged.areas[0], judged.patterns, judged.one_score[0], generator)
 
 
 def area_gain(judged: OrderCounts) -> Area | None:
-    """The order's area less ours, paired by cluster; None where one of them has none."""
-    sums, clusters = judged.sums.sums, judged.sums.clusters
-    areas, shares = [], []
-    for ours, one_score in zip(("", "ours "), judged.one_score, strict=True):
-        doubled, won, lost = (sums[f"{ours}{name}"] for name in ("doubled", "right", "wrong"))
-        if why_not_tested(won + lost, won, clusters[f"{ours}tested"], one_score):
+    """The order's area less ours, paired; None where one of them has none."""
+    order, ours = judged.areas
+    for area, one_score in zip((order, ours), judged.one_score, strict=True):
+        if why_not_tested(area.n, int(area.right.sum()), int(np.count_nonzero(area.right + area.wrong)), one_score):
             return None
-        areas.append(Fraction(doubled, 2 * won * lost))
-        shares.append(influence(doubled, won, lost))
-    weights, denominator = joint_influence(*shares)
-    groups = max(clusters["tested"], clusters["ours tested"])
-    variance = cluster_variance(judged.sums.squared((*AREA, *OURS_AREA), weights), denominator, groups)
-    return difference_from(areas[0] - areas[1], variance, groups)
+    return area_difference(order, ours)
 
 
-def share_finding(stage: str, sums: ClusterSums, name: str) -> Finding:
+def share_finding(stage: str, judged: OrderCounts, name: str) -> Finding:
     """`STAGE.first_tenth` and its like: the share that is right of these samples."""
-    n, won = sums.sums[name], sums.sums[f"{name} right"]
-    squares = sums.squared((f"{name} right", name), (n, -won))
-    return counted_share(f"{stage}.{_SHARE_NAMES[name]}", n, won, squares, sums.clusters[name])
+    at = _AREA + 2 * SHARES.index(name)
+    sizes, right = judged.sums[0][at : at + 2]
+    return counted_share(f"{stage}.{_SHARE_NAMES[name]}", right, sizes, judged.patterns is None)

@@ -40,6 +40,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.statistics.calibration import reliability
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.statistics.order_test import INTERVAL
 from assay.tasks.statistics.proportions import wilson
 
 APPROACHES = {
@@ -268,7 +269,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> p = Finding("ordering.trend_p", **about, value=0.0005, p_value=0.0005, n=569, verdict="adverse")
     >>> area = Finding("ordering.auc", **about, value=0.66, low=0.6, high=0.72)
     >>> print(verdict(FindingIndex([p, area]))[0].text.partition(" (")[2].replace(chr(0x202F), " "))
-    a right label outranks a wrong one 66 % [60, 72] of the time, p < 0.001)
+    majority: a right label outranks a wrong one 66 % [60, 72] of the time, p < 0.001)
     """
     test = findings.first("ordering.trend_p", of="ours")
     if test is None:
@@ -277,7 +278,7 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         return (Verdict(_unmeasured(test)),)
     outcome, tone = _outcome(test)
     ends = _ends(findings, test.group)
-    return (Verdict(f"{outcome}{': ' if ends else ''}{ends} ({_effect(findings, test, ', ')})", tone),)
+    return (Verdict(f"{outcome}{': ' if ends else ''}{ends} ({test.group}: {_effect(findings, test, ', ')})", tone),)
 
 
 def _outcome(test: Finding) -> tuple[str, Tone]:
@@ -321,11 +322,18 @@ def _ends(findings: FindingIndex, labeler: str) -> str:
 
 
 def _effect(findings: FindingIndex, test: Finding, before_p: str) -> str:
-    """How often a right label outranks a wrong one, and how sure that is; what was needed, where nothing is shown."""
-    area = findings.get("ordering.auc", of=test.of, group=test.group)
+    """How often a right label outranks a wrong one, and how sure that is; where nothing is shown, which of test and
+    interval did not show it, and what could have been seen."""
+    area, seen = (findings.get(f"ordering.{name}", of=test.of, group=test.group) for name in ("auc", "auc_seen_from"))
     often = "" if area is None else f"a right label outranks a wrong one {share_text(area, 0)} of the time{before_p}"
-    _, _, needed = test.verdict.partition(": ")
-    return f"{often}{p_concluded(test.p_value, test.p_adjusted)}{f'; {needed}' if needed else ''}"
+    if test.verdict in _WORDS:
+        return f"{often}{p_concluded(test.p_value, test.p_adjusted)}"
+    of_interval = test.verdict.endswith(INTERVAL)
+    why = f"the {INTERVAL}" if of_interval else p_concluded(test.p_value, test.p_adjusted)
+    could = (
+        "" if seen is None else f"; of {plural(test.n or 0, 'sample')}, {percent(seen.value, 0)} would have been seen"
+    )
+    return f"{often}{why}{could}"
 
 
 def _apart(findings: FindingIndex, labeler: str) -> str:
@@ -354,7 +362,7 @@ def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
         f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the "
         f"paper's test{_tested(nested)} calls even a random order valid {often}; on disjoint strata{_tested(disjoint)} "
         "the samples are counted once each. Both describe; what is concluded here rests on every sample: whether right "
-        "labels have higher bounds than wrong ones, samples that are alike counted together."
+        "labels have higher bounds than wrong ones, more clearly than bounds dealt at random to the patterns of votes."
     )
     if tie is None or tie.value is None:
         return Paragraph(text)

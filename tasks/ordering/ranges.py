@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import Clusters, Intervals, Samples
 from assay.infra.stages.partitions import Columns, map_partitions, reduce_pieces, side_by_side
@@ -46,9 +47,10 @@ class LabelledSamples:
     """Samples with their keys, their clusters, whether their label is right, and whether the test is about them."""
 
     keys: Keys
-    clusters: Integers  # hashes of what makes samples alike
+    clusters: Integers  # hashes of what is independent
     right: Bools
     tested: Bools  # not the undecided ones, where these stand apart
+    patterns: Integers  # hashes of their votes; 0 where samples stand in groups
 
     def __len__(self) -> int:
         return len(self.clusters)
@@ -56,7 +58,7 @@ class LabelledSamples:
     def take(self, rows: Integers | Bools) -> LabelledSamples:
         """These samples, in this order."""
         keys = Keys(self.keys.scores[rows], self.keys.ties[rows])
-        return LabelledSamples(keys, self.clusters[rows], self.right[rows], self.tested[rows])
+        return LabelledSamples(keys, self.clusters[rows], self.right[rows], self.tested[rows], self.patterns[rows])
 
     def in_order(self) -> LabelledSamples:
         """The same samples, the easiest first."""
@@ -66,14 +68,14 @@ class LabelledSamples:
         """What a partition sends to each range."""
         ordered = self.in_order()
         flags = (_RIGHT * ordered.right + _TESTED * ordered.tested).astype(np.int8)
-        return packed((*ordered.keys, ordered.clusters, flags), range_ends(ordered.keys, bounds))
+        return packed((*ordered.keys, ordered.clusters, ordered.patterns, flags), range_ends(ordered.keys, bounds))
 
     @classmethod
     def received(cls, parts: Mapping[int, memoryview]) -> LabelledSamples:
         """What all partitions sent to a range, in its order."""
-        scores, ties, clusters, flags = unpacked((parts[sender] for sender in sorted(parts)), 3)
-        known = cls(Keys(scores, ties), clusters, (flags & _RIGHT).astype(np.bool_), (flags & _TESTED).astype(np.bool_))
-        return known.in_order()
+        scores, ties, clusters, patterns, flags = unpacked((parts[sender] for sender in sorted(parts)), 4)
+        right, tested = ((flags & flag).astype(np.bool_) for flag in (_RIGHT, _TESTED))
+        return cls(Keys(scores, ties), clusters, right, tested, patterns).in_order()
 
 
 Floats = npt.NDArray[np.float64]
@@ -283,7 +285,13 @@ def labelled_samples(
     rows = np.flatnonzero(outcomes != UNKNOWN)
     keys = keys_of(intervals[score].to_numpy()[rows], intervals["tie_break"].to_numpy()[rows])
     undecided = intervals["undecided"].to_numpy()[rows]
-    return LabelledSamples(keys, clusters["cluster"].to_numpy()[rows], outcomes[rows] == RIGHT, ~(undecided & apart))
+    alike, patterns = (column[rows] for column in (clusters["cluster"].to_numpy(), pattern_hashes(clusters)))
+    return LabelledSamples(keys, alike, outcomes[rows] == RIGHT, ~(undecided & apart), patterns)
+
+
+def pattern_hashes(clusters: pa.Table) -> Integers:
+    """The hashes of the samples' votes; 0 where samples stand in groups."""
+    return np.asarray(pc.fill_null(clusters["pattern"], 0).to_numpy())
 
 
 def ends_in_order(known: LabelledSamples, pools: Pools | None) -> Integers:
@@ -342,7 +350,7 @@ def labelled_columns(
     scored = [
         Columns(table, tuple(dict.fromkeys((score, "tie_break", "label", "undecided")))) for table, score in orders
     ]
-    return [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster",))]
+    return [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster", "pattern"))]
 
 
 def labelled_ranges(

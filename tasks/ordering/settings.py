@@ -91,4 +91,5 @@ METRICS = (
     metric("ordering.accuracy_hardest", unit="share"),
     metric("ordering.accuracy_undecided", unit="share"),
     metric("ordering.last_tenth", unit="share"),
+    metric("ordering.auc_seen_from", unit="share"),
 )

@@ -27,7 +27,7 @@ from assay.infra.stages.shuffle import Received
 from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import cluster_table, count_clusters, pools_of
+from assay.tasks.ordering.clusters import cluster_table, pools_of
 from assay.tasks.ordering.datasets import dataset_of_rank
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.order_test import calibration_findings, count_calibration, count_order, order_test_findings
@@ -94,21 +94,22 @@ def sketch_order(curated: Artifact[CuratedSets]) -> Artifact[CuratedSets]:
     return sketch
 
 
-@stage(version=1, title="clusters")
+@stage(version=2, title="clusters")
 def find_clusters(
     votes: Artifact[Votes], samples: Artifact[Samples], panel: Artifact[Panel] | None
 ) -> Artifact[Clusters]:
-    """Which samples are alike: those of one `source.group`, else those on which the panel voted alike."""
+    """What is independent: the groups of `source.group`, else single samples; these with the pattern of the panel's
+    votes, over which scores are permuted."""
     kept = None if panel is None else collect(panel, ["function", "kept"])
     functions = None if kept is None else kept.filter(kept["kept"])["function"].to_pylist()
     clusters: Artifact[Clusters] = map_partitions(
         cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
     )
-    say(f"{count_clusters(clusters)} of {clusters.rows} samples differ")
+    say(f"of {clusters.rows} samples {pools_of(clusters).words}")
     return clusters
 
 
-@stage(version=2, title="trend", draws=True)
+@stage(version=3, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],
@@ -124,7 +125,8 @@ def judge_order(
     orders = [(intervals, approach_named(approach).score), *([] if is_ours else [(ours, OURS.score)])]
     known = LabelledByScores(tuple(score for _, score in orders), apart)
     counts = count_order(labelled_columns(orders, samples, clusters), known, pools)
-    findings = order_test_findings(counts, settings.significance, approach, labeler)
+    generator = stage_seeds().generator("permutations")
+    findings = order_test_findings(counts, settings.significance, approach, labeler, generator)
     if is_ours:
         columns = labelled_columns([(intervals, "confidence")], samples, clusters)
         calibrated = count_calibration(columns, LabelledByScores(("confidence",), False), pools)

@@ -8,7 +8,6 @@ vary, not the samples, and shares count as many samples as would be as uncertain
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,25 +23,39 @@ _EXACT = 2**52  # sums of whole numbers below it are exact as floats too
 
 
 class Effective(NamedTuple):
-    """As many independent samples as are as uncertain as n clustered ones, and the number of clusters."""
+    """As many independent samples as are as uncertain as n clustered ones, and as many clusters of equal size as
+    count."""
 
     n: float
-    clusters: int
+    clusters: float
 
     def counted(self, level: float = 0.95) -> float:
-        """n·(z/t)², t on G − 1 degrees of freedom: the spread of few clusters is itself uncertain. 0 for one cluster,
-        or where so few know next to nothing.
+        """n·(z/t)², t on one degree of freedom less than clusters count: the spread of few is itself uncertain. All of
+        them where each is its own cluster; 0 for one cluster, or where so few know next to nothing.
 
-        >>> round(Effective(100.0, 20).counted(), 1)
-        87.7
+        >>> round(Effective(100.0, 20).counted(), 1), Effective(100.0, 100.0).counted()
+        (87.7, 100.0)
         """
         from scipy.stats import norm, t
 
-        if self.clusters < 2:
+        if self.clusters < 1 + 1e-9:
             return 0.0
+        if self.clusters >= self.n:
+            return self.n
         tail = (1 - level) / 2
         counted = self.n * float(norm.isf(tail) / t.isf(tail, self.clusters - 1)) ** 2
         return counted if counted >= 1 else 0.0
+
+
+def kish(sizes: npt.ArrayLike) -> float:
+    """As many clusters of equal size as count as much as these: (Σ n_g)²/Σ n_g² (Kish 1965).
+
+    >>> kish([5, 5, 5, 5]), round(kish([17, 1, 1, 1]), 2)
+    (4.0, 1.37)
+    """
+    numbers = np.asarray(sizes, dtype=np.float64)
+    squares = float(numbers @ numbers)
+    return float(numbers.sum()) ** 2 / squares if squares else 0.0
 
 
 def codes_of(keys: npt.ArrayLike) -> Integers:
@@ -93,48 +106,47 @@ def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integer
 
 
 def effective_size(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Effective:
-    """How many independent samples know as much of the mean as these do (Kish 1965): n over the design effect.
-
-    The design effect is the variance of the mean over clusters, G/(G−1)·Σ_g (Σ_{i∈g} (x_i − x̄))²/n², over that of
-    independent samples; it is never taken below 1. Where all values are equal each cluster counts as one.
+    """How many independent samples know as much of the mean as these do: n over the design effect; see
+    `effective_of`.
 
     >>> effective_size([1, 1, 0, 0], ["a", "a", "b", "b"])
-    Effective(n=1.0, clusters=2)
+    Effective(n=1.0, clusters=2.0)
     """
     numbers, codes = np.asarray(values, dtype=np.float64), codes_of(clusters)
-    n, groups = len(numbers), int(codes.max(initial=-1)) + 1
-    if groups < 2:
-        return Effective(float(groups), groups)
-    apart = numbers - numbers.mean()
-    alone = float(apart @ apart) / n**2
-    if not alone:
-        return Effective(float(groups), groups)
-    sums = np.bincount(codes, weights=apart, minlength=groups)
-    together = groups / (groups - 1) * float(sums @ sums) / n**2
-    return Effective(n / max(1.0, together / alone), groups)
+    apart = numbers - numbers.mean() if len(numbers) else numbers
+    return effective_of(np.bincount(codes, apart), np.bincount(codes), float(apart @ apart))
 
 
-def effective_share(n: int, won: int, squares: int, clusters: int) -> Effective:
-    """`effective_size` of n answers, right or wrong, from what was counted: Σ_g (n·won_g − won·n_g)² over the clusters.
+def effective_of(apart: npt.ArrayLike, sizes: npt.ArrayLike, squares: float) -> Effective:
+    """How many independent samples know as much of a mean as those of these clusters: of each how far its samples are
+    from the mean together, and how many they are; and the squares of how far each sample is.
 
-    Whole numbers, so that it does not matter in which order and in how many places they were added up.
-
-    >>> effective_share(4, 2, 2 * (4 * 2 - 2 * 2) ** 2, 2)  # as in `effective_size`
-    Effective(n=1.0, clusters=2)
+    The design effect is the variance of the mean over clusters, each seen from the mean of the others as a jackknife
+    does, over that of independent samples; it is never taken below 1. Where all values are equal each cluster counts
+    as one.
     """
-    if clusters < 2 or won in (0, n):
-        return Effective(float(clusters), clusters)
-    effect = Fraction(clusters * squares, (clusters - 1) * n * won * (n - won))
-    return Effective(float(n / max(Fraction(1), effect)), clusters)
+    sums, counts = np.asarray(apart, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
+    sums, counts = sums[counts > 0], counts[counts > 0]
+    n, groups, equal = int(counts.sum()), len(counts), kish(counts)
+    if groups == n:
+        return Effective(float(n), float(n))
+    if groups < 2 or not squares:
+        return Effective(equal, equal)
+    scaled = sums / (n - counts)
+    together = (1 - 1 / groups) * float(scaled @ scaled)
+    return Effective(n / max(1.0, together * n**2 / squares), equal)
 
 
-def counted_share(metric: str, n: int, won: int, squares: int, clusters: int) -> Finding:
-    """As `share_by`, of what was counted: see `effective_share`."""
-    plain = share(metric, won, n)
-    if plain.value is None:
+def counted_share(metric: str, right: npt.ArrayLike, sizes: npt.ArrayLike, grouped: bool) -> Finding:
+    """As `share_by`, of how many there are in each cluster [G] and how many of them are right; Wilson's interval of the
+    samples where they stand in no groups."""
+    won, counts = np.asarray(right, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    hits, n = int(won.sum()), int(counts.sum())
+    plain = share(metric, hits, n)
+    if not grouped or plain.value is None:
         return plain
-    counted = effective_share(n, won, squares, clusters).counted()
-    low, high = wilson([won / n * counted if counted else 0.0], [counted])
+    counted = effective_of(won - counts * (hits / n), counts, hits * (n - hits) / n).counted()
+    low, high = wilson([hits / n * counted if counted else 0.0], [counted])
     return replace(plain, low=float(low[0]), high=float(high[0]))
 
 
@@ -145,7 +157,7 @@ def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float 
 
     >>> low, high = clustered_wilson([1, 1, 1, 0] * 25, range(100))
     >>> round(low, 3), round(high, 3)
-    (0.655, 0.826)
+    (0.657, 0.825)
     """
     right = np.asarray(hits, dtype=np.float64)
     counted = effective_size(right, clusters).counted(level)

@@ -1,103 +1,205 @@
-"""Are labels less often right along an order? A test at the level of samples, robust to samples that are alike.
+"""Are labels less often right along an order? A test at the level of samples, and its effect.
 
-Spearman's ρ over N nested sets cannot conclude: among ten, ρ = −1 itself has p = .0014. Here every sample counts,
-ties share their midrank, and samples of one cluster (one patient, or one pattern of votes, which fixes score and
-label alike) count together: the score test of a logistic model with the rank as its only variable, its variance
-summed over clusters (Liang and Zeger 1986). Its effect is the area under the ROC curve, with the variance of
-Obuchowski (1997).
+Spearman's ρ over N nested sets cannot conclude: among ten, ρ = −1 itself has p = .0014. Here every sample counts and
+ties share their midrank. All samples of one pattern of votes have one score, so that what the order's null asks is
+whether a score that knows nothing of how right a pattern is could do this: scores are permuted over the patterns, and
+the slope of rightness along the rank is studentised by its residuals, so that an effect does not inflate its own
+variance (DiCiccio and Romano 2017). Where samples stand in groups (of one patient), nothing is permuted: the area is
+held against ½ by its variance over groups.
 
-All sums are whole numbers, divided once at the end: neither the order of the samples nor their partitions matter.
+The effect is the area under the ROC curve: how often a right label outranks a wrong one. Its interval is DeLong's
+(1988), or that of Obuchowski (1997) by group, each group's influence being taken from the others as a jackknife does
+(Bell and McCaffrey 2002), with Student's t of as many groups as count (Kish 1965).
+
+What is summed over samples are whole numbers, so that neither their order nor their partitions matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, share_by, sums_by_cluster
+from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, kish, share_by, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.resampling import Interval
 
-Whole = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-_LIMB = 21  # bits: three limbs hold any 64-bit number, and 2^20 products of two limbs add up within 63 bits
-_ROWS = 1 << 20
-_MOST = 2**62
+FEWEST_CLUSTERS = 10
+"""With fewer patterns, or groups, their spread is not known well enough to test anything."""
+PERMUTATIONS = 9999
+MOST_PATTERNS = 1 << 14
+"""Where there are more patterns, those with the most samples are permuted: they carry nearly all that is known."""
+INTERVAL = "interval holds one half"
+_CELLS = 1 << 20
+_POWER = 0.8
 
 
-def whole_dot(first: Whole, second: Whole) -> int:
-    """Σ first·second, without rounding and without overflow.
+class PatternTotals(NamedTuple):
+    """What every pattern of votes comes to, sorted by score: its score, its samples, and how many are right (or the sum
+    of any whole amount)."""
 
-    >>> whole_dot(np.array([2**62, 3]), np.array([2**62, -1])) == 2**124 - 3
-    True
+    scores: Floats  # [G]
+    samples: Integers
+    amounts: Integers
+
+
+def pattern_totals(scores: npt.ArrayLike, amounts: npt.ArrayLike, patterns: npt.ArrayLike) -> PatternTotals:
+    """The totals of samples; those of one pattern that differ in score are two patterns.
+
+    >>> pattern_totals([0.5, 0.5, 0.9], [1, 0, 1], ["a", "a", "b"]).amounts.tolist()
+    [1, 1]
     """
-    reach = _reach(first) * _reach(second)
-    rows = min(_ROWS, _MOST // max(reach, 1))
-    if rows >= min(len(first), _ROWS):
-        return sum(int(first[at : at + _ROWS] @ second[at : at + _ROWS]) for at in range(0, len(first), _ROWS))
-    return sum(
-        int(limb @ two) << (_LIMB * (i + j))
-        for at in range(0, len(first), _ROWS)
-        for i, limb in enumerate(_limbs(first[at : at + _ROWS]))
-        for j, two in enumerate(_limbs(second[at : at + _ROWS]))
+    values, whole, codes = _columns(scores, amounts, patterns)
+    distinct = codes_of(values)
+    units, where = np.unique(distinct * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    of_unit = np.empty(len(units))
+    of_unit[where] = values
+    return in_order_of_score(of_unit, np.bincount(where), sums_by_cluster(where, whole, len(units)))
+
+
+def in_order_of_score(scores: Floats, samples: Integers, amounts: Integers) -> PatternTotals:
+    """These totals as they are permuted: the order is that of what they hold, whatever the patterns are called."""
+    if len(scores) > MOST_PATTERNS:
+        kept = np.lexsort((amounts, scores, -samples))[:MOST_PATTERNS]
+        scores, samples, amounts = scores[kept], samples[kept], amounts[kept]
+    order = np.lexsort((amounts, samples, scores))
+    return PatternTotals(scores[order], samples[order], amounts[order])
+
+
+class Trend(NamedTuple):
+    """t > 0 where amounts are larger for higher scores; its two-sided p-value; and how far Σ a·e of a score that knows
+    nothing strays, with a the centred rank and e the amount less its mean."""
+
+    t: float
+    p_value: float
+    spread: float
+
+
+def permuted_trend(totals: PatternTotals, generator: np.random.Generator, permutations: int = PERMUTATIONS) -> Trend:
+    """Whether amounts grow with the score, among random ways to deal the scores to the patterns.
+
+    a = midrank − (n + 1)/2 and e = amount − mean, summed by pattern; T = Σ a·e, b = T/Σ a²·samples is the slope, and t*
+    = T/√Σ (a·(e − b·a·samples))². p = (1 + #{|t*| ≥ |t|})/(B + 1). The t that is given is T/√(G/(G−1)·Σ (a·e)²).
+
+    >>> totals = PatternTotals(np.arange(40.0), np.full(40, 5), np.arange(40) // 8)
+    >>> permuted_trend(totals, np.random.default_rng(0)).p_value
+    0.0001
+    """
+    samples, amounts = totals.samples.astype(np.float64), totals.amounts.astype(np.float64)
+    starts = np.flatnonzero(np.append(True, np.diff(totals.scores) != 0))
+    groups, whole = len(samples), float(samples.sum())
+    tie = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, groups)))
+    apart = amounts - samples * (amounts.sum() / whole)
+
+    def trends(drawn: Integers) -> tuple[Floats, Floats, Floats]:
+        """T, t* and the parts a·e of orders [b, G]: which pattern stands at each place."""
+        held, strayed = samples[drawn], apart[drawn]
+        sizes = np.add.reduceat(held, starts, axis=1)
+        rank = np.cumsum(sizes, axis=1) - sizes / 2 - whole / 2
+        total = (rank * np.add.reduceat(strayed, starts, axis=1)).sum(axis=1)
+        slope = total / (rank * rank * sizes).sum(axis=1)
+        parts = rank[:, tie] * strayed
+        left = parts - (slope[:, None] * rank * rank)[:, tie] * held
+        deviation = np.sqrt((left * left).sum(axis=1))
+        t = np.divide(total, deviation, out=np.where(total == 0, 0.0, np.copysign(np.inf, total)), where=deviation > 0)
+        return total, t, parts
+
+    (observed,), (t,), (parts,) = trends(np.arange(groups)[None])
+    least, block, further, squares = abs(t) * (1 - 1e-12), max(1, _CELLS // groups), 0, 0.0
+    for start in range(0, permutations, block):
+        rows = min(block, permutations - start)
+        total, drawn, _ = trends(generator.permuted(np.tile(np.arange(groups), (rows, 1)), axis=1))
+        further += int((np.abs(drawn) >= least).sum())
+        squares += float(total @ total)
+    plain = math.sqrt(groups / (groups - 1) * float(parts @ parts))
+    return Trend(
+        float(observed) / plain if plain else 0.0, (1 + further) / (1 + permutations), math.sqrt(squares / permutations)
     )
 
 
-def squared_sum(columns: Sequence[Whole], weights: Sequence[int]) -> int:
-    """Σ_g (Σ_k weights_k · columns_k[g])², exactly, for weights of any size: no list of large numbers is made.
+def group_trend(scores: npt.ArrayLike, amounts: npt.ArrayLike, groups: npt.ArrayLike) -> Trend:
+    """Whether amounts grow with the score, by the slope's variance over groups: each group's residuals are taken from
+    the line through the others, about, and t has as many degrees of freedom as groups count, less one.
 
-    >>> squared_sum([np.array([1, 2]), np.array([3, 4])], [10**30, 1]) == (10**30 + 3) ** 2 + (2 * 10**30 + 4) ** 2
-    True
+    >>> trend = group_trend([4, 3, 2, 1] * 6, [1, 1, 0, -1] * 6, range(24))
+    >>> trend.t > 3, trend.p_value < 0.001
+    (True, True)
     """
-    total = 0
-    for i, column in enumerate(columns):
-        for j in range(i, len(columns)):
-            total += (1 if i == j else 2) * weights[i] * weights[j] * whole_dot(column, columns[j])
-    return total
+    values, whole, codes = _columns(scores, amounts, groups)
+    rank = (doubled_midranks(values) - (len(values) + 1)) / 2
+    apart, square = whole - whole.mean(), float(rank @ rank)
+    total = float(rank @ apart)
+    left = np.bincount(codes, rank * (apart - total / square * rank))
+    leverage = np.bincount(codes, rank * rank) / square
+    scaled = left / np.maximum(1 - leverage, 1 / len(values))
+    spread = math.sqrt((1 - 1 / len(left)) * float(scaled @ scaled))
+    t = total / spread if spread else math.copysign(math.inf, total)
+    return Trend(t, two_sided(t, kish(np.bincount(codes))), spread)
 
 
-def _limbs(values: Whole) -> list[Whole]:
-    """The numbers in base 2^21: the two lower limbs from 0, the highest with the sign."""
-    mask = (1 << _LIMB) - 1
-    return [values & mask, (values >> _LIMB) & mask, values >> (2 * _LIMB)]
+def two_sided(t: float, groups: float) -> float:
+    """The two-sided p-value of t, with as many degrees of freedom as groups count, less one."""
+    from scipy.stats import t as student
 
-
-def _reach(values: Whole) -> int:
-    return max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
-
-
-FEWEST_CLUSTERS = 10
-"""With fewer clusters their spread is not known well enough to test anything."""
+    return 2 * float(student.sf(abs(t), max(groups - 1, 1)))
 
 
 @dataclass(frozen=True)
-class RankedArea:
-    """How often a right label outranks a wrong one, and what each cluster adds to its distance from the truth.
+class AreaSums:
+    """By what is independent (a group, or a sample): how often its right labels outrank wrong ones and its wrong ones
+    are outranked, twice, as ties count half; and how many right and wrong labels it has. 0 where it has none here."""
 
-    The influence of cluster g is Σ_k `weights`[k]·`sums`[k, g] / `denominator`, exactly.
-    """
+    outranking: Integers  # [G]
+    outranked: Integers
+    right: Integers
+    wrong: Integers
 
-    value: Fraction
-    n: int
-    right: int
-    sums: tuple[Integers, ...]  # 3 times [G]: placements, right and wrong labels; 0 where a cluster has no sample here
-    weights: tuple[int, ...]  # 3
-    denominator: int
-    clusters: int
-    pairs: int  # pairs of a right and a wrong label that share no cluster, at least
+    @property
+    def n(self) -> int:
+        """How many labels there are."""
+        return int(self.right.sum() + self.wrong.sum())
+
+    @property
+    def value(self) -> float:
+        """How often a right label outranks a wrong one."""
+        return int(self.outranking.sum()) / (2 * int(self.right.sum()) * int(self.wrong.sum()))
+
+    @property
+    def groups(self) -> float:
+        """As many groups of equal size as count."""
+        return kish(self.right + self.wrong)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of a right and a wrong label that share no group, at least."""
+        return int(min(np.count_nonzero(self.right), np.count_nonzero(self.wrong)))
+
+    @property
+    def influence(self) -> Floats:
+        """What each group adds to the distance from the truth; its squares add up to DeLong's variance where groups are
+        single samples, and to about that of a jackknife where they are not."""
+        won, lost = int(self.right.sum()), int(self.wrong.sum())
+        return _from_the_others(self.outranking / (2 * lost) - self.value * self.right, self.right) + _from_the_others(
+            self.outranked / (2 * won) - self.value * self.wrong, self.wrong
+        )
+
+
+def _from_the_others(sums: Floats, sizes: Integers) -> Floats:
+    """The groups' parts of a mean over all sizes, as each looks from the mean of the others."""
+    groups, whole = int(np.count_nonzero(sizes)), int(sizes.sum())
+    return np.asarray(sums / np.maximum(whole - sizes, 1) * math.sqrt(1 - 1 / groups))
 
 
 @dataclass(frozen=True)
 class Area:
-    """An area, or the difference of two, with its cluster-robust interval."""
+    """An area, or the difference of two, with its interval."""
 
     value: float
     low: float
@@ -111,188 +213,142 @@ class OrderTest:
     n: int
     right: int
     clusters: int
+    """Patterns whose scores were permuted, or groups."""
     t: float | None = None
     p_value: float | None = None
     area: Area | None = None
+    spread: float = 0.0
+    """How far the area of a score that knows nothing strays from ½ (its standard deviation)."""
     silent: str = ""
 
-    @property
-    def adverse(self) -> float:
-        """The one-sided p-value of a fall along the order."""
-        if self.t is None or self.p_value is None:
-            return float("nan")
-        return self.p_value / 2 if self.t > 0 else 1 - self.p_value / 2
-
     def verdict(self, significance: float) -> str:
-        """`adverse` where right labels fall along the order, `violation` where they rise, else what was needed."""
-        if self.t is None or self.p_value is None:
+        """`adverse` where right labels fall along the order, `violation` where they rise, by test and interval; else
+        which of the two did not show it."""
+        if self.area is None or self.p_value is None:
             return f"not measured: {self.silent}"
         if self.p_value > significance:
             return not_shown(significance)
-        return "adverse" if self.t > 0 else "violation"
+        if self.area.low <= 0.5 <= self.area.high:
+            return f"not shown: the {INTERVAL}"
+        return "adverse" if self.area.value > 0.5 else "violation"
+
+    def seen_from(self, significance: float) -> float:
+        """The area that a test of so many samples would have shown four times in five."""
+        from scipy.stats import norm
+
+        return min(1.0, 0.5 + self.spread * float(norm.isf(significance / 2) + norm.ppf(_POWER)))
 
 
-def order_test(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike, level: float = 0.95) -> OrderTest:
-    """Whether right labels have higher scores than wrong ones, by t = T/√V on G − 1 degrees of freedom.
+def order_test(
+    scores: npt.ArrayLike,
+    right: npt.ArrayLike,
+    patterns: npt.ArrayLike | None,
+    groups: npt.ArrayLike,
+    generator: np.random.Generator,
+) -> OrderTest:
+    """Whether right labels have higher scores than wrong ones: scores permuted over the patterns of votes; without
+    patterns, by group. The interval is by group, and by sample where each is its own.
 
-    R_i is the midrank of the score (higher is easier), a_i = R_i − (n+1)/2, e_i = right_i − mean(right),
-    U_g = Σ_{i∈g} a_i·e_i, T = Σ_g U_g, V = G/(G−1)·Σ_g U_g²; p = 2·min(tails), and AUC = ½ + T/(n_right·n_wrong).
-
-    >>> test = order_test([3, 3, 2, 2, 1, 1] * 4, [1, 1, 1, 0, 0, 0] * 4, range(24))
+    >>> scores, right = [3, 3, 2, 2, 1, 1] * 4, [1, 1, 1, 0, 0, 0] * 4
+    >>> test = order_test(scores, right, range(24), range(24), np.random.default_rng(0))
     >>> round(test.t, 2), round(test.area.value, 3), test.verdict(0.01)
     (3.92, 0.944, 'adverse')
-    >>> order_test([1, 2], [1, 1], [1, 2]).verdict(0.01)
+    >>> order_test([1, 2], [1, 1], None, [1, 2], np.random.default_rng(0)).verdict(0.01)
     'not measured: no label is wrong'
     """
-    values, hits, codes = _columns(scores, right, clusters)
-    n, won, groups = len(hits), int(hits.sum()), int(codes.max(initial=-1)) + 1
-    why_not = why_not_tested(n, won, groups, bool(n) and bool((values == values[0]).all()))
+    totals = None if patterns is None else pattern_totals(scores, right, patterns)
+    values, hits, codes = _columns(scores, right, groups)
+    one_score = bool(len(hits)) and bool((values == values[0]).all())
+    return order_test_of_sums(area_sums(values, hits, codes), totals, one_score, generator)
+
+
+def order_test_of_sums(
+    sums: AreaSums, totals: PatternTotals | None, one_score: bool, generator: np.random.Generator
+) -> OrderTest:
+    """`order_test` of what was summed up."""
+    n, won = sums.n, int(sums.right.sum())
+    independent = int(np.count_nonzero(sums.right + sums.wrong)) if totals is None else len(totals.scores)
+    why_not = why_not_tested(n, won, independent, one_score, "groups" if totals is None else "patterns of votes")
     if why_not:
-        return OrderTest(n, won, groups, silent=why_not)
-    places = codes_of(values)  # sorted once: what follows asks only which score is higher
-    trend, area = trend_of(places, hits, codes), ranked_area(places, hits, codes)
-    return OrderTest(n, won, groups, trend.t, trend.p_value, area_interval(area, level))
+        return OrderTest(n, won, independent, silent=why_not)
+    area = area_interval(sums)
+    if totals is not None:
+        trend = permuted_trend(totals, generator)
+        held = float(totals.amounts.sum()) * float(totals.samples.sum() - totals.amounts.sum())
+        return OrderTest(n, won, independent, trend.t, trend.p_value, area, trend.spread / held if held else 0.0)
+    strayed = sums.influence
+    spread = math.sqrt(float(strayed @ strayed))
+    if not spread:
+        won_all = min(1.0, 2 * 0.5**sums.pairs)  # pairs that share no group are independent trials, all won
+        return OrderTest(n, won, independent, math.copysign(math.inf, area.value - 0.5), won_all, area)
+    t = (area.value - 0.5) / spread
+    return OrderTest(n, won, independent, t, two_sided(t, sums.groups), area, spread)
 
 
-class Trend(NamedTuple):
-    """t > 0 where amounts are larger for higher scores, and its two-sided p-value."""
+def area_sums(scores: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike, count: int | None = None) -> AreaSums:
+    """What an area is made of; `groups` are codes below `count` (left out, those there are).
 
-    t: float
-    p_value: float
-
-
-def trend_of(scores: npt.ArrayLike, amounts: npt.ArrayLike, clusters: npt.ArrayLike) -> Trend:
-    """Whether whole amounts grow with the score: `order_test`'s statistic for amounts that need not be 0 or 1.
-
-    What a defence gains on each sample (−1, 0 or 1) is such an amount: its trend is the interaction of the defence with
-    the order.
-
-    >>> trend = trend_of([4, 3, 2, 1] * 6, [1, 1, 0, -1] * 6, range(24))
-    >>> round(trend.t, 2), trend.p_value < 0.001
-    (3.78, True)
-    """
-    values, whole, codes = _columns(scores, amounts, clusters)
-    n, groups = len(whole), int(codes.max(initial=-1)) + 1
-    centred = doubled_midranks(values) - (n + 1)  # 2·a_i
-    weighted, ranked = (sums_by_cluster(codes, part, groups) for part in (centred * whole, centred))
-    amount = int(whole.sum())
-    total = n * int(weighted.sum()) - amount * int(ranked.sum())  # Σ_g 2n·U_g, with 2n·U_g = n·weighted − amount·ranked
-    return trend_from(total, squared_sum((weighted, ranked), (n, -amount)), groups)
-
-
-def trend_from(total: int, squares: int, clusters: int) -> Trend:
-    """The trend from Σ_g U_g and Σ_g U_g², in any unit."""
-    from scipy.stats import t as student
-
-    scaled = Fraction(total * total * (clusters - 1), clusters * squares) if squares else Fraction(0)
-    t = math.sqrt(scaled) * (1 if total >= 0 else -1)
-    return Trend(t, 2 * float(student.sf(abs(t), clusters - 1)))
-
-
-def ranked_area(
-    scores: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike, groups: int | None = None
-) -> RankedArea:
-    """The area under the ROC curve with its influence per cluster; `clusters` are codes below `groups` (default all).
-
-    >>> ranked_area([3, 2, 2, 1], [1, 1, 0, 0], [0, 1, 2, 3]).value
-    Fraction(7, 8)
+    >>> area_sums([3, 2, 2, 1], [1, 1, 0, 0], [0, 1, 2, 3]).value
+    0.875
     """
     values, hits = codes_of(scores), np.asarray(right, dtype=np.int64)
-    codes = np.asarray(clusters, dtype=np.int64)
-    here = int(codes.max(initial=-1)) + 1 if groups is None else groups
-    won, lost = int(hits.sum()), int((1 - hits).sum())
-    if not won or not lost:
-        raise ValueError("an area needs labels that are right and labels that are wrong")
-    together, placed = doubled_midranks(values), np.empty(len(hits), dtype=np.int64)
+    codes = np.asarray(groups, dtype=np.int64)
+    there = int(codes.max(initial=-1)) + 1 if count is None else count
+    together, placed = doubled_midranks(values), np.zeros(len(hits), dtype=np.int64)
     chosen = hits == 1
     placed[chosen] = together[chosen] - doubled_midranks(values[chosen])  # twice the wrong ones below, ties half
-    placed[~chosen] = 2 * won - (together[~chosen] - doubled_midranks(values[~chosen]))
-    doubled = int(placed[chosen].sum())  # 2·n_right·n_wrong·AUC
-    sums = tuple(sums_by_cluster(codes, part, here) for part in (placed, hits, 1 - hits))
-    held = [np.unique(codes[chosen]), np.unique(codes[~chosen])]
-    pairs = min(len(held[0]), len(held[1]))
-    weights, denominator = influence(doubled, won, lost)
-    return RankedArea(
-        Fraction(doubled, 2 * won * lost), len(hits), won, sums, weights, denominator, len(np.union1d(*held)), pairs
-    )
+    placed[~chosen] = 2 * int(hits.sum()) - (together[~chosen] - doubled_midranks(values[~chosen]))
+    columns = (placed * hits, placed * (1 - hits), hits, 1 - hits)
+    return AreaSums(*(sums_by_cluster(codes, column, there) for column in columns))
 
 
-def influence(doubled: int, won: int, lost: int) -> tuple[tuple[int, int, int], int]:
-    """What a cluster's placements, right and wrong labels weigh in its distance from the area, and the denominator;
-    `doubled` is twice the number of pairs whose right label outranks the wrong one, ties counted half."""
-    return (won * lost, -doubled * lost, -doubled * won), 2 * won * won * lost * lost
-
-
-def area_interval(area: RankedArea, level: float = 0.95) -> Area:
+def area_interval(sums: AreaSums, level: float = 0.95) -> Area:
     """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
 
-    >>> interval = area_interval(ranked_area([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
+    >>> interval = area_interval(area_sums([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
     >>> [round(value, 3) for value in (interval.value, interval.low, interval.high)]
-    [0.75, 0.455, 0.915]
+    [0.75, 0.446, 0.918]
     """
-    variance = cluster_variance(squared_sum(area.sums, area.weights), area.denominator, area.clusters)
-    return area_from(area.value, variance, area.clusters, area.pairs, level)
-
-
-def area_from(area: Fraction, variance: float, clusters: int, pairs: int, level: float = 0.95) -> Area:
-    """`area_interval` of an area whose variance is known."""
-    value = float(area)
-    if not variance or not 0 < value < 1:
-        low, high = wilson([value * pairs], [pairs], level)
+    value, strayed = sums.value, sums.influence
+    variance = float(strayed @ strayed)
+    if sums.pairs < 2:  # one label, or the labels of one group, show no spread
+        return Area(value, 0.0, 1.0)
+    if variance <= 1e-18 or not 0 < value < 1:
+        low, high = wilson([value * sums.pairs], [sums.pairs], level)
         return Area(value, float(low[0]), float(high[0]))
     middle = math.log(value / (1 - value))
-    half = _critical(clusters, level) * math.sqrt(variance) / (value * (1 - value))
+    half = _critical(sums.groups, level) * math.sqrt(variance) / (value * (1 - value))
     return Area(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 
-def area_difference(first: RankedArea, second: RankedArea, level: float = 0.95) -> Area:
-    """The first area less the second, paired by cluster: what both share of one cluster cancels (DeLong 1988).
+def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> Area:
+    """The first area less the second, paired: what both share of one sample or group cancels (DeLong 1988).
 
-    >>> better, worse = (ranked_area(scores, [1, 1, 0, 0] * 5, range(20)) for scores in ([4, 3, 2, 1] * 5, [1] * 20))
+    >>> better, worse = (area_sums(scores, [1, 1, 0, 0] * 5, range(20)) for scores in ([4, 3, 2, 1] * 5, [1] * 20))
     >>> area_difference(better, worse).value
     0.5
     """
-    if len(first.sums[0]) != len(second.sums[0]):
-        raise ValueError("areas are compared over the same clusters: give both the same number of groups")
-    weights, below = joint_influence((first.weights, first.denominator), (second.weights, second.denominator))
-    clusters = max(first.clusters, second.clusters)
-    variance = cluster_variance(squared_sum((*first.sums, *second.sums), weights), below, clusters)
-    return difference_from(first.value - second.value, variance, clusters, level)
-
-
-def joint_influence(first: tuple[Sequence[int], int], second: tuple[Sequence[int], int]) -> tuple[tuple[int, ...], int]:
-    """What the sums of two areas weigh in their difference, and the denominator; see `influence`."""
-    (ours, below), (theirs, beneath) = first, second
-    return (*(weight * beneath for weight in ours), *(-weight * below for weight in theirs)), below * beneath
-
-
-def difference_from(difference: Fraction, variance: float, clusters: int, level: float = 0.95) -> Area:
-    """`area_difference` of areas whose difference has a known variance."""
-    value, half = float(difference), _critical(clusters, level) * math.sqrt(variance)
+    if len(first.right) != len(second.right):
+        raise ValueError("areas are compared over the same groups: give both the same number of groups")
+    apart, value = first.influence - second.influence, first.value - second.value
+    half = _critical(min(first.groups, second.groups), level) * math.sqrt(float(apart @ apart))
     return Area(value, max(-1.0, value - half), min(1.0, value + half))
 
 
-def cluster_variance(squares: int, denominator: int, clusters: int) -> float:
-    """G/(G−1)·Σ influence², rounded once, of Σ (influence·denominator)²."""
-    if clusters < 2:
-        return 0.0
-    return float(Fraction(clusters * squares, (clusters - 1) * denominator**2))
-
-
-def _critical(clusters: int, level: float) -> float:
+def _critical(groups: float, level: float) -> float:
     from scipy.stats import t as student
 
-    return float(student.isf((1 - level) / 2, max(clusters - 1, 1)))
+    return float(student.isf((1 - level) / 2, max(groups - 1, 1)))
 
 
-def why_not_tested(n: int, right: int, clusters: int, one_score: bool) -> str:
+def why_not_tested(n: int, right: int, independent: int, one_score: bool, called: str = "groups") -> str:
     """Why an order cannot be tested; empty where it can."""
     if not n:
         return "no true label is known"
     if right in (0, n):
         return "no label is wrong" if right else "no label is right"
-    if clusters < FEWEST_CLUSTERS:
-        return f"{clusters} independent groups, fewer than {FEWEST_CLUSTERS}"
+    if independent < FEWEST_CLUSTERS:
+        return f"{independent} {called}, fewer than {FEWEST_CLUSTERS}"
     return "all samples have one score" if one_score else ""
 
 
@@ -310,13 +366,14 @@ def _columns(
 
 
 def trend_findings(stage: str, tested: OrderTest, significance: float, unit: str) -> list[Finding]:
-    """`STAGE.auc` and `STAGE.trend_p` of one test."""
+    """`STAGE.auc`, `STAGE.trend_p` and `STAGE.auc_seen_from` of one test."""
     verdict, area = tested.verdict(significance), tested.area
     if area is None:
         return [Finding(f"{stage}.{name}", n=tested.n, verdict=verdict) for name in ("auc", "trend_p")]
     p, n = tested.p_value, tested.n
     trend = Finding(f"{stage}.trend_p", value=p, p_value=p, n=n, verdict=verdict, unit=unit)
-    return [Finding(f"{stage}.auc", n=n).estimated(area), trend]
+    seen = Finding(f"{stage}.auc_seen_from", value=tested.seen_from(significance), n=n)
+    return [Finding(f"{stage}.auc", n=n).estimated(area), trend, *([seen] if tested.spread else [])]
 
 
 def gain_finding(metric: str, gain: Area | None, n: int) -> Finding:

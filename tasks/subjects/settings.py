@@ -419,6 +419,7 @@ METRICS = (
     metric("subject.spearman"),
     metric("subject.permutation_p", unit="p"),
     metric("subject.trend_p", unit="p"),
+    metric("subject.auc_seen_from", unit="share"),
     *class_metrics("subject"),
 )
 
@@ -428,5 +429,6 @@ ALONG_METRICS = (
     metric("along.gain", better="more"),
     metric("along.auc"),
     metric("along.trend_p", unit="p"),
+    metric("along.auc_seen_from", unit="share"),
     metric("along.gain_trend_p", unit="p"),
 )

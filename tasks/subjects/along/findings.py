@@ -11,10 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import OrderedAnswers
+from assay.infra.stages.exact import Seeds
 from assay.tasks.statistics.clusters import codes_of, share_by
 from assay.tasks.statistics.findings import Finding, distinct
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, not_shown
-from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, order_test, trend_findings, trend_of
+from assay.tasks.statistics.order_test import (
+    FEWEST_CLUSTERS,
+    group_trend,
+    order_test,
+    pattern_totals,
+    permuted_trend,
+    trend_findings,
+)
 from assay.tasks.statistics.paired import share_difference
 from assay.tasks.subjects.settings import eps_name
 
@@ -31,7 +39,8 @@ class OrderedSamples:
     scores: npt.NDArray[np.float64]  # θ_L
     label: Codes
     gold: Codes  # −1 where unknown
-    clusters: Codes
+    clusters: Codes  # what is independent: groups, else single samples
+    patterns: Codes | None  # patterns of votes; none where samples stand in groups
     decided: npt.NDArray[np.bool_]  # False where no class won, so that nobody is confident of the label
 
     def places(self, ids: pa.ChunkedArray) -> Codes:
@@ -122,6 +131,7 @@ def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> 
                     "score": ordered.scores[here],
                     "stratum": ordered.stratum[here].astype(np.int32),
                     "cluster": ordered.clusters[here],
+                    "pattern": pa.nulls(len(here), pa.int64()) if ordered.patterns is None else ordered.patterns[here],
                     "decided": ordered.decided[here],
                 },
                 schema=OrderedAnswers.schema,
@@ -136,7 +146,7 @@ def ordered_samples(
     """The samples of an order that are audited, with what is known of each, easiest first."""
     rows = curated.filter(pc.is_in(curated["id"], value_set=audited.combine_chunks())).sort_by("rank")
     ids = rows["id"].combine_chunks()
-    alike = clusters["cluster"].take(pc.index_in(ids, value_set=clusters["id"].combine_chunks()))
+    alike = clusters.take(pc.index_in(ids, value_set=clusters["id"].combine_chunks()))
     undecided = intervals["undecided"].take(pc.index_in(ids, value_set=intervals["id"].combine_chunks()))
     return OrderedSamples(
         ids,
@@ -144,7 +154,8 @@ def ordered_samples(
         rows["lower"].to_numpy(),
         rows["label"].to_numpy().astype(np.int64),
         pc.fill_null(rows["gold"], -1).to_numpy().astype(np.int64),
-        codes_of(alike.to_numpy()),
+        codes_of(alike["cluster"].to_numpy()),
+        None if alike["pattern"].null_count else alike["pattern"].to_numpy(),
         ~undecided.to_numpy(zero_copy_only=False).astype(bool),
     )
 
@@ -168,6 +179,7 @@ def along_findings(
     significance: float,
     concluded: bool,
     only_decided: bool,
+    seeds: Seeds,
 ) -> list[Finding]:
     """The findings of one model: of what (`clean`, an attack, …), with the ε or severity and the stratum as the group.
 
@@ -179,7 +191,8 @@ def along_findings(
         if len(circumstance.places):
             findings += _shares(ordered, circumstance, datasets)
         unit = CONCLUDED if concluded and circumstance.of in (CLEAN, WEAK) else COMPARED
-        findings += _order_trend(ordered, circumstance, significance, unit, only_decided)
+        generator = seeds.generator(f"{circumstance.of}, {circumstance.group}")
+        findings += _order_trend(ordered, circumstance, significance, unit, only_decided, generator)
     return [replace(finding, subject=subject) for finding in findings]
 
 
@@ -211,12 +224,18 @@ def _shares(ordered: OrderedSamples, circumstance: Circumstance, datasets: int) 
 
 
 def _order_trend(
-    ordered: OrderedSamples, circumstance: Circumstance, significance: float, unit: str, only_decided: bool
+    ordered: OrderedSamples,
+    circumstance: Circumstance,
+    significance: float,
+    unit: str,
+    only_decided: bool,
+    generator: np.random.Generator,
 ) -> list[Finding]:
     """Whether right answers gather at the easy end: `along.auc` and `along.trend_p`."""
     kept = ordered.decided[circumstance.places] if only_decided else slice(None)
     places, right = circumstance.places[kept], circumstance.right[kept]
-    tested = order_test(ordered.scores[places], right, ordered.clusters[places])
+    patterns = None if ordered.patterns is None else ordered.patterns[places]
+    tested = order_test(ordered.scores[places], right, patterns, ordered.clusters[places], generator)
     return [
         replace(finding, of=circumstance.of, group=circumstance.group, verdict=_of_answers(finding.verdict))
         for finding in trend_findings("along", tested, significance, unit)
@@ -237,20 +256,21 @@ EASY, HARD = "more where it is easy", "more where it is hard"
 
 
 def gain_findings(
-    before: pa.Table, after: pa.Table, *, copy: str, significance: float, only_decided: bool
+    before: pa.Table, after: pa.Table, *, copy: str, significance: float, only_decided: bool, seeds: Seeds
 ) -> list[Finding]:
     """How much oftener a defended copy is right than its original, on the same samples: `along.gain` over all and on
     every stratum, and whether that grows along the order (`along.gain_trend_p`).
 
     Circumstances under which a sample is answered once are compared: clean, and under each attack that both met. The
-    trend of the gains −1, 0 and 1 is the interaction of defence and order, tested by cluster.
+    trend of the gains −1, 0 and 1 is the interaction of defence and order, tested as the order is.
     """
     findings: list[Finding] = []
     for of, group in _shared(before, after):
         paired = _paired(_only(before, of, group), _only(after, of, group))
         if paired.num_rows:
             findings += _gains(paired, of, group)
-            findings.append(_gain_trend(paired, of, group, significance, only_decided))
+            generator = seeds.generator(f"{of}, {group}")
+            findings.append(_gain_trend(paired, of, group, significance, only_decided, generator))
     return [replace(finding, subject=copy) for finding in findings]
 
 
@@ -295,14 +315,20 @@ def _gain(
     return Finding(GAIN, of=of, group=group, value=gain.value, low=gain.low, high=gain.high, n=len(right))
 
 
-def _gain_trend(paired: pa.Table, of: str, group: str, significance: float, only_decided: bool) -> Finding:
+def _gain_trend(
+    paired: pa.Table, of: str, group: str, significance: float, only_decided: bool, generator: np.random.Generator
+) -> Finding:
     rows = paired.filter(paired["decided"]) if only_decided else paired
     gains = rows["defended"].to_numpy().astype(np.int64) - rows["right"].to_numpy().astype(np.int64)
-    scores, clusters = rows["score"].to_numpy(), rows["cluster"].to_numpy()
-    silent = _why_untested(scores, gains, clusters)
+    scores, grouped = rows["score"].to_numpy(), rows["pattern"].null_count > 0
+    alike = rows["cluster" if grouped else "pattern"].to_numpy()
+    silent = _why_untested(scores, gains, alike)
     if silent:
         return Finding(GAIN_TREND, of=of, group=group, n=len(gains), verdict=f"not measured: {silent}")
-    trend = trend_of(scores, gains, clusters)
+    if grouped:
+        trend = group_trend(scores, gains, alike)
+    else:
+        trend = permuted_trend(pattern_totals(scores, gains, alike), generator)
     shown = trend.p_value <= significance
     verdict = (EASY if trend.t > 0 else HARD) if shown else not_shown(significance)
     p = trend.p_value
@@ -315,7 +341,7 @@ def _why_untested(
     """Why the gains cannot be tested; empty where they can."""
     groups = len(np.unique(clusters))
     if groups < FEWEST_CLUSTERS:
-        return f"{groups} independent groups, fewer than {FEWEST_CLUSTERS}"
+        return f"{groups} groups or patterns of votes, fewer than {FEWEST_CLUSTERS}"
     if (gains == gains[0]).all():
         return "the defence changes every answer alike"
     return "all samples have one score" if (scores == scores[0]).all() else ""

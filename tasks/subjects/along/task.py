@@ -12,7 +12,7 @@ from assay.data.image_schemas import Attacked, FrameFlips
 from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, OrderedAnswers, Predictions, Samples
 from assay.data.text_schemas import AttackedTexts
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.subjects.along.findings import (
@@ -38,7 +38,7 @@ class Followed(NamedTuple):
     answers: Artifact[OrderedAnswers]
 
 
-@stage(version=2, title="along")
+@stage(version=3, title="along", draws=True)
 def follow_subject(
     curated: Artifact[CuratedSets],
     intervals: Artifact[Intervals],
@@ -61,7 +61,7 @@ def follow_subject(
     ordered = ordered_samples(
         collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]),
         collect(intervals, ["id", "undecided"]),
-        collect(clusters, ["id", "cluster"]),
+        collect(clusters, ["id", "cluster", "pattern"]),
         answers["id"],
     )
     origin, severity = noise_columns
@@ -85,13 +85,14 @@ def follow_subject(
         significance=significance,
         concluded=not copy,
         only_decided=undecided == "apart",
+        seeds=stage_seeds(),
     )
     say(_summary(findings, ordered, name))
     kept = answered(ordered, circumstances)
     return Followed(write_table(findings_table(findings), into=Findings), write_table(kept, into=OrderedAnswers))
 
 
-@stage(version=1, title="gain along")
+@stage(version=2, title="gain along", draws=True)
 def compare_along(
     original: Artifact[OrderedAnswers],
     defended: Artifact[OrderedAnswers],
@@ -106,6 +107,7 @@ def compare_along(
         copy=name,
         significance=significance,
         only_decided=undecided == "apart",
+        seeds=stage_seeds(),
     )
     trends = [finding for finding in findings if finding.metric == GAIN_TREND and finding.value is not None]
     differing = sum(trend.p_value is not None and trend.p_value <= significance for trend in trends)

@@ -22,7 +22,6 @@ from assay.tasks.ordering.clusters import Pools, pools_of
 from assay.tasks.ordering.datasets import Integers, keys_of
 from assay.tasks.ordering.order_test import (
     OrderCounts,
-    area_gain,
     count_calibration,
     count_order,
     halves,
@@ -38,11 +37,13 @@ from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
 from assay.tasks.statistics.order_test import (
+    AreaSums,
     area_difference,
     area_finding,
+    area_interval,
+    area_sums,
     gain_finding,
     order_test,
-    ranked_area,
     tenth_findings,
     trend_findings,
 )
@@ -159,7 +160,8 @@ class Answered:
     ties: Codes
     label: Codes
     gold: Codes  # -1 where unknown
-    clusters: Codes
+    clusters: Codes  # what is independent: groups, else single samples
+    patterns: Codes | None  # patterns of votes; none where samples stand in groups
     predicted: Codes
     probabilities: Floats | None  # [n, k]
 
@@ -181,7 +183,8 @@ def order_findings(
         known = answered.truth(yardstick) >= 0
         right = (answered.truth(yardstick) == answered.predicted)[known].astype(np.int64)
         scores, clusters = answered.scores[known], answered.clusters[known]
-        tested = order_test(scores, right, clusters)
+        patterns = None if answered.patterns is None else answered.patterns[known]
+        tested = order_test(scores, right, patterns, clusters, generator)
         rows = trend_findings("subject", tested, significance, CONCLUDED)
         if tested.area is not None:
             rows += tenth_findings("subject", scores, answered.ties[known], right, clusters)
@@ -202,14 +205,11 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
     findings = []
     if 0 < right.sum() < len(right):
         groups = int(clusters.max()) + 1
-        ours = ranked_area(answered.scores[known], right, clusters, groups)
+        ours = area_sums(answered.scores[known], right, clusters, groups)
         for name, scores in orders.items():
-            tested = order_test(scores, right, clusters)
-            rows = [replace(finding, verdict="") for finding in trend_findings("subject", tested, 1.0, "")[:1]]
-            gain = area_difference(ranked_area(scores, right, clusters, groups), ours) if tested.area else None
+            sums = area_sums(scores, right, clusters, groups)
             risk = area_finding("subject.aurc", risk_area_interval(scores, right, clusters), len(right))
-            rows += [gain_finding("subject.auc_gain", gain, len(right)), risk]
-            findings += [replace(finding, of="gold", group=name) for finding in rows]
+            findings += [replace(finding, of="gold", group=name) for finding in [*_own_areas(sums, ours), risk]]
     measured = {
         "subject.ece": calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator),
         "subject.brier": brier(chances, answered.gold[known], clusters, generator),
@@ -219,12 +219,20 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
     ]
 
 
+def _own_areas(sums: AreaSums, ours: AreaSums) -> list[Finding]:
+    """How well a score of the subject's own tells where it is wrong, and how much better than our order does."""
+    area = Finding("subject.auc", n=sums.n).estimated(area_interval(sums))
+    return [area, gain_finding("subject.auc_gain", area_difference(sums, ours), sums.n)]
+
+
 def own_orders(answered: Answered) -> dict[str, Floats]:
-    """How sure the subject is of each sample: its largest probability, and how far that is above the next."""
+    """How sure the subject is of each sample: its largest probability, and how far that is above the next. Of two
+    classes the second says what the first does, and is left out."""
     if answered.probabilities is None:
         return {}
     ranked = np.sort(answered.probabilities, axis=1)
-    return {"confidence": ranked[:, -1], "margin": ranked[:, -1] - ranked[:, -2]}
+    margin = {"margin": ranked[:, -1] - ranked[:, -2]} if ranked.shape[1] > 2 else {}
+    return {"confidence": ranked[:, -1], **margin}
 
 
 OURS = "lower"
@@ -248,7 +256,11 @@ class KnownAnswers:
         scores = {OURS: answered.scores, **own_orders(answered)}
         return [
             LabelledSamples(
-                keys_of(scores[name][rows], answered.ties[rows]), answered.clusters[rows], right, np.ones_like(right)
+                keys_of(scores[name][rows], answered.ties[rows]),
+                answered.clusters[rows],
+                right,
+                np.ones_like(right),
+                np.zeros(len(rows), np.int64) if answered.patterns is None else answered.patterns[rows],
             )
             for name in self.scores
         ]
@@ -268,34 +280,33 @@ def order_findings_by_ranges(
         Columns(intervals, (OURS, "tie_break", "label", "undecided")),
         Columns(predictions, ("predicted", "probabilities")),
         Columns(samples, ("gold",)),
-        Columns(clusters, ("cluster",)),
+        Columns(clusters, ("cluster", "pattern")),
     ]
     pools, findings = pools_of(clusters), list[Finding]()
     for yardstick in ("weak", "gold"):
         judged = count_order(inputs, KnownAnswers(yardstick, (OURS,), apart), pools, yardstick)
-        tested = order_test_of(judged)
+        tested = order_test_of(judged, generator)
         rows = trend_findings("subject", tested, significance, CONCLUDED)
         if tested.area is not None:
-            rows += [share_finding("subject", judged.sums, name) for name in ("first", "last")]
+            rows += [share_finding("subject", judged, name) for name in ("first", "last")]
             rows.append(_risk(judged, tested.n))
         findings += [replace(finding, of=yardstick) for finding in rows]
-    if reduce_partitions(lacks_probabilities, inputs[1]):
+    classes = reduce_partitions(probabilities_given, inputs[1])["lengths"]
+    if 0 in classes:
         return findings
-    return findings + _own_scores_by_ranges(inputs, apart, pools, generator)
+    names = ("confidence",) if max(classes) < 3 else ("confidence", "margin")
+    return findings + _own_scores_by_ranges(inputs, names, apart, pools, generator)
 
 
 def _own_scores_by_ranges(
-    inputs: list[Columns], apart: bool, pools: Pools, generator: np.random.Generator
+    inputs: list[Columns], names: Sequence[str], apart: bool, pools: Pools, generator: np.random.Generator
 ) -> list[Finding]:
     findings: list[Finding] = []
-    for name in ("confidence", "margin"):
+    for name in names:
         judged = count_order(inputs, KnownAnswers("gold", (name, OURS), apart), pools, name)
-        won, lost = judged.sums.sums["right"], judged.sums.sums["wrong"]
-        if won and lost:
-            tested = order_test_of(judged)
-            rows = [replace(finding, verdict="") for finding in trend_findings("subject", tested, 1.0, "")[:1]]
-            gain = area_gain(judged) if tested.area else None
-            rows += [gain_finding("subject.auc_gain", gain, won + lost), _risk(judged, won + lost)]
+        own, ours = judged.areas
+        if own.right.any() and own.wrong.any():
+            rows = [*_own_areas(own, ours), _risk(judged, own.n)]
             findings += [replace(finding, of="gold", group=name) for finding in rows]
     known = KnownAnswers("gold", ("confidence",), apart)
     counted = count_calibration(inputs, known, pools)
@@ -312,9 +323,11 @@ def _own_scores_by_ranges(
     return findings + [replace(area_finding(name, interval, n), of="gold") for name, interval in measured.items()]
 
 
-def lacks_probabilities(predictions: pa.Table) -> int:
-    """How many samples of a partition have no probabilities."""
-    return int(predictions["probabilities"].null_count)
+def probabilities_given(predictions: pa.Table) -> dict[str, frozenset[int]]:
+    """Of how many classes the samples of a partition have probabilities: 0 where they have none."""
+    return {
+        "lengths": frozenset(pc.unique(pc.fill_null(pc.list_value_length(predictions["probabilities"]), 0)).to_pylist())
+    }
 
 
 def squares_in(*tables: pa.Table, apart: bool, pools: Pools) -> Integers:
@@ -344,6 +357,7 @@ def answered_in(tables: Sequence[pa.Table], apart: bool) -> Answered:
         intervals["label"].to_numpy().astype(np.int64)[kept],
         samples["gold"].fill_null(-1).to_numpy().astype(np.int64)[kept],
         clusters["cluster"].to_numpy()[kept],
+        None if clusters["pattern"].null_count else clusters["pattern"].to_numpy()[kept],
         predictions["predicted"].to_numpy().astype(np.int64)[kept],
         None if chances is None else chances[kept],
     )

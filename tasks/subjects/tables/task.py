@@ -144,7 +144,7 @@ def measure_subject(
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
-@stage(version=1, title="along", draws=True)
+@stage(version=2, title="along", draws=True)
 def judge_subject(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],
@@ -218,7 +218,7 @@ def _answered(
     beside = [
         collect(predictions, ["id", "predicted", "probabilities"]),
         collect(samples, ["id", "gold"]),
-        collect(clusters, ["id", "cluster"]),
+        collect(clusters, ["id", "cluster", "pattern"]),
     ]
     for table in beside:
         order = order.filter(pc.is_in(order["id"], value_set=table["id"].combine_chunks()))

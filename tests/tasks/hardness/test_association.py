@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm, spearmanr
+from scipy.stats import spearmanr
 
 from assay.tasks.hardness.association import association, partial_association
-from assay.tasks.statistics.order_test import order_test
 
 VALUES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=12, max_size=60)
 
@@ -37,13 +36,6 @@ def test_neither_the_order_of_samples_nor_monotone_scales_change_a_bit(pairs, ra
     assert association(np.exp(first), second**3, clusters) == one
     turned = association(-first, second, clusters)
     assert (turned.value, turned.p_value) == ((None, None) if one.value is None else (-one.value, one.p_value))
-
-
-def test_with_right_and_wrong_it_is_the_test_of_the_order():
-    random = np.random.default_rng(0)
-    scores, clusters = np.round(random.normal(size=300), 1), random.integers(0, 90, 300)
-    right = (random.random(300) < norm.cdf(scores)).astype(int)
-    assert association(scores, right, clusters).p_value == pytest.approx(order_test(scores, right, clusters).p_value)
 
 
 def test_the_interval_holds_the_truth():

@@ -10,16 +10,13 @@ import numpy.typing as npt
 from assay.tasks.ordering.clusters import Pools
 from assay.tasks.ordering.order_test import (
     CalibrationCounts,
-    ClusterSums,
     OrderCounts,
     _calibration_counts,
     _order_counts,
     calibration_sums,
-    cluster_sums,
-    placed_along,
-    risks_along,
+    counted_along,
 )
-from assay.tasks.ordering.ranges import LabelledSamples, ends_in_order, surroundings
+from assay.tasks.ordering.ranges import LabelledSamples, Range, ends_in_order, surroundings
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered
 from assay.tasks.statistics.calibration import PARTS
 
@@ -60,9 +57,12 @@ def order_counts_at_once(orders: Sequence[LabelledSamples], pools: Pools) -> Ord
     sorted_ = [known.in_order() for known in orders]
     ends = [ends_in_order(known, pools) for known in sorted_]
     here = [surroundings([each], PARTS)[0] for each in ends]
-    rows = [placed_along(known, each) for known, each in zip(sorted_, here, strict=True)]
-    sums = ClusterSums(**cluster_sums(rows[0], rows[1] if len(rows) > 1 else None))
-    return _order_counts(sums, [[each] for each in ends], here[0], risks_along(sorted_[0], here[0], pools))
+    counted = [
+        counted_along(known, each, Range(at, 0), pools)
+        for at, (known, each) in enumerate(zip(sorted_, here, strict=True))
+    ]
+    sums = {name: part for each in counted for name, part in each["sums"].items()}
+    return _order_counts({**counted[0], "sums": sums}, [[each] for each in ends], here[0], pools)
 
 
 def calibration_counts_at_once(known: LabelledSamples, pools: Pools) -> CalibrationCounts:

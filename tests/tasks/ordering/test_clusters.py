@@ -1,37 +1,39 @@
-"""Clusters are counted alike in one place and by ranges of their hashes."""
+"""What is independent, and patterns of votes: the same however samples are cut."""
+
+from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from posted import opened
 
-from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import clusters_in_range, hashes_dealt
+from assay.tasks.ordering.clusters import heaviest, pattern_counts, pattern_totals_of
+from assay.tasks.ordering.datasets import keys_of
 from assay.tasks.ordering.task import find_clusters
+from assay.tasks.statistics.order_test import MOST_PATTERNS, pattern_totals
 from tests.tasks.ordering.test_task import N, given_samples, given_votes
 
-HASHES = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.sampled_from([-(2**63), 2**63 - 1]))
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1) | st.integers(0, 4), st.booleans()))
 
 
-@given(st.lists(HASHES, min_size=1, max_size=4), st.integers(1, 5))
-def test_every_hash_is_counted_once(parts, ranges):
-    sent = [hashes_dealt(pa.table({"cluster": np.array(part, dtype=np.int64)}), ranges) for part in parts]
-    counted = [
-        clusters_in_range(sorting.Range(at), {place: opened(one, at) for place, one in enumerate(sent)})
-        for at in range(ranges)
-    ]
-    assert sum(counted) == len({one for part in parts for one in part})
+@given(ROWS.filter(len), st.lists(st.integers(0, 40), max_size=3))
+def test_pattern_totals_are_those_of_one_place_wherever_ranges_end(rows, cuts):
+    scores, patterns, right = (np.array(column) for column in zip(*rows, strict=True))
+    keys = keys_of(scores.astype(float), patterns).scores
+    parts = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    counted = [pattern_counts(keys[a:b], patterns[a:b], right[a:b]) for a, b in pairwise(parts)]
+    ranges, whole = pattern_totals_of(counted), pattern_totals(scores, right, patterns)
+    assert [column.tolist() for column in ranges] == [column.tolist() for column in whole]
 
 
-def test_the_line_is_the_same_either_way(make_run, tmp_path, monkeypatch):
-    def line(store: str) -> str:
-        with make_run(store=str(tmp_path / store)) as run:
-            cuts = [0, 7, 150, N]
-            find_clusters(given_votes(cuts), given_samples(cuts, 1), None)
-            return run.record.stages[-1].summary
+def test_of_very_many_patterns_those_with_most_samples_are_kept():
+    many = 5 * MOST_PATTERNS
+    counts = np.stack([np.arange(many), np.arange(many), 1 + np.arange(many) % 7, np.zeros(many, dtype=np.int64)])
+    assert heaviest(counts).shape[1] == 4 * MOST_PATTERNS
+    assert heaviest(counts)[2].sum() == np.sort(counts[2])[-4 * MOST_PATTERNS :].sum()
 
-    in_one_range = line("one range")
-    monkeypatch.setattr(sorting, "RANGE_ROWS", 60)
-    assert line("ranges") == in_one_range
-    assert in_one_range.endswith(f"of {N} samples differ")
+
+def test_the_line_says_what_counts(make_run, tmp_path):
+    with make_run(store=str(tmp_path / "store")) as run:
+        cuts = [0, 7, 150, N]
+        find_clusters(given_votes(cuts), given_samples(cuts, 1), None)
+        assert run.record.stages[-1].summary == f"of {N} samples each sample counts by itself"

@@ -99,7 +99,7 @@ def test_sentence_says_whether_labels_get_worse_how_much_and_how_sure():
     assert (part.verdict, part.judged) == ("good", "adverse")
     assert verdict(outcome_of()).text == (
         "The rules' labels get worse along the order: 88\u202f% right in the first tenth, 44\u202f% in the last "
-        "(a right label outranks a wrong one 66\u202f% [61, 70] of the time, p < 0.001)"
+        "(majority: a right label outranks a wrong one 66\u202f% [61, 70] of the time, p < 0.001)"
     )
 
 
@@ -125,10 +125,19 @@ def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
     line = verdict(lost)
     assert line.tone == "neutral"
     assert line.text.startswith("That the rules' labels get worse along the order is not shown: 88")
-    assert line.text.endswith("p = 0.036 after Holm; p ≤ 0.01 needed)")
+    assert line.text.endswith("p = 0.036 after Holm)")
     part = page(lost, curve(), curated(), CLASSES)
     assert part.sentence.startswith("That the rules' labels get worse along the order is not shown: ")
     assert (part.verdict, part.judged) == ("neutral", "not shown")
+
+
+def test_what_is_not_shown_says_what_could_have_been_seen_and_which_of_test_and_interval_failed():
+    seen = Finding("ordering.auc_seen_from", of="ours", group="majority", value=0.74, n=30)
+    line = verdict([*outcome_of(p=0.3, outcome=NEEDED), seen]).text
+    assert line.endswith("p = 0.300; of 30 samples, 74\u202f% would have been seen)")
+    line = verdict([*outcome_of(p=0.0005, outcome="not shown: the interval holds one half"), seen]).text
+    assert "p <" not in line
+    assert "of the time, the interval holds one half; of 30 samples, 74\u202f% would have been seen)" in line
 
 
 def test_the_gate_judges_what_the_verdict_judges():

@@ -28,14 +28,16 @@ from assay.tasks.ordering.ranges import (
 from assay.tasks.ordering.task import find_clusters, judge_order
 from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
 from assay.tasks.statistics.clusters import share_by
-from assay.tasks.statistics.order_test import area_difference, order_test, ranked_area, tenth_findings
+from assay.tasks.statistics.order_test import area_difference, area_sums, order_test, tenth_findings
 from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
 from tests.tasks.ordering.test_task import N, given_votes, ordered
 
 CUTS = (0, 3, 100, 150, 151, 399, N)
 
 
-def tables(seed: int, n: int = 300, groups: int = 40, ties: int = 12) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
+def tables(
+    seed: int, n: int = 300, groups: int = 40, ties: int = 12, grouped: bool = True
+) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
     """Intervals of two orders, samples and clusters; some samples have no gold, some no winner."""
     generator = np.random.default_rng(seed)
     intervals = [
@@ -54,19 +56,27 @@ def tables(seed: int, n: int = 300, groups: int = 40, ties: int = 12) -> tuple[p
     return (
         *intervals,
         pa.table({"gold": gold}),
-        pa.table({"cluster": generator.integers(-(2**62), 2**62, groups)[generator.integers(0, groups, n)]}),
+        pa.table(
+            {
+                "cluster": generator.integers(-(2**62), 2**62, groups)[generator.integers(0, groups, n)],
+                "pattern": pa.nulls(n, pa.int64()) if grouped else generator.integers(0, 30, n),
+            }
+        ),
     )
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_what_the_plain_statistics_say(seed):
-    first, second, samples, clusters = tables(seed)
-    pools = Pools(tuple(np.unique(clusters["cluster"].to_numpy()).tolist()))
+    grouped = seed % 2 == 0
+    first, second, samples, clusters = tables(seed, grouped=grouped, groups=40 if grouped else 10**6)
+    pools = Pools(tuple(np.unique(clusters["cluster"].to_numpy()).tolist()), grouped)
     codes = pools.of(clusters["cluster"].to_numpy())
     judged = order_counts_at_once(
         [labelled_samples(each, samples, clusters, "lower", True) for each in (first, second)], pools
     )
-    found = {one.metric: one for one in order_test_findings(judged, 0.01, "pl_all", "majority")}
+    found = {
+        one.metric: one for one in order_test_findings(judged, 0.01, "pl_all", "majority", np.random.default_rng(7))
+    }
 
     def plain(table: pa.Table) -> tuple[np.ndarray, ...]:
         known = samples["gold"].is_valid().to_numpy()
@@ -74,12 +84,19 @@ def test_it_is_what_the_plain_statistics_say(seed):
         return table["lower"].to_numpy(), right, known & ~table["undecided"].to_numpy(), known
 
     scores, right, tested, known = plain(first)
-    expected = order_test(scores[tested], right[tested], codes[tested])
-    assert order_test_of(judged) == expected  # to the last bit
+    patterns = None if grouped else clusters["pattern"].to_numpy()[tested]
+    expected = order_test(scores[tested], right[tested], patterns, codes[tested], np.random.default_rng(7))
+    tested_here = order_test_of(judged, np.random.default_rng(7))
+    assert (tested_here.p_value, tested_here.n, tested_here.clusters) == (
+        expected.p_value,
+        expected.n,
+        expected.clusters,
+    )  # to the last bit
+    assert (tested_here.area.low, tested_here.t) == pytest.approx((expected.area.low, expected.t), rel=1e-12)
     others, right_there, there, _ = plain(second)
     areas = (
-        ranked_area(scores[tested], right[tested], codes[tested], 40),
-        ranked_area(others[there], right_there[there], codes[there], 40),
+        area_sums(scores[tested], right[tested], codes[tested], pools.count),
+        area_sums(others[there], right_there[there], codes[there], pools.count),
     )
     assert area_gain(judged) == area_difference(*areas)
     ends = tenth_findings(
@@ -137,7 +154,7 @@ def test_ties_that_reach_over_ranges_are_whole_in_each(seed, ties, cuts):
 
 
 def test_known_samples_travel_whole():
-    known = labelled_samples(*tables(1)[1:], "lower", True)
+    known = labelled_samples(*tables(1, grouped=False)[1:], "lower", True)
     bounds = range_bounds(set(zip(known.keys.scores[:40].tolist(), known.keys.ties[:40].tolist(), strict=True)), 3)
     senders = [known.take(np.arange(len(known)) % 2 == at) for at in (0, 1)]
     sent = [each.dealt(bounds) for each in senders]
@@ -145,17 +162,21 @@ def test_known_samples_travel_whole():
         LabelledSamples.received({at: memoryview(parts[number]) for at, parts in enumerate(sent)})
         for number in range(3)
     ]
-    columns = zip(*((*each.keys, each.clusters, each.right, each.tested) for each in came), strict=True)
+    columns = zip(*((*each.keys, each.clusters, each.right, each.tested, each.patterns) for each in came), strict=True)
     whole = known.in_order()
-    for column, expected in zip(columns, (*whole.keys, whole.clusters, whole.right, whole.tested), strict=True):
+    for column, expected in zip(
+        columns, (*whole.keys, whole.clusters, whole.right, whole.tested, whole.patterns), strict=True
+    ):
         assert np.concatenate(column).tolist() == expected.tolist()
 
 
 def test_few_clusters_stay_apart_and_many_are_put_together():
-    parts = [pa.table({"cluster": np.arange(start, start + 3000)}) for start in (0, 500, 2000)]
+    parts = [
+        pa.table({"cluster": np.arange(start, start + 3000), "pattern": np.arange(3000)}) for start in (0, 500, 2000)
+    ]
     counted = [first_clusters(part, BLOCKS + 1) for part in parts]
-    assert len(functools.reduce(merge, counted[:2]).values) == 3500
-    assert len(functools.reduce(merge, counted).values) == BLOCKS + 1
+    assert len(functools.reduce(merge, counted[:2])["first"].values) == 3500
+    assert len(functools.reduce(merge, counted)["first"].values) == BLOCKS + 1
     assert set(Pools().of(np.arange(-BLOCKS, BLOCKS))) == set(range(BLOCKS))
 
 

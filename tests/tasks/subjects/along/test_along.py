@@ -6,14 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from assay.infra.stages.exact import Seeds
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
-from assay.tasks.statistics.order_test import trend_of
+from assay.tasks.statistics.order_test import group_trend
 from assay.tasks.subjects.along import findings as under
 from assay.tasks.subjects.along.findings import along_findings, gain_findings
 from assay.tasks.subjects.along.page import along, page, verdict
 
 N = 120
+SEEDS = Seeds(0, "along")
 IDS = [f"s{row:03}" for row in range(N)]
 GOLD = np.arange(N) % 2
 STRATUM = np.arange(N) // 24 + 1  # five strata of 24
@@ -37,7 +39,7 @@ def order(audited: list[str], gold: np.ndarray = GOLD, undecided: np.ndarray | N
     return under.ordered_samples(
         curated.take(pa.array(shuffled)),
         pa.table({"id": IDS, "undecided": doubt}),
-        pa.table({"id": IDS, "cluster": np.arange(N)}),
+        pa.table({"id": IDS, "cluster": np.arange(N), "pattern": np.arange(N)}),
         pa.chunked_array([audited]),
     )
 
@@ -49,7 +51,9 @@ def predictions(wrong: np.ndarray, ids: list[str] = IDS) -> pa.Table:
 
 def measured(ordered: under.OrderedSamples, found: list[under.Circumstance], **options: bool) -> FindingIndex:
     settings = {"concluded": True, "only_decided": True, **options}
-    return FindingIndex(along_findings(ordered, found, subject="net", datasets=5, significance=0.01, **settings))
+    return FindingIndex(
+        along_findings(ordered, found, subject="net", datasets=5, significance=0.01, seeds=SEEDS, **settings)
+    )
 
 
 def test_only_audited_samples_count_on_their_stratum_and_on_every_later_data_set() -> None:
@@ -164,7 +168,7 @@ def attacked_answers(ordered: under.OrderedSamples, wrong: np.ndarray) -> pa.Tab
 def gains(before: np.ndarray, after: np.ndarray, only_decided: bool = True) -> FindingIndex:
     ordered = order(IDS)
     tables = [attacked_answers(ordered, wrong) for wrong in (before, after)]
-    return FindingIndex(gain_findings(*tables, copy="net+d", significance=0.01, only_decided=only_decided))
+    return FindingIndex(gain_findings(*tables, copy="net+d", significance=0.01, only_decided=only_decided, seeds=SEEDS))
 
 
 def test_a_defence_that_helps_only_where_it_is_easy_is_told_from_one_that_helps_everywhere() -> None:
@@ -200,7 +204,7 @@ def test_gains_along_the_order_are_false_alarms_no_oftener_than_they_may() -> No
     for _ in range(200):
         scores, clusters = draw.integers(0, 40, 300), np.arange(300) // 2
         gain = draw.choice([-1, 0, 1], 300, p=[0.1, 0.6, 0.3])
-        shown += trend_of(scores, gain, clusters).p_value <= 0.05
+        shown += group_trend(scores, gain, clusters).p_value <= 0.05
     assert shown <= 18  # 10 expected; 18 has a chance of .006 beyond
 
 
@@ -209,4 +213,4 @@ def test_what_is_answered_several_times_is_compared_with_nothing() -> None:
     flips = pa.table({"id": IDS, "severity": [1] * N, "correct": [1] * N, "judged": [2] * N})
     table = under.answered(ordered, list(under.corrupted(ordered, flips)))
     assert (table["times"].to_pylist(), table["right"].to_pylist()) == ([2] * N, [1] * N)
-    assert gain_findings(table, table, copy="c", significance=0.01, only_decided=True) == []
+    assert gain_findings(table, table, copy="c", significance=0.01, only_decided=True, seeds=SEEDS) == []

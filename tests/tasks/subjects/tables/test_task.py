@@ -160,7 +160,8 @@ def put_clusters(cuts: list[int]) -> Artifact[Clusters]:
 
 def cluster_rows(rows: Rows) -> pa.Table:
     at = np.arange(rows.start, rows.stop)
-    return pa.table({"id": [IDS[row] for row in at], "cluster": at // 2}, schema=Clusters.schema)
+    columns = {"id": [IDS[row] for row in at], "cluster": at // 2, "pattern": pa.nulls(len(at), pa.int64())}
+    return pa.table(columns, schema=Clusters.schema)
 
 
 def judged(found: World, predictions: Artifact[Predictions]) -> Artifact[Findings]:
