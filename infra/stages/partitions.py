@@ -184,7 +184,7 @@ def map_partitions(
         PartitionWork("", cut.index, bench.run.store.url, function, cut.sources, aligned=beside, columns=columns)
         for cut, beside in zip(plan, aligned_slices(plan, aligned or {}), strict=True)
     ]
-    return _written(bench, work, function, constants, into, name, kinds_of(inputs), reuse, sent)
+    return _Step(bench, function, constants, kinds_of(inputs), reuse, sent).written(work, into, name)
 
 
 def map_pieces(
@@ -201,7 +201,7 @@ def map_pieces(
     bench = current_workbench()
     step = bench.name_output(into[0] if isinstance(into, tuple) else into, name)
     work = _pieces(bench, bench.settle_plan(step, list(pieces)), function)
-    return _written(bench, work, function, constants, into, name, (), reuse, sent)
+    return _Step(bench, function, constants, (), reuse, sent).written(work, into, name)
 
 
 def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any]) -> list[PartitionWork]:
@@ -211,36 +211,60 @@ def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any
     ]
 
 
-def _written(
-    bench: Workbench,
-    work: Sequence[PartitionWork],
-    function: Callable[..., Any],
-    constants: dict[str, Any],
-    into: type[Table] | tuple[type[Table], ...],
-    name: str | None,
-    inputs: Sequence[str],
-    reuse: Reuse | None,
-    sent: Artifact[Any] | None,
-) -> Any:
-    """The artifacts that a step over these partitions makes."""
-    kinds = into if isinstance(into, tuple) else (into,)
-    names = [bench.name_output(kind, name) for kind in kinds]
-    step = step_key(bench, names, kinds, function, constants, reuse)
-    constants, posted = _with_post(bench, constants, sent)
-    todo = [
-        replace(
-            item,
-            name=f"{names[0]}, partition {item.index + 1} of {len(work)}{item.name}",
-            posted=posted,
-            kinds=kinds,
-            prefixes=tuple(f"{bench.place}/{output}/part" for output in names),
-            mark=f"{bench.place}/marks/{names[0]}/{item.index:05d}.json",
-        )
-        for item in work
-    ]
-    todo = [replace(item, content=lookup_key(item, step, inputs, reuse)) for item in todo]
-    artifacts = write_step(bench, names, kinds, todo, constants, step)
-    return artifacts if isinstance(into, tuple) else artifacts[0]
+@dataclass(frozen=True)
+class _Step:
+    """A function over partitions: what all of its calls share. `inputs` are what its inputs are, for earlier results
+    to be looked up by; `sent` is what earlier partitions sent to its calls."""
+
+    bench: Workbench
+    function: Callable[..., Any]
+    constants: dict[str, Any]
+    inputs: Sequence[str]
+    reuse: Reuse | None
+    sent: Artifact[Any] | None = None
+
+    def written(
+        self, work: Sequence[PartitionWork], into: type[Table] | tuple[type[Table], ...], name: str | None
+    ) -> Any:
+        """The artifacts that it makes of these partitions."""
+        bench, kinds = self.bench, into if isinstance(into, tuple) else (into,)
+        names = [bench.name_output(kind, name) for kind in kinds]
+        step = step_key(bench, names, kinds, self.function, self.constants, self.reuse)
+        constants, posted = self._with_post()
+        todo = [
+            replace(
+                item,
+                name=f"{names[0]}, partition {item.index + 1} of {len(work)}{item.name}",
+                posted=posted,
+                kinds=kinds,
+                prefixes=tuple(f"{bench.place}/{output}/part" for output in names),
+                mark=f"{bench.place}/marks/{names[0]}/{item.index:05d}.json",
+            )
+            for item in work
+        ]
+        todo = [replace(item, content=lookup_key(item, step, self.inputs, self.reuse)) for item in todo]
+        artifacts = write_step(bench, names, kinds, todo, constants, step)
+        return artifacts if isinstance(into, tuple) else artifacts[0]
+
+    def counted(self, work: Sequence[PartitionWork]) -> Any:
+        """What it counts in these partitions."""
+        step = step_key(self.bench, (), (), self.function, self.constants, self.reuse)
+        constants, posted = self._with_post()
+        todo = []
+        for item in work:
+            name = f"{self.bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
+            content = lookup_key(replace(item, posted=posted), step, self.inputs, self.reuse)
+            todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(self.bench, content)))
+        return count_partitions(self.bench, todo, constants, step)
+
+    def _with_post(self) -> tuple[dict[str, Any], str]:
+        """The constants with what was sent to the calls, and what stands for that in a finished partition."""
+        if self.sent is None:
+            return self.constants, ""
+        output = self.bench.output(self.sent)
+        files = tuple(sorted((part.index, part.files[output.place]) for part in output.parts))
+        post = Post(self.bench.run.store.url, files)
+        return self.constants | {POSTED: post}, post.mark
 
 
 def place_in_words(piece: object) -> str:
@@ -262,7 +286,7 @@ def reduce_partitions(
     artifacts, columns = artifacts_of(inputs)
     plan = _paired(_files_of(bench, artifacts)) if paired else common_plan(bench, artifacts)
     work = [PartitionWork("", cut.index, bench.run.store.url, function, cut.sources, columns=columns) for cut in plan]
-    return _counted(bench, work, function, constants, kinds_of(inputs), reuse)
+    return _Step(bench, function, constants, kinds_of(inputs), reuse).counted(work)
 
 
 def reduce_pieces(
@@ -275,27 +299,7 @@ def reduce_pieces(
 ) -> Any:
     """As `reduce_partitions`, over pieces of something outside the store."""
     bench = current_workbench()
-    return _counted(bench, _pieces(bench, pieces, function), function, constants, (), reuse, sent)
-
-
-def _counted(
-    bench: Workbench,
-    work: Sequence[PartitionWork],
-    function: Callable[..., object],
-    constants: dict[str, Any],
-    inputs: Sequence[str],
-    reuse: Reuse | None,
-    sent: Artifact[Any] | None = None,
-) -> Any:
-    """What a step over these partitions counts."""
-    step = step_key(bench, (), (), function, constants, reuse)
-    constants, posted = _with_post(bench, constants, sent)
-    todo = []
-    for item in work:
-        name = f"{bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
-        content = lookup_key(replace(item, posted=posted), step, inputs, reuse)
-        todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(bench, content)))
-    return count_partitions(bench, todo, constants, step)
+    return _Step(bench, function, constants, (), reuse, sent).counted(_pieces(bench, pieces, function))
 
 
 def side_by_side(*inputs: Input) -> int:
@@ -310,16 +314,6 @@ def side_by_side(*inputs: Input) -> int:
 def may_lack_partitions() -> bool:
     """Whether this run goes on without partitions that failed for good (`compute.quarantine`)."""
     return current_run().compute.quarantine > 0
-
-
-def _with_post(bench: Workbench, constants: dict[str, Any], sent: Artifact[Any] | None) -> tuple[dict[str, Any], str]:
-    """The constants of a step with what was sent to its calls, and what stands for that in a finished partition."""
-    if sent is None:
-        return constants, ""
-    output = bench.output(sent)
-    files = tuple(sorted((part.index, part.files[output.place]) for part in output.parts))
-    post = Post(bench.run.store.url, files)
-    return constants | {POSTED: post}, post.mark
 
 
 def collect(artifact: Artifact[Any], columns: Sequence[str] | None) -> pa.Table:
