@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -24,6 +24,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
 from assay.tasks.statistics.classification import joint_level
+from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.resampling import (
@@ -245,8 +246,11 @@ _WORST: tuple[tuple[Counted, str, Callable[..., tuple[float, Cell]]], ...] = (
 _OWN, _REFERENCE = (1, 2), (3, 4)  # the places of hits and trials in a Gram matrix, after the 1
 
 
-def corruption_findings(tally: Tally, reference: str, clean: Mapping[str, Errors], seeds: Seeds) -> list[Finding]:
-    """Flip probability and accuracy of each cell; of all but the reference also relative flips and corruption errors.
+def corruption_findings(
+    tally: Tally, reference: str, clean: Mapping[str, Errors], seeds: Seeds, classes: Sequence[str] = ()
+) -> list[Finding]:
+    """Flip probability and accuracy of each cell, and of each perturbation over all severities what every class gets
+    (none of several labels); of all but the reference also relative flips and corruption errors.
 
     `clean` are each subject's errors on clean samples, empty where these are not known.
     """
@@ -258,7 +262,7 @@ def corruption_findings(tally: Tally, reference: str, clean: Mapping[str, Errors
     findings: list[Finding] = []
     for own, subject in enumerate(tally.subjects):
         estimates = _Subject(tally, own, tally.subjects.index(reference), seeds)
-        findings += [*estimates.shares(), *estimates.worst()]
+        findings += [*estimates.shares(), *estimates.worst(), *estimates.of_classes(classes)]
         if subject != reference:
             findings += [*estimates.relative_flips(), *estimates.errors(), *estimates.added_errors(clean)]
     return findings
@@ -283,6 +287,14 @@ class _Subject:
             right = clustered_share(self._gram(cell, "right"), *_OWN, self._intraclass(self.own, cell, "right"))
             yield self._finding("flip_probability", cell, flips, "share")
             yield self._finding("accuracy", cell, right, "share")
+
+    def of_classes(self, classes: Sequence[str]) -> Iterator[Finding]:
+        """Balanced accuracy, the worst class's recall and one constant answer, over all severities; n is samples."""
+        for cell in self._over_severities() if classes and self.tally.of_class.any() else ():
+            about = About("corruption", cell.of, cell.group, self.tally.subjects[self.own])
+            each = self.tally.answers * len(cell.perturbations)
+            for finding in class_findings(about, self.tally.class_counts(self.own, cell), classes):
+                yield replace(finding, n=(finding.n or 0) // each)
 
     def worst(self) -> Iterator[Finding]:
         """The cell in which it is right least, and that in which it flips most: one perturbation at one severity.

@@ -12,7 +12,7 @@ is as good for an interval and costs no more. Whole numbers only, so that no cut
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal, NamedTuple, cast
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions, Kind, clean_frame, strongest_frames
+from assay.tasks.statistics.class_scores import ClassCounts
 from assay.tasks.statistics.resampling import pooled
 
 FrameAnswers = npt.NDArray[np.int16] | npt.NDArray[np.bool_]
@@ -118,6 +119,11 @@ class Tally:
     """How many samples have a known truth."""
     answers: int
     """How often each answer is judged under one perturbation, over all severities."""
+    right: Counts = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.int64))
+    """How often samples of each class are right under each perturbation, over all severities, [G, k, s, p]; none where
+    samples bear several labels."""
+    of_class: Counts = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """How many samples of each class a block holds, [G, k]."""
 
     def cells(self) -> Iterator[Cell]:
         """Every perturbation and their mean, at every severity and over all."""
@@ -126,6 +132,11 @@ class Tally:
         groups = [*((severity_group(severity), [at]) for at, severity in enumerate(self.severities)), (ALL, levels)]
         for (name, places), (group, grades) in product(of, groups):
             yield Cell(name, group, places, grades)
+
+    def class_counts(self, subject: int, cell: Cell) -> ClassCounts:
+        """Right answers class by class under these perturbations together, over all severities."""
+        right = self.right[:, :, subject][:, :, cell.perturbations].sum(axis=2)
+        return ClassCounts(right, self.of_class * self.answers * len(cell.perturbations), grouped=True)
 
     def counted(self, subject: int, what: Literal["flips", "right", "wrong"], severities: Sequence[int]) -> Counts:
         """Hits and trials of each block under every perturbation, over these severities, [G, p, 2]."""
@@ -145,8 +156,11 @@ def severity_group(severity: int) -> str:
     return f"severity={severity}"
 
 
-def sum_flips(flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruptions) -> dict[str, object]:
-    """The counts of every block in a partition, the subjects, and how many samples there are and have a truth.
+def sum_flips(
+    flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruptions, class_of: Mapping[str, int], classes: int
+) -> dict[str, object]:
+    """The counts of every block in a partition, the subjects, and how many samples there are and have a truth; by class
+    (`class_of` an id, where it is known) how many samples a block holds and how often they are right.
 
     Perturbations have 1, 2 or n − 1 frames at full strength; weighed, each counts the same in the mean accuracy.
     """
@@ -157,8 +171,17 @@ def sum_flips(flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruption
     blocks, at = np.unique(np.array([of_id[sample] for sample in ids]), return_inverse=True)
     added = np.zeros((len(blocks), *cube.shape[1:]), np.int64)
     np.add.at(added, at, cube)
+    codes = np.array([class_of.get(sample, -1) for sample in ids], np.int64)
+    known = np.flatnonzero((codes >= 0) & (cube[:, 0, 0, 0, 3] > 0))
+    of_class = np.zeros((len(blocks), classes), np.int64)
+    right = np.zeros((*of_class.shape, *cube.shape[1:3]), np.int64)
+    np.add.at(of_class, (at[known], codes[known]), 1)
+    np.add.at(right, (at[known], codes[known]), cube[known, ..., 2].sum(axis=3))
     return {
-        "blocks": {str(block): counts for block, counts in zip(blocks.tolist(), added, strict=True)},
+        **{
+            name: {str(block): counts for block, counts in zip(blocks.tolist(), by_block, strict=True)}
+            for name, by_block in (("blocks", added), ("right", right), ("of_class", of_class))
+        },
         "subjects": frozenset(subjects),
         "samples": len(ids),
         "judged": int((cube[:, 0, 0, 0, 3] > 0).sum()),
@@ -167,10 +190,13 @@ def sum_flips(flips: pa.Table, *, of_id: Mapping[str, int], settings: Corruption
 
 def tally_from(sums: Mapping[str, object], blocks: Blocks, settings: Corruptions) -> Tally:
     """The tally of all partitions together, from their merged sums."""
-    by_block = cast("Mapping[str, Counts]", sums["blocks"])
-    there = sorted(int(block) for block in by_block)
+    there = sorted(int(block) for block in cast("Mapping[str, Counts]", sums["blocks"]))
+
+    def stacked(name: str) -> Counts:
+        return np.stack([cast("Mapping[str, Counts]", sums[name])[str(block)] for block in there])
+
     return Tally(
-        np.stack([by_block[str(block)] for block in there]),
+        stacked("blocks"),
         sorted(cast("frozenset[str]", sums["subjects"])),
         _words(settings),
         settings.severities,
@@ -178,6 +204,8 @@ def tally_from(sums: Mapping[str, object], blocks: Blocks, settings: Corruptions
         cast(int, sums["samples"]),
         cast(int, sums["judged"]),
         (settings.frames - 1) * len(settings.severities),
+        stacked("right"),
+        stacked("of_class"),
     )
 
 

@@ -256,7 +256,7 @@ def corrupt_subjects(
     return Corrupted(flips, images)
 
 
-@stage(version=4, title="flips", draws=True)
+@stage(version=5, title="flips", draws=True)
 def measure_corruptions(
     flips: Artifact[FrameFlips],
     settings: Corruptions,
@@ -270,16 +270,21 @@ def measure_corruptions(
 
     `clean` is what the subjects say of the samples as they are. Where samples stand in groups, intervals count groups.
     """
-    ids = collect(evaluation, ["id"])["id"].to_pylist()
+    rows, names = collect(evaluation, ["id", "gold"]), class_names(collect(classes, None))
+    ids, gold = rows["id"].to_pylist(), rows["gold"].fill_null(-1).to_pylist()
     blocks = Blocks.of(ids, groups_of(evaluation))
-    sums = reduce_partitions(sum_flips, flips, of_id=blocks.of_id, settings=settings)
+    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    class_of = {} if several else dict(zip(ids, gold, strict=True))
+    sums = reduce_partitions(
+        sum_flips, flips, of_id=blocks.of_id, settings=settings, class_of=class_of, classes=len(names)
+    )
     if not sums:
         return write_table(findings_table([]), into=Findings)
     tally = tally_from(sums, blocks, settings)
     # Of partitions that were left out nobody knows what corruption adds there.
     known = tally.judged and tally.samples == evaluation.rows
     errors = _errors_when_clean(evaluation, classes, clean, blocks) if known else {}
-    findings = corruption_findings(tally, reference, errors, stage_seeds())
+    findings = corruption_findings(tally, reference, errors, stage_seeds(), names)
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {finding.subject: finding.value for finding in measured(overall)}
     say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))

@@ -32,6 +32,9 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_subject": "the same",
     "measure_attacks": "the same",
     "compare_labelers": "labelers are held against each other and against gold: a new stage",
+    "measure_words": "the same",
+    "measure_noise": "the same",
+    "measure_corruptions": "the same",
     "conclude": "findings of the above are among what it gathers",
 }
 

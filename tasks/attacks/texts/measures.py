@@ -18,8 +18,9 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.language.relatedness import CHANCE
 from assay.tasks.language.words import normalised
 from assay.tasks.statistics.auc import macro_auc
+from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas
+from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, class_findings
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
@@ -103,7 +104,7 @@ def word_findings(
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
     rate = share_by("attack.success_rate", won[tried], _groups_of(groups, tried), of=name, subject=subject)
-    findings = [rate, _accuracy(table, name, subject, groups)]
+    findings = [rate, *_accuracies(table, About("attack", name, subject=subject), classes, groups)]
     why = _strings(table, "reason")
     if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
         findings = [
@@ -211,13 +212,18 @@ def _skipped(table: pa.Table) -> Mapping[str, int]:
     return {"": reasons.total(), **dict(sorted(reasons.items()))}
 
 
-def _accuracy(table: pa.Table, name: str, subject: str, groups: Groups) -> Finding:
-    gold = np.array([-1 if code is None else code for code in table["gold"].to_pylist()], dtype=np.int64)
-    known, right = gold >= 0, gold == table["attacked"].to_numpy()
-    measured = share_by("attack.accuracy", right[known], _groups_of(groups, known), of=name, subject=subject)
-    if measured.value and set(table["status"].to_pylist()) == {SKIPPED}:
-        return replace(measured, value=None, low=None, high=None, verdict="not measured")
-    return measured
+def _accuracies(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:
+    """What is right of the texts of a known class after the attack, and class by class; not measured where texts were
+    right and none could be attacked."""
+    truth, answers = (table[name].fill_null(-1).to_numpy().astype(np.int64) for name in ("gold", "attacked"))
+    known = truth >= 0
+    share = share_by(
+        "attack.accuracy", (truth == answers)[known], _groups_of(groups, known), of=about.of, subject=about.subject
+    )
+    findings = [share, *class_findings(about, class_counts(answers, truth, len(classes), groups), classes)]
+    if share.value and set(table["status"].to_pylist()) == {SKIPPED}:
+        return [replace(finding, value=None, low=None, high=None, verdict="not measured") for finding in findings]
+    return findings
 
 
 def _probability_findings(table: pa.Table, about: About, classes: Sequence[str], groups: Groups) -> list[Finding]:

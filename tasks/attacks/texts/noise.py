@@ -23,8 +23,9 @@ from assay.infra.stages.partition_work import Tallied
 from assay.tasks.attacks.terms.typos import neighbours
 from assay.tasks.attacks.texts.settings import NoiseKind
 from assay.tasks.language.words import words_of
+from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import Groups, accuracy, extreme_share, fooling_rate, proportion
-from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import compared_shares
@@ -392,13 +393,15 @@ def noise_findings(
     noisy: Sequence[Answered],
     clean: Codes,
     truth: Codes,
+    classes: Sequence[str],
     *,
     subject: str,
     called: str,
     significance: float,
     groups: Groups = None,
 ) -> list[Finding]:
-    """Per kind and severity `attack.accuracy`, `attack.flip_rate`, `attack.unchanged` and `attack.accuracy_change`.
+    """Per kind and severity `attack.accuracy` with `class_findings` beside it, `attack.flip_rate`, `attack.unchanged`
+    and `attack.accuracy_change`.
 
     The change is paired, the same texts with and without noise, with Newcombe's interval and McNemar's p beside it. A
     conclusion (`attack.mcnemar_p`) is drawn once per kind, at the highest severity, so that the family of tests which
@@ -413,6 +416,7 @@ def noise_findings(
         right = answered.predicted == truth
         findings += [
             about.finding("accuracy", accuracy(answered.predicted, truth, groups)),
+            *class_findings(about, class_counts(answered.predicted, truth, len(classes), groups), classes),
             about.finding("flip_rate", fooling_rate(clean, answered.predicted, groups)),
             about.finding("unchanged", proportion(~answered.changed, groups=groups)),
         ]
@@ -424,6 +428,8 @@ def noise_findings(
         )
         about = About("attack", called, group_of(EVERY_KIND, severity), subject)
         findings.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
+        under_all = class_counts(np.where(right, truth, -2), truth, len(classes), groups)
+        findings += class_findings(about, under_all, classes)
         findings += _change(about, right, clean, truth, severity == last, significance, groups)
     worst = extreme_share([(answered.predicted == truth, truth >= 0) for answered in noisy], "lowest", groups)
     if worst is not None:

@@ -381,7 +381,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=7, title="word findings")
+@stage(version=8, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,
@@ -516,7 +516,7 @@ def _noised(
     return noisy
 
 
-@stage(version=4, title="noise findings")
+@stage(version=5, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples],
     said: Artifact[Predictions],
@@ -530,9 +530,9 @@ def measure_noise(
     """The findings on noise: `said` of the `noisy` texts, beside what the subject says of them `clean`."""
     known, before, truth = _known(samples, clean, classes)
     answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
-    findings = noise_findings(
-        answers, before, truth, subject=subject, called=called, significance=significance, groups=groups_of(samples)
-    )
+    names, groups = class_names(collect(classes, None)), groups_of(samples)
+    how: dict[str, Any] = {"subject": subject, "called": called, "significance": significance, "groups": groups}
+    findings = noise_findings(answers, before, truth, names, **how)
     lowest = next((finding for finding in findings if finding.metric == "attack.worst_accuracy"), None)
     shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.verdict}"
     say(f"{subject} · {shown}")
