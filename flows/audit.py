@@ -17,7 +17,10 @@ from assay.infra.stages.branches import Branch, branch_outcomes, branches_joined
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_scope
+from assay.tasks.ordering.settings import Ordering
+from assay.tasks.statistics.settings import Claim
 from assay.tasks.statistics.task import conclude
+from assay.tasks.weak_labels.table import WeakLabelling
 
 T = TypeVar("T")
 
@@ -52,8 +55,25 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     ground = Ground(pipeline, folder, run_kinds(pipeline, folder, data))
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]
-    concluded = start_branch("statistics", conclude, measured, pipeline.statistics).outcome() if measured else None
+    claims = primary_claims(pipeline)
+    concluded = None
+    if measured:
+        concluded = start_branch("statistics", conclude, measured, pipeline.statistics, claims).outcome()
     return Audit(pipeline, ground, tuple(run.failures), concluded)
+
+
+def primary_claims(pipeline: Pipeline) -> list[Claim]:
+    """What the run is to show first, in the order in which it is tested: each subject is better than one constant
+    answer, the order of the first labeler is adverse, and no defence costs a class its recall."""
+    claims = [
+        Claim(finding="subject.above_constant_p", verdict="better", subject=subject.name)
+        for subject in pipeline.subjects
+    ]
+    labelling = pipeline.asked(WeakLabelling)
+    if labelling is not None and pipeline.asked(Ordering) is not None:
+        first = labelling.labelers[0]
+        claims.append(Claim(finding="ordering.trend_p", verdict="adverse", of="ours", group=first))
+    return [*claims, Claim(finding="defense.kept_p", verdict="kept")]
 
 
 def run_kinds(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str] | None = None) -> dict[str, Any]:

@@ -243,6 +243,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
             subject.name,
             eps_name(compared_eps(self.pipeline)),
             self.pipeline.statistics.significance,
+            self.pipeline.statistics.margin,
         )
         return Shares((gained,))
 

@@ -282,6 +282,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
                 for defence in self.copies()
                 if defence.control
             },
+            self.ground.pipeline.statistics.margin,
         )
         return Shares((gained,))
 

@@ -18,6 +18,8 @@ from assay.tasks.reporting.estimates import (
     ColumnOver,
     capital,
     chance_cells,
+    class_columns,
+    class_text,
     column,
     estimate,
     more_below,
@@ -295,13 +297,7 @@ def answers_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable
     ]
     columns = [
         *_about_attack(),
-        column("Accuracy", "attack.accuracy", "percent"),
-        column(
-            "Constant answer",
-            "attack.majority_rate",
-            "percent",
-            "The accuracy of always giving the most frequent class",
-        ),
+        *class_columns("attack", findings.all),
         column(
             "Entropy, bits",
             "attack.prediction_entropy",
@@ -564,7 +560,8 @@ def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:
 def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
     clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
-    return f"{capital(_attack_clause(lowest))}{left} right of the {clean}."
+    classes = class_text("attack", findings.all, About(lowest.subject, lowest.of, lowest.group))
+    return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{f', of {classes}' if classes else ''}."
 
 
 def _attack_clause(lowest: Finding) -> str:

@@ -13,7 +13,17 @@ import pyarrow as pa
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.table import METRICS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
-from assay.tasks.reporting.estimates import NAMED, more_below, series_of, share_text
+from assay.tasks.reporting.estimates import (
+    NAMED,
+    About,
+    class_columns,
+    class_text,
+    column,
+    more_below,
+    series_of,
+    share_text,
+    table_of,
+)
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -54,6 +64,26 @@ class CorruptionFindings:
     def worst(self, metric: str, subject: str) -> Finding | None:
         """The worst cell, one perturbation at one severity, with an interval that holds for all of them at once."""
         return self._findings.get(f"corruption.worst_{metric}", subject)
+
+    def classes(self, subject: str) -> str:
+        """The worst class under all corruptions together, in words."""
+        return class_text("corruption", self._findings, About(subject, MEAN, ALL))
+
+    def class_tables(self) -> list[DataTable]:
+        """What every class gets under each perturbation, over all severities; none of several labels."""
+        rows = [
+            About(subject, of, ALL)
+            for subject in self.subjects
+            for of in (MEAN, *self.perturbations)
+            if self._findings.get("corruption.balanced_accuracy", subject, of, ALL) is not None
+        ]
+        columns = [
+            column("Subject", "subject"),
+            column("Perturbation", lambda row: "Mean" if row.of == MEAN else name_of(row.of)),
+            *class_columns("corruption", self._findings),
+        ]
+        title, note = "What every class gets under corruption", "At full strength, over all severities."
+        return [table_of(title, rows, columns, note, findings=self._findings, collapsed=True)] if rows else []
 
 
 def name_of(perturbation: str) -> str:
@@ -151,6 +181,7 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
         blocks += [_mean_plot(corruptions), *map(partial(_panels, corruptions), _DRAWN)]
     if len(corruptions.subjects) > 1:
         blocks += [compared for divided in BESIDE if (compared := beside_table(corruptions, divided)) is not None]
+    blocks += corruptions.class_tables()
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)
     sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
@@ -191,6 +222,7 @@ def _sentence(corruptions: CorruptionFindings, subject: str) -> str:
     worst, least = (corruptions.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
     often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
+    left += f" On average, of {classes}." if (classes := corruptions.classes(subject)) else ""
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
         f"({plural(len(corruptions.perturbations), 'perturbation')}, n = {integer(mean.n)} images){often}.{left}"

@@ -15,8 +15,18 @@ import pyarrow as pa
 
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.measures import WORST, trials_one_by_one
-from assay.tasks.statistics.classification import Groups, Said, Truth, accuracy, answer_name, extreme_share, one_answer
-from assay.tasks.statistics.classification_findings import About
+from assay.tasks.statistics.class_scores import ClassCounts, class_counts, class_gains
+from assay.tasks.statistics.classification import (
+    Groups,
+    Said,
+    Truth,
+    accuracy,
+    answer_name,
+    extreme_share,
+    majority_rate,
+    one_answer,
+)
+from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
 from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
@@ -48,6 +58,10 @@ class Answers:
     def label(self) -> str:
         """The group of a finding on these answers and no others: `clean`, or ε and the attack."""
         return f"{self.group}, {self.attack}" if self.attack else self.group
+
+    def class_counts(self, classes: int) -> ClassCounts:
+        """What is right class by class."""
+        return class_counts(self.predicted, self.truth, classes, self.groups)
 
     def right(self) -> npt.NDArray[np.float64]:
         """Per sample whether it is right, 1 or 0; of several labels the share that is; NaN where nobody knows."""
@@ -83,23 +97,32 @@ NONE = "none"
 
 
 def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
-    """`defense.accuracy` of one model: on clean samples, and at every ε under the worst case (or the only attack).
+    """`defense.accuracy` of one model with what stands beside it: on clean samples, and at every ε under the worst case
+    (or the only attack).
 
     The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
     nothing.
     """
-    return [_accuracy(given, defence, subject, classes, "samples") for given in deciding_answers(answers)]
+    given = deciding_answers(answers)
+    return [finding for each in given for finding in _accuracy(each, defence, subject, classes, "samples")]
 
 
-def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str], things: str) -> Finding:
-    """`defense.accuracy` of these answers; without `things` it is not asked whether all of them are alike."""
+def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str], things: str) -> list[Finding]:
+    """`defense.accuracy` of these answers, and class by class; without `things` not whether all of them are alike."""
     verdict = ""
     if things:
         alone = one_answer(given.predicted, given.truth, len(classes))
         if alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of {things} are called {answer_name(alone.answer, classes)}"
     share = accuracy(given.predicted, given.truth, given.groups)
-    return About("defense", defence, given.group, subject).finding("accuracy", share, verdict=verdict)
+    about, counts = About("defense", defence, given.group, subject), given.class_counts(len(classes))
+    always = majority_rate(given.truth, len(classes), given.groups) if (given.truth >= 0).any() else None
+    recalls = [about.finding("recall", counts.recall(code), part=classes[code]) for code in range(len(classes))]
+    return [
+        about.finding("accuracy", share, verdict=verdict),
+        *class_findings(about, counts, classes, always),
+        *recalls,
+    ]
 
 
 def comparison_findings(
@@ -114,7 +137,7 @@ def comparison_findings(
 ) -> list[Finding]:
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
-    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval (of several
+    A gain is the accuracy of the defended model minus that of the original, with Tango's score interval (of several
     labels a bootstrap over the samples) and McNemar's p beside it. Concluded are two of them per defence, fixed before
     anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
     attack) at the `telling` ε.
@@ -135,7 +158,7 @@ def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
 def paired_gain(
     before: Answers, after: Answers, generator: np.random.Generator | None = None
 ) -> tuple[Difference, float] | None:
-    """The gain in accuracy, and McNemar's exact p; None where no sample's truth is known.
+    """The gain in accuracy, and McNemar's mid-p; None where no sample's truth is known.
 
     With several labels per image a sample counts for the model that has more of its labels right, since the labels of
     one image are not independent of each other: with one label that is McNemar's test, with several the sign test. Only
@@ -165,7 +188,7 @@ def paired_gain(
 
 
 def between_findings(answers: Mapping[str, Answers], subject: str, significance: float) -> list[Finding]:
-    """`defense.between_p` of every two defences, `of` as in `mpadvt - standard`: McNemar's exact test, and its verdict.
+    """`defense.between_p` of every two defences, `of` as in `mpadvt - standard`: McNemar's mid-p test, and its verdict.
 
     `answers` are those of each defended model to the same attacked samples. All pairs are a family of their own for
     Holm, so that it does not matter which of them is asked about once the accuracies were seen. Of several labels it is
@@ -213,6 +236,45 @@ def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) ->
         return []
     place, share = best
     return [About("defense", "", first.group, subject).finding("best_accuracy", share, verdict=list(met)[place])]
+
+
+def class_gain_findings(
+    original: Mapping[str, Answers],
+    defended: Mapping[str, Answers],
+    defence: str,
+    subject: str,
+    classes: Sequence[str],
+    *,
+    significance: float,
+    margin: float,
+) -> list[Finding]:
+    """What a defence does to every class, on the samples that both answered: `defense.balanced_gain`, the
+    `defense.recall_gain` of each, and `defense.worst_recall_gain` of the one that gains least, which its verdict names.
+
+    `defense.kept_p`, on clean samples, is of the claim that no class's recall is lower by as much as the `margin`.
+    """
+    findings: list[Finding] = []
+    for group, after in defended.items():
+        before = original.get(group)
+        if before is None or not np.array_equal(before.ids, after.ids):
+            continue
+        gains = class_gains(before.predicted, after.predicted, after.truth, len(classes), after.groups)
+        if gains is None or not gains.of_class:
+            continue
+        about = Finding("defense.balanced_gain", defence, group, subject, n=gains.balanced.n, unit="share")
+        findings.append(about.estimated(gains.balanced))
+        for code, (gain, p) in gains.of_class.items():
+            of_class = replace(about, metric="defense.recall_gain", group=f"{group}, {classes[code]}", n=gain.n)
+            findings.append(replace(of_class.estimated(gain), p_value=p))
+        least, p = gains.of_class[gains.lowest()]
+        worst = replace(about, metric="defense.worst_recall_gain", n=least.n, p_value=p)
+        findings.append(worst.estimated(least, verdict=classes[gains.lowest()]))
+        if group == CLEAN:
+            p = gains.kept_p(margin)
+            verdict = "kept" if p <= significance else not_shown(significance)
+            kept = replace(about, metric="defense.kept_p", value=p, p_value=p, verdict=verdict, unit="p")
+            findings.append(kept)
+    return findings
 
 
 Codes = npt.NDArray[np.int64]
@@ -270,7 +332,11 @@ def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, c
     The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
     attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
-    return [_accuracy(trial.answers, defence, subject, classes, "texts" if trial.given else "") for trial in given]
+    return [
+        finding
+        for trial in given
+        for finding in _accuracy(trial.answers, defence, subject, classes, "texts" if trial.given else "")
+    ]
 
 
 def text_comparison_findings(
@@ -284,7 +350,7 @@ def text_comparison_findings(
 ) -> list[Finding]:
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
-    A gain is the accuracy of the defended model minus that of the original, with Newcombe's paired interval and
+    A gain is the accuracy of the defended model minus that of the original, with Tango's score interval and
     McNemar's p beside it, by group where texts stand in some. Concluded is wherever both were tried: clean texts, every
     word attack, and at the highest severity noise of each kind, and of all kinds together. What is right under all
     kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.page import eps_text
+from assay.tasks.defenses.class_page import class_table, losses, lost_classes
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.defenses.table import METRICS
-from assay.tasks.reporting.estimates import NAMED, estimate, series_of, share_text
+from assay.tasks.reporting.estimates import NAMED, About, column, estimate, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_equals, percent
 from assay.tasks.reporting.parts import (
     Block,
@@ -47,7 +48,7 @@ class DefenceFindings:
     """What was measured about defences; everything is compared at one ε, the `telling` one."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.all = findings
         compared = [finding for finding in findings.select("defense") if finding.metric in _COMPARED]
         texts = {finding.subject for finding in compared if finding.group != CLEAN and finding.slice.eps is None}
         mine = [
@@ -64,20 +65,33 @@ class DefenceFindings:
 
     def accuracy(self, subject: str, defence: str, group: str) -> Finding | None:
         """What is right at ε of that name, or on clean samples."""
-        return self._findings.get("defense.accuracy", subject, defence, group)
+        return self.all.get("defense.accuracy", subject, defence, group)
 
     def gain(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
         """The change in accuracy on clean samples, or under the deciding attack at the telling ε."""
-        return self._findings.get("defense.gain", subject, defence, self._label(attacked))
+        return self.all.get("defense.gain", subject, defence, self._label(attacked))
 
     def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
         """McNemar's test of that change."""
-        return self._findings.get("defense.mcnemar_p", subject, defence, self._label(attacked))
+        return self.all.get("defense.mcnemar_p", subject, defence, self._label(attacked))
 
     def gains(self, subject: str, defence: str) -> list[Finding]:
         """The changes in accuracy under every attack and ε."""
-        gains = measured(self._findings.select("defense.gain", subject=subject, of=defence))
+        gains = measured(self.all.select("defense.gain", subject=subject, of=defence))
         return [gain for gain in gains if gain.group != CLEAN]
+
+    def beside(self, subject: str, leaders: Sequence[str]) -> str:
+        """Balanced accuracy at the telling ε and one constant answer, behind what the leading defences leave right."""
+        balanced = measured(self.all.get("defense.balanced_accuracy", subject, d, self.group) for d in leaders)
+        constant = self.all.get("defense.constant_accuracy", subject, NONE, self.group)
+        if not balanced or constant is None:
+            return ""
+        return f" (balanced accuracy {_range_text(balanced, 0)}; one constant answer gets {percent(constant.value, 0)})"
+
+    def gains_balance(self, subject: str, defence: str) -> bool:
+        """Whether balanced accuracy rises under the deciding attack, by its interval."""
+        gain = self.all.get("defense.balanced_gain", subject, defence, self._label(attacked=True))
+        return gain is None or (gain.low or 0.0) > 0
 
     def degenerate(self, subject: str, defence: str) -> str:
         """What is wrong with a model that (almost) always says the same, in words; empty where nothing is."""
@@ -91,7 +105,7 @@ class DefenceFindings:
 
     def best_accuracy(self, subject: str) -> Finding | None:
         """What the best leaves right, with an interval that holds for whichever had come out best."""
-        named = self._findings.get("defense.best_accuracy", subject, group=self.group)
+        named = self.all.get("defense.best_accuracy", subject, group=self.group)
         return named or self.accuracy(subject, self.best(subject), self.group)
 
     def leaders(self, subject: str) -> list[str]:
@@ -116,12 +130,29 @@ class DefenceFindings:
     def _differ(self, subject: str, first: str, second: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
         pairs = (f"{first} - {second}", f"{second} - {first}")
-        tests = (self._findings.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
+        tests = (self.all.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
         return any(test is not None and test.verdict in ("better", "worse") for test in tests)
 
     def against(self) -> str:
         """The deciding attack, as a sentence has it."""
         return "the worst case over all attacks" if self.attack == WORST else self.attack
+
+    def class_table(self) -> DataTable:
+        """What every model gets of every class, clean and at the telling ε."""
+        groups = [group for group in (CLEAN, self.group) if group]
+        models = product(self.subjects, groups, (NONE, *self.defences))
+        leading = [
+            *([column("Subject", "subject")] if len(self.subjects) > 1 else []),
+            column("Defence", "of"),
+            column("Images", lambda row: "clean" if row.group == CLEAN else f"ε = {eps_text(row.group)}"),
+        ]
+        rows = [About(subject, defence, group) for subject, group, defence in models]
+        return class_table(self.all, rows, leading, lambda group: self._label(attacked=group != CLEAN))
+
+    def losses(self, subject: str) -> str:
+        """Which defences lose a class, in words."""
+        at = f"at ε = {eps_text(self.group)}"
+        return losses(self.all, subject, self.defences, lambda place: CLEAN if place == CLEAN else at)
 
     def _label(self, attacked: bool) -> str:
         return f"{self.group}, {self.attack}" if attacked else CLEAN
@@ -175,7 +206,7 @@ def tests_table(findings: DefenceFindings) -> DataTable:
         Column("Defence"),
         Column("Clean", "percent"),
         Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
-        Column("Test", help="McNemar's exact test, corrected for all tests of the run"),
+        Column("Test", help="McNemar's mid-p test, corrected for all tests of the run"),
     ]
     if findings.group:
         columns += [
@@ -188,12 +219,13 @@ def tests_table(findings: DefenceFindings) -> DataTable:
         row: list[Cell] = [*([subject] if several else []), defence]
         row += _tested(findings, subject, defence, attacked=False)
         row += _tested(findings, subject, defence, attacked=True) if findings.group else []
-        constant = findings.degenerate(subject, defence)
-        rows.append([*row[:-1], Mark(constant, "bad")] if constant else row)
+        lost = lost_classes(findings.all, subject, defence)
+        spoilt = findings.degenerate(subject, defence) or (f"loses {lost}" if lost else "")
+        rows.append([*row[:-1], Mark(spoilt, "bad")] if spoilt else row)
     clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
     note = (
         "Every sample is its own control: the tests look only at samples that one model gets right and the other "
-        "wrong. Changes are in points, with 95 % intervals (Newcombe; of several labels: bootstrap). "
+        "wrong. Changes are in points, with 95 % intervals (Tango; of several labels: bootstrap). "
         f"n = {integer(max((share.n or 0 for share in clean), default=0))}."
     )
     return DataTable("What each defence gains and costs", columns, rows, note)
@@ -210,7 +242,7 @@ def changes_table(findings: DefenceFindings) -> DataTable | None:
         (Column("Attack"), attrgetter("slice.name")),
         (Column("ε"), lambda gain: Mark(gain.slice.eps_text, order=gain.slice.eps)),
         (Column("Gain", "percent"), estimate),
-        (Column("p", "p", "McNemar's exact test, not corrected"), attrgetter("p_value")),
+        (Column("p", "p", "McNemar's mid-p test, not corrected"), attrgetter("p_value")),
     ]
     note = "Described, and not concluded from: these p-values are not corrected for their number."
     return DataTable.of("Gain under every attack", gains, columns, note, collapsed=True)
@@ -247,7 +279,12 @@ def _tested(findings: DefenceFindings, subject: str, defence: str, *, attacked: 
     gain = findings.gain(subject, defence, attacked=attacked)
     test = findings.test(subject, defence, attacked=attacked)
     p = None if test is None else test.concluded_p
-    concluded = "" if test is None else Mark(test.verdict, _TONES.get(test.verdict, "neutral"), p_equals(p), order=p)
+    tone = (
+        "neutral"
+        if lost_classes(findings.all, subject, defence)
+        else _TONES.get("" if test is None else test.verdict, "neutral")
+    )
+    concluded = "" if test is None else Mark(test.verdict, tone, p_equals(p), order=p)
     # The n of all cells stands in the note, for which there is more room.
     return [estimate(accuracy, counted=False), estimate(gain, counted=False), concluded]
 
@@ -270,7 +307,7 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
     if defence_findings.group:
         blocks += [layout_table(defence_findings), *_trade_off(defence_findings)]
     if defence_findings.subjects:
-        blocks += [tests_table(defence_findings)]
+        blocks += [defence_findings.class_table(), tests_table(defence_findings)]
     blocks += [table for table in (flips_table(findings, models), changes_table(defence_findings)) if table is not None]
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
@@ -280,16 +317,20 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
         for subject, defence in defence_findings.defended
         if (judgement := defence_findings.degenerate(subject, defence))
     ]
-    sentences = [_sentence(defence_findings, subject) for subject in defence_findings.subjects] + constant
-    judged = "red flag" if constant else ""
+    subjects = defence_findings.subjects
+    lost = [f"{line}." for subject in subjects if (line := defence_findings.losses(subject))]
+    sentences = [*lost, *(_sentence(defence_findings, subject) for subject in subjects), *constant]
+    judged = "red flag" if constant else "loses a class" if lost else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
-    return Part("Defences", sentence, blocks, "defences", "bad" if constant else "neutral", judged)
+    return Part("Defences", sentence, blocks, "defences", "bad" if judged else "neutral", judged)
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     """The line about defences for the terminal and the head of the page; none where none was compared."""
     defence_findings = DefenceFindings(findings)
-    lines = [line for subject in defence_findings.subjects if (line := _leaders_line(defence_findings, subject))]
+    subjects = defence_findings.subjects
+    lost = [line for subject in subjects if (line := defence_findings.losses(subject))]
+    lines = [line for subject in subjects if (line := _leaders_line(defence_findings, subject))]
     constant = [
         f"{subject}+{defence}"
         for subject, defence in defence_findings.defended
@@ -301,18 +342,21 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     if not parts:
         return ()
     where = f" at ε = {eps_text(defence_findings.group)}" if defence_findings.group else ""
-    return (Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(defence_findings, bool(constant))),)
+    warning = [Verdict("; ".join(lost), "bad")] if lost else []
+    return (*warning, Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(defence_findings, bool(constant))))
 
 
 def _tone(findings: DefenceFindings, constant: bool) -> Tone:
+    """A tick only where every leading defence is better under attack, in accuracy and in balanced accuracy, and none of
+    them loses a class."""
+    leading = [(subject, defence) for subject in findings.subjects for defence in findings.leaders(subject)]
     if constant:
         return "bad"
-    tests = [
-        findings.test(subject, defence, attacked=True)
-        for subject in findings.subjects
-        for defence in findings.leaders(subject)
-    ]
-    return "good" if tests and all(test is not None and test.verdict == "better" for test in tests) else "neutral"
+    if any(lost_classes(findings.all, *pair) for pair in leading):
+        return "neutral"
+    tests = [findings.test(*pair, attacked=True) for pair in leading]
+    better = bool(tests) and all(test is not None and test.verdict == "better" for test in tests)
+    return "good" if better and all(findings.gains_balance(*pair) for pair in leading) else "neutral"
 
 
 def _leaders_line(findings: DefenceFindings, subject: str) -> str:
@@ -324,7 +368,7 @@ def _leaders_line(findings: DefenceFindings, subject: str) -> str:
     before, clean_before = (findings.accuracy(subject, NONE, group) for group in (findings.group, CLEAN))
     if best is None or not after or not clean or before is None or clean_before is None:
         return ""
-    had = f"right where it had {percent(before.value, 0)}"
+    had = f"right where it had {percent(before.value, 0)}{findings.beside(subject, leaders)}"
     cost = f"clean {_range_text(clean, 1)} where it had {percent(clean_before.value)}"
     if len(leaders) == 1:
         return f"{leaders[0]} leaves {subject} {share_text(best, 0)} {had}, and {cost}"

@@ -82,7 +82,7 @@ def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str],
         for side in (sides[0], sides[1])
     )
     both = sorted(first.keys() & second.keys())
-    return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]).p_exact if both else 1.0
+    return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]).p_value if both else 1.0
 
 
 def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:

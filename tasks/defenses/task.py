@@ -22,12 +22,15 @@ from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.measures import COLUMNS
 from assay.tasks.defenses.comparison import (
+    CLEAN,
     NONE,
     Answers,
     accuracy_findings,
     attacked_answers,
     best_findings,
     between_findings,
+    by_label,
+    class_gain_findings,
     clean_answers,
     comparison_findings,
     deciding_answers,
@@ -148,7 +151,7 @@ def defend_subject(
     return defended
 
 
-@stage(version=6, title="defences", draws=True)
+@stage(version=7, title="defences", draws=True)
 def measure_defences(
     predictions: dict[str, Artifact[Predictions]],
     attacked: dict[str, list[Artifact[Attacked]]],
@@ -157,9 +160,10 @@ def measure_defences(
     name: str,
     telling: str,
     significance: float,
+    margin: float = 0.05,
 ) -> Artifact[Findings]:
-    """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, `.best_accuracy`, and
-    `.between_p` of every two.
+    """The findings on one subject's defences: `defense.accuracy`, `.gain`, `.mcnemar_p`, what each class gains,
+    `.best_accuracy`, and `.between_p` of every two.
 
     `predictions` and `attacked` (the tables of all attacks, the worst case among them) go by the name of the defence,
     those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
@@ -185,6 +189,13 @@ def measure_defences(
             findings += accuracy_findings(defended, defence, name, names)
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
+            )
+            before, after = (
+                by_label([given for given in deciding_answers(answers) if given.group in (CLEAN, telling)])
+                for answers in (original, defended)
+            )
+            findings += class_gain_findings(
+                before, after, defence, name, names, significance=significance, margin=margin
             )
             decisive |= [(defence, given) for given in deciding_answers(defended) if given.group == telling]
     findings += [*best_findings(decisive, name, len(names)), *between_findings(decisive, name, significance)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from assay.tasks.defenses.class_page import class_table, losses
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.reporting.estimates import NAMED, after_holm, estimate, series_of, share_text
+from assay.tasks.reporting.estimates import NAMED, About, after_holm, column, estimate, series_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Part, Tone, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
@@ -23,7 +24,7 @@ class TextDefenceFindings:
     """The findings on defended text subjects, as the page asks for them."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.all = findings
         accuracies = [finding for finding in findings.select("defense.accuracy") if finding.group != CLEAN]
         texts = {finding.subject for finding in accuracies if finding.slice.eps is None}
         compared = [
@@ -37,7 +38,7 @@ class TextDefenceFindings:
 
     def get(self, metric: str, subject: str, defence: str, group: str) -> Finding | None:
         """The finding `defense.metric`, if it has a value."""
-        return self._findings.get(f"defense.{metric}", subject, defence, group)
+        return self.all.get(f"defense.{metric}", subject, defence, group)
 
     def concluded(self, gain: Finding) -> str:
         """What is concluded of a gain; empty where nothing is."""
@@ -49,7 +50,7 @@ class TextDefenceFindings:
         """The models that (almost) always answer the same of the texts as they are."""
         return [
             accuracy.subject if accuracy.of == NONE else f"{accuracy.subject}+{accuracy.of}"
-            for accuracy in self._findings.select("defense.accuracy", group=CLEAN)
+            for accuracy in self.all.select("defense.accuracy", group=CLEAN)
             if accuracy.subject in self.subjects and accuracy.degenerate
         ]
 
@@ -58,6 +59,11 @@ class TextDefenceFindings:
         """Every control with the defence that it is the control of."""
         controlled = {control: controlled_by(control, self.defences) for control in self.defences}
         return {control: defence for control, defence in controlled.items() if defence is not None}
+
+    def losses(self, subject: str) -> str:
+        """Which defences lose a class, in words."""
+        real = [defence for defence in self.defences if defence not in self.controls]
+        return losses(self.all, subject, real, lambda place: f"on {place} texts" if place == CLEAN else f"on {place}")
 
     def trained_with(self, defence: str) -> str:
         """What a model was trained with, besides the texts as they are."""
@@ -69,7 +75,7 @@ class TextDefenceFindings:
     @property
     def tests(self) -> list[Finding]:
         """The tests under attack that are concluded from, subject by subject."""
-        of_each = (self._findings.select("defense.mcnemar_p", subject=subject) for subject in self.subjects)
+        of_each = (self.all.select("defense.mcnemar_p", subject=subject) for subject in self.subjects)
         return [test for tests in of_each for test in tests if test.group != CLEAN]
 
 
@@ -78,12 +84,11 @@ def page(findings: FindingIndex) -> Part:
     text_findings = TextDefenceFindings(findings)
     blocks: list[Block] = []
     for subject in text_findings.subjects:
-        blocks += [_matrix(text_findings, subject), _plot(text_findings, subject), _gains(text_findings, subject)]
-    lines = [
-        line
-        for subject in text_findings.subjects
-        for line in (_sentence(text_findings, subject), _one_answer(text_findings, subject))
-    ]
+        blocks += [_matrix(text_findings, subject), _plot(text_findings, subject), _classes(text_findings, subject)]
+        blocks.append(_gains(text_findings, subject))
+    lines = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
+    for subject in text_findings.subjects:
+        lines += [_sentence(text_findings, subject), _one_answer(text_findings, subject)]
     sentence = " ".join(filter(None, lines))
     return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
 
@@ -103,16 +108,20 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
         if text_findings.constant
         else ""
     )
-    if not lines:
+    lost = [line for subject in text_findings.subjects if (line := text_findings.losses(subject))]
+    if not lines and not lost:
         shown = alike or f"that they change anything is not shown{_largest_change(text_findings)}"
         return (Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral"),)
     rest = len(lines) - NAMED
     shown_by = [test for test in text_findings.tests if test.verdict in _TONES]
     controls = measured(text_findings.get("control_mcnemar_p", test.subject, test.of, test.group) for test in shown_by)
-    held = all(control.verdict == "better" for control in controls)
+    gains = measured(text_findings.get("balanced_gain", test.subject, test.of, test.group) for test in shown_by)
+    held = all(control.verdict == "better" for control in controls) and all((gain.low or 0.0) > 0 for gain in gains)
     tone: Tone = "good" if held and all(" is better " in line for line in lines) else "neutral"
     parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
-    return (Verdict("Attacked copies: " + "; ".join(parts), "bad" if alike else tone),)
+    tone = "bad" if alike else "neutral" if lost else tone
+    warning = [Verdict("; ".join(lost), "bad")] if lost else []
+    return (*warning, *([Verdict("Attacked copies: " + "; ".join(parts), tone)] if parts else []))
 
 
 def _largest_change(findings: TextDefenceFindings) -> str:
@@ -223,6 +232,17 @@ def _matrix(findings: TextDefenceFindings, subject: str) -> DataTable:
     return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
 
 
+def _classes(findings: TextDefenceFindings, subject: str) -> DataTable:
+    """What every class gets on every test, without defences and with each."""
+    rows = [
+        About(subject, defence, group)
+        for group in findings.groups
+        for defence in (NONE, *findings.defences)
+        if findings.get("accuracy", subject, defence, group) is not None
+    ]
+    return class_table(findings.all, rows, [column("Tested on", "group"), column("Copies", "of")])
+
+
 def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
     """The matrix to look at: a mark per model and test."""
     series = []
@@ -268,7 +288,7 @@ def _gains(findings: TextDefenceFindings, subject: str) -> DataTable:
                 row += _tested_cells(findings, subject, defence, group, "gain_over_control", "control_mcnemar_p")
             rows.append([findings.trained_with(defence).removeprefix("and copies, "), group, *row])
     note = (
-        "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Newcombe); tests are "
+        "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Tango); tests are "
         "concluded from where a word stands beside p, corrected for all tests of the run (Holm, unless it asks for "
         "none)."
     )
@@ -281,7 +301,7 @@ def _gains(findings: TextDefenceFindings, subject: str) -> DataTable:
 
 
 def _tested_columns(name: str, about: str) -> list[Column]:
-    p = Column("p", "p", "McNemar's exact test, not corrected")
+    p = Column("p", "p", "McNemar's mid-p test, not corrected")
     return [Column(name, "percent", about), p, Column("Concluded")]
 
 

@@ -23,6 +23,8 @@ from assay.tasks.defenses.comparison import (
     NONE,
     Tried,
     attacked_texts,
+    by_group,
+    class_gain_findings,
     clean_texts,
     control_comparison_findings,
     text_accuracy_findings,
@@ -169,7 +171,7 @@ def join_samples(original: Artifact[Samples], copy: Artifact[Samples], unchanged
 Noised = Mapping[str, Artifact[Predictions]]
 
 
-@stage(version=5, title="defences")
+@stage(version=6, title="defences")
 def measure_text_defences(
     predictions: Mapping[str, Artifact[Predictions]],
     attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],
@@ -180,6 +182,7 @@ def measure_text_defences(
     name: str,
     significance: float,
     controlled: Mapping[str, Sequence[str]] | None = None,
+    margin: float = 0.05,
 ) -> Artifact[Findings]:
     """The findings on one subject's defences: `defense.accuracy`, `defense.gain`, `defense.mcnemar_p`, and over a
     control `defense.gain_over_control`, `defense.control_mcnemar_p`.
@@ -209,6 +212,11 @@ def measure_text_defences(
         if defence != NONE:
             findings += text_comparison_findings(
                 answers[NONE], defended, defence, name, significance=significance, conclude=defence not in controls
+            )
+        if defence != NONE and defence not in controls:
+            before, after = by_group(answers[NONE]), by_group(defended)
+            findings += class_gain_findings(
+                before, after, defence, name, names, significance=significance, margin=margin
             )
         if defence in attacks and control_of(defence) in answers:
             findings += control_comparison_findings(

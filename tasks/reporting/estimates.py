@@ -121,6 +121,47 @@ def chance_cells(findings: FindingIndex, stage: str, subject: str, of: str, grou
     return [estimate(findings.get(f"{stage}.{name}", subject, of, group)) for name in ("ece", "brier", "aurc")]
 
 
+_BALANCED = "The mean of all classes' recalls: each class counts the same, however rare it is"
+_WORST = (
+    "The share of that class's samples that are recognised; the interval allows for its having been named afterwards"
+)
+
+
+def class_columns(stage: str, findings: FindingIndex) -> list[ColumnOver]:
+    """What stands beside every accuracy: balanced accuracy, the worst class by name with its recall, and what one
+    constant answer gets. Rows are `About`."""
+
+    def worst_class(row: About) -> Cell:
+        finding = findings.get(f"{stage}.worst_recall", *row)
+        return "" if finding is None else finding.verdict
+
+    return [
+        column("Accuracy", f"{stage}.accuracy", "percent"),
+        column("Balanced", f"{stage}.balanced_accuracy", "percent", _BALANCED),
+        column("Worst class", worst_class),
+        column("Its recall", f"{stage}.worst_recall", "percent", _WORST),
+        column("One answer", f"{stage}.constant_accuracy", "percent", "What one constant answer gets"),
+    ]
+
+
+def class_text(stage: str, findings: FindingIndex, about: About) -> str:
+    """The worst class, balanced accuracy and one constant answer, as a sentence has them; empty where unknown.
+
+    >>> worst = Finding("attack.worst_recall", "pgd", "", "net", 0.3, 0.2, 0.4, 36, verdict="malignant")
+    >>> half = [Finding(f"attack.{name}_accuracy", "pgd", "", "net", 0.5) for name in ("balanced", "constant")]
+    >>> class_text("attack", FindingIndex([worst, *half]), About("net", "pgd")).replace(chr(0x202F), " ")
+    'malignant 30 % [20, 40], the worst class; balanced accuracy 50 %; one constant answer gets 50 %'
+    """
+    names = ("worst_recall", "balanced_accuracy", "constant_accuracy")
+    worst, balanced, constant = (findings.get(f"{stage}.{name}", *about) for name in names)
+    if worst is None or balanced is None or constant is None:
+        return ""
+    return (
+        f"{worst.verdict} {share_text(worst, 0)}, the worst class; balanced accuracy {percent(balanced.value, 0)}; one "
+        f"constant answer gets {percent(constant.value, 0)}"
+    )
+
+
 NAMED = 3
 """Subjects that a line names; how many more there are stands behind them."""
 

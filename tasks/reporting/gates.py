@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from assay.tasks.reporting.estimates import column, table_of
-from assay.tasks.reporting.numerals import integer, plain, plural
+from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Block, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult, Outcome
-from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, RELATED, family_size, is_test
+from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, OWN_LEVEL, PRIMARY, RELATED, family_size, is_test
 from assay.tasks.statistics.settings import Statistics
 
 _TONES: dict[Outcome, Literal["good", "bad", "neutral"]] = {
@@ -32,7 +32,9 @@ _HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
 def page(findings: FindingIndex, gates: Sequence[GateResult], settings: Statistics) -> Part:
     """The part of the report about gates and tests, from the judged gates and the corrected findings."""
     blocks: list[Block] = [table_of("Gates", gates, _COLUMNS)] if gates else []
-    blocks.append(Paragraph(_correction(findings, settings)))
+    blocks += [Paragraph(_correction(findings, settings)), *_families(findings, settings)]
+    if first := [finding for finding in findings if is_test(finding, PRIMARY)]:
+        blocks.append(_tests("Primary claims that are shown", first, "Tested in sequence, at the whole level"))
     if tested := [finding for finding in findings if is_test(finding)]:
         blocks.append(_tests("The tests of this run", tested, _HELP[settings.correction]))
     if own := [finding for finding in findings if is_test(finding, OWN_LEVEL)]:
@@ -87,40 +89,57 @@ def _passed(gates: Sequence[GateResult]) -> str:
 
 
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
-    """What was done about many tests in one run, in words, with their number."""
-    family, level = family_size(findings), plain(settings.significance)
-    own, compared, related = (
-        sum(is_test(finding, unit) for finding in findings) for unit in (OWN_LEVEL, COMPARED, RELATED)
-    )
-    aside = ""
-    if compared:
-        how = "corrected among themselves" if settings.correction == "holm" else "not corrected either"
-        aside += f" {plural(compared, 'more test is', 'more tests are')} only compared with these, and {how}."
-    if related:
-        how = "are corrected among themselves" if settings.correction == "holm" else "are not corrected either"
-        aside += f" The {plural(related, 'test')} of pairs of measures of hardness {how}."
-    if own:
-        own_tests = plural(own, "test keeps", "tests keep")
-        aside += f" {own_tests} a level of {'its' if own == 1 else 'their'} own over all nights, by what came before."
+    """What was done about many tests in one run, in words; the table of families says what each level covers."""
+    primary, family = sum(is_test(finding, PRIMARY) for finding in findings), family_size(findings)
+    level = plain(settings.significance)
     if not family:
-        none = "no test that is corrected with others" if aside else "no statistical test"
-        return f"This run made {none}, so there is nothing to correct for their number.{aside}"
-    tests = plural(family, "test")
+        return "This run made no test that is corrected with others."
     if settings.correction == "none":
+        tests = plural(family, "test")
         return (
-            f"This run made {tests} at the level {level}. Their p-values are not corrected for their number, as asked."
-            f"{aside}"
+            f"This run made {tests} at the level {level}; their p-values are not corrected for their number, as asked."
         )
-    tested = [finding for finding in findings if is_test(finding)]
-    raw, held = (
-        sum(p is not None and p <= settings.significance for p in some)
-        for some in ([test.p_value for test in tested], [test.p_adjusted for test in tested])
-    )
     return (
-        f"This run made {tests}. Among so many, one may look significant by chance alone, so the p-values are "
-        "corrected with Holm's method, which keeps the chance of even one false alarm in the whole run at "
-        f"{level}. {integer(raw)} of them reach that level uncorrected, {integer(held)} after the correction.{aside}"
+        f"What this run concludes first is fixed by its settings: each subject is better than one constant answer, the "
+        f"order of the first labeler is adverse, no defence costs a class {plain(100 * settings.margin)} points of its "
+        f"recall. These claims are tested one after the other, each at the level {level}, until one is not shown: "
+        f"{plural(primary, 'is', 'are')} shown so. All {plural(family, 'test')} are corrected together by Holm's "
+        "method as well, for what the sequence does not reach. Each family below keeps the chance of even one false "
+        "alarm within itself at its level; over several of them it is larger."
     )
+
+
+_FAMILIES = (
+    (PRIMARY, "Primary claims", "in a fixed sequence, until one is not shown"),
+    (CONCLUDED, "All other tests of the run", "Holm, the primary claims counted"),
+    (COMPARED, "What is only compared with these", "Holm, among themselves"),
+    (RELATED, "Pairs of measures of hardness", "Holm, among themselves"),
+    (OWN_LEVEL, "Tests with a level of their own", "where they are made, over all nights or within one search"),
+)
+
+
+def _families(findings: FindingIndex, settings: Statistics) -> list[Block]:
+    """What each level covers, and nothing wider."""
+    level, rows = plain(settings.significance), list[tuple[str, int, int, str, str]]()
+    for unit, name, how in _FAMILIES:
+        tests = [finding for finding in findings if is_test(finding, unit)]
+        held = sum((test.concluded_p or 0.0) <= settings.significance for test in tests)
+        own = unit == OWN_LEVEL
+        how = how if own or settings.correction == "holm" else "not corrected, as asked"
+        if tests:
+            rows.append((name, len(tests), held, "its own" if own else level, how))
+    flags = [flag for flag in findings.select("attack.red_flag") if flag.n]
+    if flags:
+        raised = sum(flag.value == 1.0 for flag in flags)
+        rows.append(("Red flags", len(flags), raised, "0.01 each", "not corrected for their number"))
+    columns = [
+        column("Family", lambda row: row[0]),
+        column("Tests", lambda row: row[1], "integer"),
+        column("At the level", lambda row: row[2], "integer", "How many of them reach it"),
+        column("Level", lambda row: row[3]),
+        column("How", lambda row: row[4]),
+    ]
+    return [table_of("What each level covers", rows, columns)] if rows else []
 
 
 def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:

@@ -10,13 +10,15 @@ recalls: its interval holds for whichever of them had been named (`joint_level`)
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, joint_level, proportion_of
+from assay.tasks.statistics.classification import Bools, Groups, Proportion, Said, Truth, joint_level, proportion_of
 from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.paired import Difference, compared_shares, counted_difference, not_lower_p
 
 Counts = npt.NDArray[np.int64]
 NOTHING = Proportion(None, None, None, 0)
@@ -49,14 +51,20 @@ class ClassCounts:
         codes = self.present
         if not self.grouped:
             return np.eye(len(codes))
-        samples, right = self.samples[:, codes], self.right[:, codes]
-        moved = right / samples.sum(axis=0) - samples * (right.sum(axis=0) / samples.sum(axis=0) ** 2)
-        together = moved.T @ moved
-        spread = np.sqrt(np.diag(together))
-        scale = np.where(spread > 0, spread, 1.0)
-        together = together / np.outer(scale, scale)
-        np.fill_diagonal(together, 1.0)
-        return np.asarray(together)
+        return _correlation(self.right[:, codes], self.samples[:, codes])
+
+
+def _correlation(sums: Counts, samples: Counts) -> npt.NDArray[np.float64]:
+    """How means vary together, by their sums and numbers of samples in each independent unit [G, k]; of one unit, which
+    says nothing of it, as one."""
+    if len(sums) < 2:
+        return np.ones((sums.shape[1], sums.shape[1]))
+    moved = sums - samples * (sums.sum(axis=0) / samples.sum(axis=0))
+    together = moved.T @ moved
+    spread = np.sqrt(np.diag(together))
+    together = together / np.outer(np.where(spread > 0, spread, 1.0), np.where(spread > 0, spread, 1.0))
+    np.fill_diagonal(together, 1.0)
+    return np.asarray(together)
 
 
 def class_counts(answers: Said, truth: Truth, classes: int, groups: Groups = None) -> ClassCounts:
@@ -67,18 +75,42 @@ def class_counts(answers: Said, truth: Truth, classes: int, groups: Groups = Non
     >>> counts.right.tolist(), counts.samples.tolist()
     ([[2, 1]], [[3, 1]])
     """
-    if truth.ndim == 2:
-        sides = np.concatenate([truth == 1, truth == 0], axis=1)
-        right = np.concatenate([answers == 1, answers == 0], axis=1) & sides
-        codes = np.arange(len(truth)) if groups is None else codes_of(groups)
-    else:
-        sides = truth[:, None] == np.arange(classes)
-        right = sides & (answers == truth)[:, None]
-        codes = np.zeros(len(truth), np.int64) if groups is None else codes_of(groups)
+    right, sides = class_sides(answers, truth, classes)
+    codes = _units(groups, len(truth)) if groups is not None or truth.ndim == 2 else np.zeros(len(truth), np.int64)
     added = np.zeros((2, int(codes.max(initial=-1)) + 1, sides.shape[1]), np.int64)
     for into, cells in zip(added, (right, sides), strict=True):
         np.add.at(into, codes, cells)
     return ClassCounts(added[0], added[1], groups is not None or truth.ndim == 2)
+
+
+def class_sides(answers: Said, truth: Truth, classes: int) -> tuple[Bools, Bools]:
+    """Which answers are right in each class, and which samples are of it, [n, k]; of several labels [n, 2k]: those that
+    have the label, and after them those that have not."""
+    if truth.ndim == 2:
+        sides = np.concatenate([truth == 1, truth == 0], axis=1)
+        return np.concatenate([answers == 1, answers == 0], axis=1) & sides, sides
+    sides = truth[:, None] == np.arange(classes)
+    return sides & (answers == truth)[:, None], sides
+
+
+def _units(groups: Groups, n: int) -> Counts:
+    """The code of what is independent: the group of each sample, else the sample itself."""
+    return np.arange(n) if groups is None else codes_of(groups)
+
+
+def mover(
+    weights: npt.NDArray[np.float64], estimates: Sequence[Proportion | Difference], correlation: npt.NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Σ w·estimate with the interval that the estimates' own come to (MOVER): value, low, high."""
+    value, low, high = (
+        np.array([getattr(estimate, end) for estimate in estimates], np.float64) for end in ("value", "low", "high")
+    )
+    middle = float(weights @ value)
+    below, above = (
+        math.sqrt(max(0.0, float(part @ correlation @ part)))
+        for part in (weights * (value - low), weights * (high - value))
+    )
+    return middle, middle - below, middle + above
 
 
 def weighted_recall(counts: ClassCounts, weights: npt.NDArray[np.float64], level: float = 0.95) -> Proportion:
@@ -92,15 +124,7 @@ def weighted_recall(counts: ClassCounts, weights: npt.NDArray[np.float64], level
     recalls = [counts.recall(code, level) for code in counts.present]
     if not recalls:
         return NOTHING
-    value, low, high = (
-        np.array([getattr(recall, end) for recall in recalls], np.float64) for end in ("value", "low", "high")
-    )
-    correlation, middle = counts.correlation(), float(weights @ value)
-    below, above = (
-        math.sqrt(max(0.0, float(part @ correlation @ part)))
-        for part in (weights * (value - low), weights * (high - value))
-    )
-    return Proportion(middle, middle - below, middle + above, sum(recall.n for recall in recalls))
+    return Proportion(*mover(weights, recalls, counts.correlation()), sum(recall.n for recall in recalls))
 
 
 def balanced_accuracy(counts: ClassCounts) -> Proportion:
@@ -137,3 +161,66 @@ def constant_accuracy(counts: ClassCounts) -> Proportion:
     most = int(counts.samples.sum(axis=0).argmax())
     groups = np.arange(len(counts.samples)) if counts.grouped else None
     return proportion_of(counts.samples[:, most], counts.samples.sum(axis=1), groups=groups)
+
+
+def above_constant(counts: ClassCounts) -> tuple[Difference, float] | None:
+    """How much oftener independent samples are right than under the most frequent class for all, with McNemar's p.
+
+    >>> gain, p = above_constant(class_counts(np.repeat([0, 1], [9, 1]), np.repeat([0, 1], [8, 2]), 2))
+    >>> gain.value, round(p, 6)
+    (0.1, 0.5)
+    """
+    if not counts.present:
+        return None
+    samples, right = counts.samples.sum(axis=0), counts.right.sum(axis=0)
+    most = int(samples.argmax())
+    lost = int(samples[most] - right[most])
+    return counted_difference(int(right.sum() - right[most]), lost, int(samples.sum()))
+
+
+@dataclass(frozen=True)
+class ClassGains:
+    """What a second set of answers gains over a first on the same samples: in balanced accuracy, and class by class
+    with McNemar's p, by the class's code."""
+
+    balanced: Difference
+    of_class: Mapping[int, tuple[Difference, float]]
+
+    def lowest(self) -> int:
+        """The class that gains least, or loses most."""
+        return min(self.of_class, key=lambda code: self.of_class[code][0].value)
+
+    def kept_p(self, margin: float) -> float:
+        """The p of the claim that no class's recall is lower by as much as the margin: the largest of all classes' (an
+        intersection of claims, each tested one-sided by Tango's score, needs no correction)."""
+        return max(not_lower_p(gain, margin) for gain, _ in self.of_class.values())
+
+
+def class_gains(before: Said, after: Said, truth: Truth, classes: int, groups: Groups = None) -> ClassGains | None:
+    """The paired gains; None where no class is known. Of several labels, each by the samples that have it, and balanced
+    accuracy by those that have it not as well.
+
+    >>> truth = np.repeat([0, 1], [10, 4])
+    >>> gains = class_gains(truth, np.zeros(14, int), truth, 2)
+    >>> gains.balanced.value, gains.lowest(), gains.of_class[1][0].value, gains.of_class[0][0].value
+    (-0.5, 1, -1.0, 0.0)
+    """
+    (was, sides), (now, _) = class_sides(before, truth, classes), class_sides(after, truth, classes)
+    there = [int(code) for code in np.flatnonzero(sides.any(axis=0))]
+    if not there:
+        return None
+
+    def gain(code: int) -> tuple[Difference, float]:
+        of = sides[:, code]
+        return compared_shares(now[of, code], was[of, code], None if groups is None else codes_of(groups[of]))
+
+    gains = {code: gain(code) for code in there}
+    codes, size = _units(groups, len(truth)), len(truth)
+    apart = now.astype(np.int64) - was
+    sums, samples = (
+        np.column_stack([np.bincount(codes, column, size) for column in cells[:, there].T]) for cells in (apart, sides)
+    )
+    weights = np.full(len(there), 1 / len(there))
+    balanced = mover(weights, [gains[code][0] for code in there], _correlation(sums, samples))
+    named = {code: pair for code, pair in gains.items() if code < classes}
+    return ClassGains(Difference(*balanced, int(sides.any(axis=1).sum()), 0.95), named)

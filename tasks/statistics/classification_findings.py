@@ -34,6 +34,8 @@ from assay.tasks.statistics.classification import (
     recalls,
 )
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.multiplicity import CONCLUDED
+from assay.tasks.statistics.paired import Difference, compared_shares
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,37 @@ def class_findings(
         least,
         about.finding("constant_accuracy", always),
     ]
+
+
+def constant_findings(about: About, gained: tuple[Difference, float] | None) -> list[Finding]:
+    """`STAGE.above_constant`, how much oftener something is right than one constant answer, and the test of it."""
+    gain = about.finding("above_constant", NOTHING)
+    if gained is None:
+        return [gain]
+    difference, p = gained
+    gain = replace(gain, n=difference.n, p_value=p).estimated(difference)
+    verdict = "better" if difference.value > 0 else "worse"
+    test = replace(gain, metric=f"{about.stage}.above_constant_p", value=p, low=None, high=None, verdict=verdict)
+    return [gain, replace(test, unit=CONCLUDED)]
+
+
+def above_constant_of(answers: Said, truth: Truth, classes: int, groups: Groups) -> tuple[Difference, float] | None:
+    """How much oftener answers are right than the most frequent one, with McNemar's p, by group where there are some.
+
+    Of several labels: on how many more samples more of them are right than under each label's more frequent value.
+    """
+    known = truth >= 0
+    if not known.any():
+        return None
+    if truth.ndim == 2:
+        often = (truth == 1).sum(axis=0) * 2 >= known.sum(axis=0)
+        ours, theirs = (
+            ((said == truth) & known).sum(axis=1) for said in (answers, np.broadcast_to(often, truth.shape))
+        )
+        return compared_shares(ours > theirs, theirs > ours, groups)
+    most = int(np.bincount(truth[known], minlength=classes).argmax())
+    inside = None if groups is None else groups[known]
+    return compared_shares((answers == truth)[known], (truth == most)[known], inside)
 
 
 def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:

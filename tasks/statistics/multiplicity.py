@@ -1,10 +1,15 @@
-"""Many tests in one run: p-values corrected for their number, and verdicts that do not survive it marked as such.
+"""Many tests in one run: what a run concludes first, families of tests that are each corrected for their number, and
+verdicts that do not survive it marked as such.
 
-A finding whose unit is `p` is a test of the run. What is tested only to be compared with it (`COMPARED`: the orders
-beside the one that is handed out) is a family of its own, so that it costs the run's tests nothing, and so are pairs of
-measures that are held against each other (`RELATED`). A test that keeps a level of its own (`OWN_LEVEL`: looks at a
-test set, over the nights) has been corrected where it was made. A p-value beside another number (the paper's t-test
-beside its ρ) describes that number and takes no part in any correction.
+Side tests must not cost the main claim: ten kinds of noise moved the p of an order from .013 to .294. So a pipeline's
+primary claims (`PRIMARY`), fixed by its settings, are tested one after the other, each at the whole level, until one is
+not shown (Maurer, Hothorn and Lehmacher 1995). What the sequence does not reach, and every other finding whose unit is
+`p`, is corrected together by Holm's method, in a family in which all of them are counted. What is tested only to be
+compared (`COMPARED`: the orders beside the one that is handed out) is a family of its own, and so are pairs of measures
+that are held against each other (`RELATED`). A test that keeps a level of its own (`OWN_LEVEL`: looks at a test set,
+over the nights) has been corrected where it was made. Each family keeps the chance of even one false alarm in it at the
+level; over several families that chance is larger. A p-value beside another number (the paper's t-test beside its ρ)
+describes that number and takes no part in any correction.
 """
 
 from __future__ import annotations
@@ -16,9 +21,10 @@ from dataclasses import replace
 from typing import Literal
 
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.settings import Claim
 
 Correction = Literal["holm", "none"]
-CONCLUDED, COMPARED, RELATED, OWN_LEVEL = "p", "p, compared", "p, related", "p, own level"
+PRIMARY, CONCLUDED, COMPARED, RELATED, OWN_LEVEL = "p, primary", "p", "p, compared", "p, related", "p, own level"
 
 
 def not_shown(significance: float) -> str:
@@ -27,8 +33,8 @@ def not_shown(significance: float) -> str:
 
 
 def family_size(findings: Sequence[Finding]) -> int:
-    """How many of the findings are tests: the size of the family that is corrected together."""
-    return sum(is_test(finding) for finding in findings)
+    """How many of the findings are tests that are counted together, the primary claims among them."""
+    return sum(is_test(finding) or is_test(finding, PRIMARY) for finding in findings)
 
 
 def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
@@ -48,8 +54,11 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
         gc.unfreeze()
 
 
-def corrected(findings: Sequence[Finding], significance: float, correction: Correction = "holm") -> list[Finding]:
-    """The findings with `p_adjusted` filled in for every test, and within the families beside them.
+def corrected(
+    findings: Sequence[Finding], significance: float, correction: Correction = "holm", claims: Sequence[Claim] = ()
+) -> list[Finding]:
+    """The findings with the primary claims that the sequence shows marked so (`PRIMARY`), and with `p_adjusted` filled
+    in for every other test, and within the families beside them.
 
     A verdict that rested on p ≤ `significance` and loses it to the correction is not shown. Under `none` nothing is
     filled in, so that no page calls a plain p corrected.
@@ -57,14 +66,38 @@ def corrected(findings: Sequence[Finding], significance: float, correction: Corr
     >>> both = [Finding("a.b", p_value=0.009, verdict="adverse", unit="p"), Finding("c.d", p_value=0.5, unit="p")]
     >>> corrected(both, 0.01)[0].verdict
     'not shown: p ≤ 0.01 needed'
+    >>> corrected(both, 0.01, claims=[Claim(finding="a.b", verdict="adverse")])[0].verdict
+    'adverse'
     """
-    done = [replace(finding, p_adjusted=None) for finding in findings]
+    done = [
+        replace(finding, p_adjusted=None, unit=CONCLUDED if finding.unit == PRIMARY else finding.unit)
+        for finding in findings
+    ]
+    shown, others = claimed(done, claims, significance)
     for unit in (CONCLUDED, COMPARED, RELATED) if correction != "none" else ():
-        places = [at for at, finding in enumerate(findings) if is_test(finding, unit)]
-        fresh = adjusted([findings[at].p_value or 0.0 for at in places], correction)
+        places = [at for at, finding in enumerate(done) if is_test(finding, unit)]
+        fresh = adjusted([done[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):
-            done[at] = _adjusted_finding(findings[at], p, significance)
+            done[at] = _adjusted_finding(done[at], p, significance)
+    for at in shown if correction != "none" else ():
+        done[at] = replace(findings[at], unit=PRIMARY, p_adjusted=None)
+    for at in others:
+        p = done[at].concluded_p
+        if p is None or p > significance:
+            done[at] = replace(done[at], verdict=not_shown(significance))
     return done
+
+
+def claimed(findings: Sequence[Finding], claims: Sequence[Claim], significance: float) -> tuple[list[int], list[int]]:
+    """The places of the findings that the claims are about, in the order in which they are tested: those that the
+    sequence shows, and from the first that it does not, the others."""
+    places = [
+        at for claim in claims for at, finding in enumerate(findings) if is_test(finding) and claim.matches(finding)
+    ]
+    wanted = {at: claim.verdict for claim in reversed(claims) for at in places if claim.matches(findings[at])}
+    shows = [(findings[at].p_value or 0.0) <= significance and findings[at].verdict == wanted[at] for at in places]
+    reached = shows.index(False) if False in shows else len(shows)
+    return places[:reached], places[reached:]
 
 
 def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:

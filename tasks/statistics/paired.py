@@ -1,8 +1,13 @@
-"""Two systems on the same samples: McNemar's test of who is right more often, Wilcoxon's of who needs less, and the
-difference with its interval: Newcombe's for shares, a bootstrap for amounts."""
+"""Two systems on the same samples: McNemar's mid-p test of who is right more often, Wilcoxon's of who needs less, and
+the difference with its interval: Tango's score interval for shares, a bootstrap for amounts.
+
+Test and interval of shares come from one distribution: the interval leaves 0 out where p is at most 1 − level, and only
+there. The exact test rejects too seldom, and beside it another interval left 0 out while p > .05 in 11 % of draws.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +18,8 @@ from assay.tasks.statistics.resampling import bca_interval, expanded, pooled, ra
 
 _CELLS = 4_000_000  # resampled counts in memory at a time
 _EXACT = 50  # pairs up to which Wilcoxon's test counts all signs
-_DISCORDANT = 25  # samples (or clusters) that differ, from which the normal approximation is good enough
+_DISCORDANT = 25  # clusters that differ, from which Student's t is good enough
+_HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -23,13 +29,7 @@ class McNemar:
     first_only: int
     second_only: int
     n: int
-    p_exact: float
-    p_chi_squared: float
-
-    @property
-    def p_value(self) -> float:
-        """The exact p-value where fewer than 25 samples differ, else the chi-squared one."""
-        return self.p_exact if self.first_only + self.second_only < _DISCORDANT else self.p_chi_squared
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -44,49 +44,53 @@ class Difference:
 
 
 def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
-    """McNemar's two-sided test, exact (binomial) and chi-squared with continuity correction.
-
-    Without a sample on which the two differ there is nothing to test: both p-values are 1.
+    """McNemar's two-sided test by mid-p (Fagerland, Lydersen and Laake 2013): the chance of a split as uneven as this
+    one, that of exactly this one counted half. Without a sample on which the two differ p is 1.
 
     >>> result = mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2)
-    >>> result.first_only, result.second_only, result.p_exact
-    (6, 0, 0.03125)
+    >>> result.first_only, result.second_only, round(result.p_value, 6)
+    (6, 0, 0.015625)
     """
-    from statsmodels.stats.contingency_tables import mcnemar as test
-
     first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
     _require_pairs(first.shape, second.shape)
-    table = [
-        [int((first & second).sum()), int((first & ~second).sum())],
-        [int((~first & second).sum()), int((~first & ~second).sum())],
-    ]
-    first_only, second_only = table[0][1], table[1][0]
-    if first_only + second_only == 0:
-        return McNemar(0, 0, len(first), 1.0, 1.0)
-    # Equal halves corrected for continuity would give (|0| − 1)², as if they differed by one.
-    chi_squared = 1.0 if first_only == second_only else float(test(table, exact=False, correction=True).pvalue)
-    return McNemar(first_only, second_only, len(first), min(1.0, float(test(table, exact=True).pvalue)), chi_squared)
+    first_only, second_only = int((first & ~second).sum()), int((~first & second).sum())
+    return McNemar(first_only, second_only, len(first), mid_p(first_only, second_only))
+
+
+def mid_p(first_only: int, second_only: int) -> float:
+    """The two-sided mid-p of a split that is even by chance.
+
+    >>> round(mid_p(1, 7), 7), round(mid_p(6, 16), 6), mid_p(3, 3)
+    (0.0390625, 0.03469, 1.0)
+    """
+    from scipy.stats import binom
+
+    n, fewer = first_only + second_only, min(first_only, second_only)
+    if first_only == second_only:
+        return 1.0
+    return float(2 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5))
 
 
 def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
     """The two-sided p-value of McNemar's test where samples of one cluster are not independent; 1 where none differs.
 
-    With d_g the first's right answers in cluster g less the second's: exact where fewer than 25 of them are not 0, by
-    counting all signs of the d_g (for clusters of one sample that is McNemar's exact test); else Durkalski's (2003)
-    Σd_g / √Σd_g², by Student's t on one degree of freedom less than clusters that differ.
+    With d_g the first's right answers in cluster g less the second's: mid-p where fewer than 25 of them are not 0, by
+    counting all signs of the d_g (for clusters of one sample that is `mcnemar`); else Durkalski's (2003) Σd_g / √Σd_g²,
+    by Student's t on one degree of freedom less than clusters that differ.
 
     >>> mcnemar_by_cluster([1] * 6, [0] * 6, range(6)), mcnemar_by_cluster([1] * 6, [0] * 6, [1, 1, 1, 2, 2, 2])
-    (0.03125, 0.5)
+    (0.015625, 0.25)
     """
     first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
     _require_pairs(first.shape, second.shape)
     codes = codes_of(clusters)
     apart = first.astype(np.int64) - second.astype(np.int64)
-    return _sign_flip_p(whole_sums(codes, apart, int(codes.max(initial=-1)) + 1))
+    return _sign_flip_p(whole_sums(codes, apart, int(codes.max(initial=-1)) + 1), mid=True)
 
 
-def _exact_sign_p(sizes: list[int], total: int) -> float:
-    """How often random signs of whole numbers add up to `total` or more in either direction, counted exactly."""
+def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
+    """How often random signs of whole numbers add up to `total` or more in either direction, counted exactly; under
+    `mid` those that add up to just that count half."""
     reach = sum(sizes)
     ways = [0] * (2 * reach + 1)
     ways[reach] = 1
@@ -96,7 +100,8 @@ def _exact_sign_p(sizes: list[int], total: int) -> float:
             for at in range(len(ways))
         ]
     extreme = sum(ways[: reach - total + 1]) + sum(ways[reach + total :])
-    return 1.0 if total == 0 else extreme / 2 ** len(sizes)
+    halved = ways[reach + total] if mid else 0
+    return 1.0 if total == 0 else (extreme - halved) / 2 ** len(sizes)
 
 
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
@@ -141,7 +146,7 @@ def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: n
     return _sign_flip_p(whole_sums(codes, signed, int(codes.max(initial=-1)) + 1))
 
 
-def _sign_flip_p(sums: list[int]) -> float:
+def _sign_flip_p(sums: list[int], *, mid: bool = False) -> float:
     """The two-sided p of a sum of whole numbers per cluster, under signs that turn at random; 1 where all are 0."""
     from scipy.stats import t
 
@@ -150,57 +155,106 @@ def _sign_flip_p(sums: list[int]) -> float:
     if not turning:
         return 1.0
     if len(turning) < _DISCORDANT:
-        return _exact_sign_p([abs(cluster_sum) for cluster_sum in turning], total)
+        return _exact_sign_p([abs(cluster_sum) for cluster_sum in turning], total, mid)
     return 2 * float(t.sf(total / np.sqrt(sum(cluster_sum * cluster_sum for cluster_sum in turning)), len(turning) - 1))
 
 
 def share_difference(
     first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, clusters: npt.ArrayLike | None = None
 ) -> Difference:
-    """The share of samples on which the first is right, less that of the second, with Newcombe's paired interval.
+    """The share of samples on which the first is right, less that of the second, with Tango's (1998) score interval.
 
-    Newcombe (1998), method 10: the Wilson intervals of both shares, squared and added with their correlation φ. Unlike
-    a bootstrap it has a width where both are right on the same samples: ten ties are no proof that there is no
-    difference. With `clusters`, the same interval of as many independent pairs as are as uncertain, Student's t in
-    the place of the normal distribution.
+    It holds the differences that a score test does not reject, and 0 unless McNemar's mid-p does. It has a width where
+    both are right on the same samples: ten ties are no proof that there is no difference. With `clusters`, the same of
+    as many independent pairs as are as uncertain, Student's t in the place of the normal distribution.
 
     >>> difference = share_difference([True] * 10, [True] * 10)
     >>> difference.value, round(difference.low, 3), round(difference.high, 3)
     (0.0, -0.278, 0.278)
     """
-    from assay.tasks.statistics.proportions import wilson
-
     first_right, second_right = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
     _require_pairs(first_right.shape, second_right.shape)
     n = len(first_right)
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
-    won = np.array([first_right.sum(), second_right.sum()], dtype=np.float64)
-    share = won / n
-    counted = float(n)
-    if clusters is not None:  # as many independent pairs as know as much of the difference; none of a single cluster
-        counted = effective_size(first_right.astype(np.float64) - second_right, clusters).counted(level)
+    only = int((first_right & ~second_right).sum()), int((~first_right & second_right).sum())
+    if clusters is None:
+        return counted_difference(*only, n, level)[0]
+    # As many independent pairs as know as much of the difference; none of a single cluster.
+    counted = effective_size(first_right.astype(np.float64) - second_right, clusters).counted(level)
     if not counted:
-        return Difference(float(share[0] - share[1]), -1.0, 1.0, n, level)
-    low, high = wilson(share * counted, [counted, counted], level)
-    down, up, phi = share - low, high - share, _correlation(first_right, second_right)
-    value = float(won[0] - won[1]) / n
-    below, above = (
-        float(np.sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))) for a, b in ((down[0], up[1]), (up[0], down[1]))
-    )
-    return Difference(value, max(-1.0, value - below), min(1.0, value + above), n, level)
+        return Difference((only[0] - only[1]) / n, -1.0, 1.0, n, level)
+    ends = tango(only[0] / n * counted, only[1] / n * counted, counted, level)
+    low, high = _agreeing(ends, mcnemar_by_cluster(first_right, second_right, clusters), level)
+    return Difference((only[0] - only[1]) / n, low, high, n, level)
+
+
+def counted_difference(first_only: int, second_only: int, n: int, level: float = 0.95) -> tuple[Difference, float]:
+    """As `share_difference` with McNemar's mid-p, of independent samples of which only the numbers are known.
+
+    >>> counted_difference(0, 0, 10)[0] == share_difference([True] * 10, [True] * 10)
+    True
+    """
+    p = mid_p(first_only, second_only)
+    low, high = _agreeing(tango(first_only, second_only, n, level), p, level)
+    return Difference((first_only - second_only) / n, low, high, n, level), p
+
+
+def _agreeing(ends: tuple[float, float], p: float, level: float) -> tuple[float, float]:
+    """An interval with 0 in it, where the test does not reject: of small numbers the two can differ by a hair."""
+    return (min(ends[0], 0.0), max(ends[1], 0.0)) if p > 1 - level else ends
+
+
+def tango(first_only: float, second_only: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Tango's (1998) score interval of a difference of paired shares, by the numbers on which only one is right.
+
+    >>> [round(end, 4) for end in tango(1, 7, 21)], [round(end, 4) for end in tango(6, 16, 161)]
+    ([-0.5172, -0.026], [-0.124, -0.0054])
+    """
+    from scipy.stats import norm
+
+    def score(apart: float) -> float:
+        linear = 2 * n * apart - first_only - second_only - (first_only - second_only) * apart
+        root = math.sqrt(max(0.0, linear**2 + 8 * n * second_only * apart * (1 - apart)))
+        variance = n * ((root - linear) / (2 * n) + apart * (1 - apart))
+        off = first_only - second_only - n * apart
+        return off / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, off)
+
+    def end(low: float, high: float, wanted: float) -> float:
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if score(middle) > wanted else (low, middle)
+        return high if wanted > 0 else low
+
+    value, z = (first_only - second_only) / n, float(norm.isf((1 - level) / 2))
+    return end(-1.0, value, z), end(value, 1.0, -z)
+
+
+def not_lower_p(gain: Difference, margin: float) -> float:
+    """The one-sided p of the claim that a share of `share_difference` is not lower by as much as the margin: the level
+    at which the interval's lower end would be there, by the normal distribution on either side of the value.
+
+    >>> round(not_lower_p(share_difference([1] * 6 + [0] * 30, [1] * 30 + [0] * 6), 0.05), 3)
+    1.0
+    """
+    from scipy.stats import norm
+
+    below = gain.value - gain.low
+    kept = gain.value + margin
+    z = float(norm.isf((1 - gain.level) / 2)) * kept / below if below > 0 else math.copysign(math.inf, kept)
+    return float(norm.sf(z))
 
 
 def compared_shares(
     first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.NDArray[np.int64] | None = None
 ) -> tuple[Difference, float]:
-    """How much oftener the first is right, and McNemar's exact p; both by cluster, where samples stand in some.
+    """How much oftener the first is right, and McNemar's mid-p; both by cluster, where samples stand in some.
 
-    >>> compared_shares([1] * 6, [0] * 6)[1]
-    0.03125
+    >>> round(compared_shares([1] * 6, [0] * 6)[1], 6)
+    0.015625
     """
     if clusters is None:
-        return share_difference(first, second), mcnemar(first, second).p_exact
+        return share_difference(first, second), mcnemar(first, second).p_value
     return share_difference(first, second, clusters=clusters), mcnemar_by_cluster(first, second, clusters)
 
 
@@ -256,16 +310,6 @@ def mean_difference_by_cluster(
     statistic = ratio_of(sums, np.bincount(codes, minlength=blocks).astype(np.float64))
     within = expanded(blocks, level) if blocks > 1 else level
     return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), level)
-
-
-def _correlation(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.bool_]) -> float:
-    """φ of two rows of right and wrong, corrected for continuity as Newcombe does; 0 where one has only one answer."""
-    n, a, b = len(first_right), int(first_right.sum()), int(second_right.sum())
-    both = int((first_right & second_right).sum())
-    apart = both * (n - a - b + both) - (a - both) * (b - both)
-    apart_corrected = max(apart - n / 2, 0.0) if apart > 0 else float(apart)
-    margins = float(a * (n - a)) * float(b * (n - b))
-    return apart_corrected / float(np.sqrt(margins)) if margins else 0.0
 
 
 def _require_pairs(first: tuple[int, ...], second: tuple[int, ...]) -> None:

@@ -24,6 +24,31 @@ class Statistics(Settings):
     correction: Literal["holm", "none"] = "holm"
     """How the p-values of one run are corrected for their number: Holm's step-down method, or not at all."""
 
+    margin: float = Field(default=0.05, gt=0, lt=1)
+    """How much of a class's recall a defence may cost for the class to count as kept: 0.05 is five points."""
+
+
+class Claim(Settings):
+    """A primary claim of a pipeline: the finding that tests it, of what, and the verdict that it claims."""
+
+    finding: str
+    verdict: str
+    of: str | None = None
+    group: str | None = None
+    subject: str | None = None
+
+    def matches(self, finding: Finding) -> bool:
+        """Whether the finding is the test of this claim."""
+        return is_about(self, finding)
+
+
+def is_about(asked: Claim | Gate, finding: Finding) -> bool:
+    """Whether a finding has the name that is asked for, and is of what is asked; what is left out matches all."""
+    return finding.metric == asked.finding and all(
+        wanted is None or wanted == actual
+        for wanted, actual in ((asked.of, finding.of), (asked.group, finding.group), (asked.subject, finding.subject))
+    )
+
 
 _NIGHTS = re.compile(r"(?P<wanted>\d{1,2}) of (?P<nights>\d{1,2})( nights)?")
 _MOST_NIGHTS = 30
@@ -173,10 +198,7 @@ class Gate(Settings, populate_by_name=True):
 
     def matches(self, finding: Finding) -> bool:
         """Whether the finding is one that this gate looks at."""
-        return finding.metric == self.finding and all(
-            wanted is None or wanted == actual
-            for wanted, actual in ((self.of, finding.of), (self.group, finding.group), (self.subject, finding.subject))
-        )
+        return is_about(self, finding)
 
     def slice_in_words(self) -> str:
         """What it leaves to a slice, as it stands behind the name of the finding."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assay.data.schemas import Findings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import findings_from, findings_table
-from assay.tasks.statistics.multiplicity import corrected, family_size
-from assay.tasks.statistics.settings import Statistics
+from assay.tasks.statistics.multiplicity import PRIMARY, corrected, family_size
+from assay.tasks.statistics.settings import Claim, Statistics
 
 
-@stage(version=4, title="statistics")
-def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifact[Findings]:
-    """All findings of a run in one table, their p-values corrected for their number.
+@stage(version=5, title="statistics")
+def conclude(
+    findings: list[Artifact[Findings]], settings: Statistics, claims: Sequence[Claim] = ()
+) -> Artifact[Findings]:
+    """All findings of a run in one table: the primary claims tested in their order, other p-values corrected for their
+    number.
 
     Run and pipeline names are not in it yet: they would make every night's table a new one.
     """
@@ -21,5 +26,8 @@ def conclude(findings: list[Artifact[Findings]], settings: Statistics) -> Artifa
     tests = family_size(gathered)
     counted = f"{tests} {'test' if tests == 1 else 'tests'}"
     how = f"Holm over {counted}" if settings.correction == "holm" else f"{counted}, not corrected"
-    say(f"{len(gathered)} findings, {how if tests else 'no test to correct'}")
-    return write_table(findings_table(corrected(gathered, settings.significance, settings.correction)), into=Findings)
+    concluded = corrected(gathered, settings.significance, settings.correction, claims)
+    shown = sum(finding.unit == PRIMARY for finding in concluded)
+    first = f"{shown} primary claim{'' if shown == 1 else 's'} shown, " if claims else ""
+    say(f"{len(gathered)} findings, {first}{how if tests else 'no test to correct'}")
+    return write_table(findings_table(concluded), into=Findings)

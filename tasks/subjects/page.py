@@ -16,6 +16,8 @@ from assay.tasks.reporting.estimates import (
     ColumnOver,
     capital,
     chance_cells,
+    class_columns,
+    class_text,
     column,
     counted_by,
     estimate,
@@ -71,12 +73,12 @@ def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: i
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
-    lines = [_clean_sentence(findings, subject) for subject in subjects]
+    lines = [f"{line}." for line in _no_better_than_one_answer(findings)]
+    lines += [_clean_sentence(findings, subject) for subject in subjects]
     lines += _lessons(findings)
     if groups is not None:
         lines.append(counted_by(groups))
     lines += [f"{subject} is {verdict}." for subject, verdict in constant.items()]
-    lines += [f"{line}." for line in _no_better_than_one_answer(findings)]
     judged = "red flag" if constant else ""
     return Part("Subjects on clean samples", " ".join(lines), blocks, "clean", "bad" if constant else "neutral", judged)
 
@@ -105,27 +107,34 @@ def clean_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     if not shares:
         return ()
     constant = _degenerate(findings)
-    lines = [
-        f"{share.subject} is right on {share_text(share, 0)} of {integer(share.n)} samples"
-        + (f", and is {constant[share.subject]}" if share.subject in constant else "")
-        for share in shares
-    ]
+    lines = _no_better_than_one_answer(findings)
+    for share in shares:
+        worst = findings.get("subject.worst_recall", share.subject, CLEAN)
+        of_worst = "" if worst is None else f" ({worst.verdict}, its worst class, {share_text(worst, 0)})"
+        also = f", and is {constant[share.subject]}" if share.subject in constant else ""
+        lines.append(
+            f"{share.subject} is right on {share_text(share, 0)} of {integer(share.n)} samples{of_worst}{also}"
+        )
     return (Verdict(first_few(lines), "bad" if constant else "neutral"),)
 
 
 def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
-    """A line on the subjects whose accuracy reaches down to that of one answer for all, if there are any."""
+    """A line on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
     constant, unsure = _degenerate(findings), []
     for share in measured(findings.select("subject.accuracy", of=CLEAN)):
-        most = findings.get("subject.majority_rate", share.subject, CLEAN)
-        if most is None or most.value is None or share.low is None or share.subject in constant:
+        always = findings.get("subject.constant_accuracy", share.subject, CLEAN)
+        above = findings.get("subject.above_constant", share.subject, CLEAN)
+        if always is None or above is None or share.subject in constant:
             continue
-        if share.low <= most.value:
-            unsure.append(f"{share.subject} ({percent(share.value, 0)}, one answer for all {percent(most.value, 0)})")
+        test = findings.get("subject.above_constant_p", share.subject, CLEAN)
+        if (above.low or 0.0) <= 0 or (test is not None and test.verdict != "better"):
+            unsure.append(
+                f"{share.subject} ({percent(share.value, 0)}, one constant answer {percent(always.value, 0)})"
+            )
     if not unsure:
         return []
     return [
-        "Not shown to be right more often than one answer for all samples, which would withstand everything: "
+        "Not shown to be right more often than one constant answer, which would withstand everything: "
         f"{first_few(unsure, ', ')}"
     ]
 
@@ -138,9 +147,8 @@ def _degenerate(findings: FindingIndex) -> dict[str, str]:
 def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
     columns = [
         column("Subject", "subject"),
-        column("Accuracy", "subject.accuracy", "percent"),
+        *class_columns("subject", findings),
         column("AUC", "subject.auc", "number", "From probabilities; the mean over classes or labels"),
-        column("Majority", "subject.majority_rate", "percent", "What the most frequent class alone would get"),
         column("Entropy", "subject.prediction_entropy", "number", _ENTROPY),
         column("Answers", lambda about: _answers(findings, about.subject)),
     ]
@@ -193,7 +201,9 @@ def _clean_sentence(findings: FindingIndex, subject: str) -> str:
     share = findings.get("subject.accuracy", subject, CLEAN)
     if share is None:
         return f"{subject} has no gold labels to be measured by."
-    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples."
+    classes = class_text("subject", findings, About(subject, CLEAN))
+    beside = f", of {classes}" if classes else ""
+    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples{beside}."
 
 
 def _answers(findings: FindingIndex, subject: str) -> Cell:

@@ -421,6 +421,8 @@ METRICS = (
     metric("subject.trend_p", unit="p"),
     metric("subject.auc_seen_from", unit="share"),
     *class_metrics("subject"),
+    metric("subject.above_constant", unit="share", better="more", title="More than one constant answer"),
+    metric("subject.above_constant_p", unit="p", title="Better than one constant answer"),
 )
 
 

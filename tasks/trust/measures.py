@@ -175,9 +175,9 @@ def difference_findings(
     generator: np.random.Generator,
     groups: Groups = None,
 ) -> list[Finding]:
-    """First − second in accuracy (with McNemar's exact p) and in G-mean, over the predictions that both decide.
+    """First − second in accuracy (with McNemar's mid-p) and in G-mean, over the predictions that both decide.
 
-    The interval of accuracy is Newcombe's paired one, that of G-mean of resampled predictions, the two labels of one
+    The interval of accuracy is Tango's score interval, that of G-mean of resampled predictions, the two labels of one
     kept together (95 %); where those are all alike, they know nothing of how far off it may be, and there is none.
     """
     places = [

@@ -176,13 +176,13 @@ def differences_table(trust: TrustFindings) -> list[Block]:
     rows = [About(subject, f"toki - {name}", explainer) for subject, explainer in trust.explained for name in baselines]
     rows = [row for row in rows if trust.get("accuracy_difference", *row) is not None]
     note = (
-        "On the predictions that both decide; 95 % intervals, Newcombe's paired one of accuracy, of G-mean those "
+        "On the predictions that both decide; 95 % intervals, Tango's score interval of accuracy, of G-mean those "
         "of resampled predictions. Above zero TOKI is better."
     )
     return [table_of("TOKI beside its baselines", rows, columns, note, findings=trust.findings)] if rows else []
 
 
-_MCNEMAR_HELP = "McNemar's exact test"
+_MCNEMAR_HELP = "McNemar's mid-p test"
 
 
 def providers_table(explained: Explained) -> DataTable:

@@ -35,6 +35,11 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_words": "the same",
     "measure_noise": "the same",
     "measure_corruptions": "the same",
+    "measure_defences": "the same, and McNemar's mid-p with Tango's interval",
+    "measure_text_defences": "the same",
+    "compare_words": "McNemar's mid-p with Tango's interval",
+    "compare_along": "Tango's interval",
+    "measure_trust": "McNemar's mid-p with Tango's interval",
     "conclude": "findings of the above are among what it gathers",
 }
 

@@ -163,7 +163,7 @@ def comparison_findings(
     significance: float = 0.05,
     groups: Groups = None,
 ) -> list[Finding]:
-    """First less second on the texts that either could attack: success (McNemar's exact p, Newcombe's interval), and
+    """First less second on the texts that either could attack: success (McNemar's mid-p, Tango's score interval), and
     where both succeed the words changed and the queries (Wilcoxon's p, bootstrap intervals over the texts); all of them
     by group, where texts stand in `groups`.
 

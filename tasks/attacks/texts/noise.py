@@ -403,7 +403,7 @@ def noise_findings(
     """Per kind and severity `attack.accuracy` with `class_findings` beside it, `attack.flip_rate`, `attack.unchanged`
     and `attack.accuracy_change`.
 
-    The change is paired, the same texts with and without noise, with Newcombe's interval and McNemar's p beside it. A
+    The change is paired, the same texts with and without noise, with Tango's interval and McNemar's p beside it. A
     conclusion (`attack.mcnemar_p`) is drawn once per kind, at the highest severity, so that the family of tests which
     Holm corrects stays small. Of several kinds together (`every kind`) a prediction is right that is right under each.
     `attack.worst_accuracy` is that of the kind and severity that its verdict names, with an interval that allows for

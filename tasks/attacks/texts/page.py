@@ -13,6 +13,7 @@ from assay.tasks.attacks.texts.noise import SHARES, group_of
 from assay.tasks.attacks.texts.page_tables import (
     ShownTexts,
     WordFindings,
+    class_table,
     compared,
     differences,
     figures,
@@ -20,6 +21,7 @@ from assay.tasks.attacks.texts.page_tables import (
 )
 from assay.tasks.reporting.estimates import (
     NAMED,
+    About,
     after_holm,
     capital,
     estimate,
@@ -142,6 +144,13 @@ class NoiseFindings:
         """The accuracy on the texts as they are."""
         return self._findings.get("subject.accuracy", subject, "clean")
 
+    def class_table(self, attack: str) -> list[DataTable]:
+        """What every class gets with each kind of noise, at the highest severity."""
+        groups = [group_of(kind, self.severities[-1]) for kind in self.kinds]
+        return class_table(
+            self._findings, [About(subject, attack, group) for subject in self.subjects for group in groups]
+        )
+
     def hardest(self, subject: str) -> Finding | None:
         """The lowest accuracy under one kind of noise at one severity, which its verdict names; its interval allows for
         having been named after looking."""
@@ -150,7 +159,10 @@ class NoiseFindings:
 
 def noise_blocks(findings: NoiseFindings) -> list[Block]:
     """The curves over severity, one plot per kind of noise, and the table of all numbers; nothing without noise."""
-    return [block for attack in findings.attacks for block in (_curves(findings, attack), _table(findings, attack))]
+    blocks: list[Block] = []
+    for attack in findings.attacks:
+        blocks += [_curves(findings, attack), _table(findings, attack), *findings.class_table(attack)]
+    return blocks
 
 
 def _curves(findings: NoiseFindings, attack: str) -> Panels:
@@ -199,7 +211,7 @@ def _table(findings: NoiseFindings, attack: str) -> DataTable:
         Column("Severity", "integer"),
         Column("Accuracy", "percent"),
         Column("Change", "percent", "Accuracy with noise minus accuracy without, on the same texts"),
-        Column("p", "p", "McNemar's exact test, not corrected"),
+        Column("p", "p", "McNemar's mid-p test, not corrected"),
         Column("Concluded"),
         Column("Flips", "percent", "Predictions that change, right or wrong"),
         Column("No place", "percent", "Texts in which there was nothing to change"),
@@ -229,7 +241,7 @@ def _table(findings: NoiseFindings, attack: str) -> DataTable:
                         estimate(unchanged),
                     ]
                 )
-    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Newcombe)."
+    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Tango)."
     return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
 
 

@@ -11,7 +11,17 @@ from typing import Literal
 import pyarrow as pa
 
 from assay.tasks.attacks.texts.measures import BLIND
-from assay.tasks.reporting.estimates import CHANCES, capital, chance_cells, estimate, share_estimate
+from assay.tasks.reporting.estimates import (
+    CHANCES,
+    About,
+    capital,
+    chance_cells,
+    class_columns,
+    column,
+    estimate,
+    share_estimate,
+    table_of,
+)
 from assay.tasks.reporting.numerals import integer, interval, p_concluded
 from assay.tasks.reporting.parts import Block, Cell, Column, DataTable
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
@@ -142,7 +152,9 @@ _DIFFERENCES: tuple[tuple[str, str, Literal["percent", "number"]], ...] = (
 
 def figures(findings: WordFindings) -> list[DataTable]:
     """The paper's Table 4 for these attacks, with intervals and what is still right; and how alike the texts stay."""
-    return [_success(findings), _similarity_table(findings), *_probabilities_table(findings)]
+    rows = [About(subject, attack) for subject, attack in findings.tried]
+    tables = [_success(findings), *class_table(findings.all, rows), _similarity_table(findings)]
+    return [*tables, *_probabilities_table(findings)]
 
 
 def _success(findings: WordFindings) -> DataTable:
@@ -170,6 +182,23 @@ def _success(findings: WordFindings) -> DataTable:
         "which may be fewer than those of the audit."
     )
     return DataTable("Attacks on words in numbers", columns, rows, note)
+
+
+def class_table(findings: FindingIndex, rows: Sequence[About]) -> list[DataTable]:
+    """What every class gets under word attacks and noise; nothing where no class is known."""
+    known = [row for row in rows if findings.get("attack.balanced_accuracy", *row) is not None]
+    columns = [
+        column("Subject", "subject"),
+        column("Attack", "of"),
+        column("Noise", "group"),
+        *class_columns("attack", findings),
+    ]
+    title, many = "What every class gets under attack", len(known) > MANY
+    return [table_of(title, known, columns, findings=findings, collapsed=many)] if known else []
+
+
+MANY = 12
+"""Rows from which a table is folded."""
 
 
 def _similarity_table(findings: WordFindings) -> DataTable:
@@ -276,10 +305,10 @@ def differences(findings: WordFindings) -> list[Block]:
     concluded = [compared(findings, subject, pair, limits_in_words) for subject, pair in findings.pairs]
     conclusions = "".join(f"{capital(text)} " for text in concluded if text)
     note = (
-        "First less second, every text its own control: success on texts that both attacked (McNemar's exact test, "
+        "First less second, every text its own control: success on texts that both attacked (McNemar's mid-p test, "
         "corrected with the other tests of the run by Holm, unless it asks for none), words and queries where both "
         "succeed (nothing is concluded from these). Intervals are 95 % (of success "
-        "Newcombe's, else bootstrap over at least ten texts)."
+        "Tango's, else bootstrap over at least ten texts)."
     )
     return [DataTable("One attack beside another", columns, rows, conclusions + note)]
 

@@ -401,7 +401,7 @@ def measure_words(
     return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 
-@stage(version=6, title="word attacks compared")
+@stage(version=7, title="word attacks compared")
 def compare_words(
     first: Artifact[AttackedTexts],
     second: Artifact[AttackedTexts],

@@ -92,7 +92,7 @@ def follow_subject(
     return Followed(write_table(findings_table(findings), into=Findings), write_table(kept, into=OrderedAnswers))
 
 
-@stage(version=2, title="gain along", draws=True)
+@stage(version=3, title="gain along", draws=True)
 def compare_along(
     original: Artifact[OrderedAnswers],
     defended: Artifact[OrderedAnswers],

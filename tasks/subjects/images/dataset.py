@@ -18,7 +18,14 @@ from assay.data.images import Pixels, pixels_of, require_images
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
+from assay.tasks.statistics.classification_findings import (
+    About,
+    above_constant_of,
+    chance_findings,
+    class_areas,
+    constant_findings,
+    prediction_findings,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, require_pixels, said
 from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
@@ -206,7 +213,9 @@ def clean_findings(
         about, said(probabilities, truth.ndim == 2), probabilities, truth, classes, groups=groups
     )
     areas = class_areas(about, probabilities, truth, classes, groups)
-    return [*findings, *areas, *chance_findings(about, probabilities, truth, groups), answers]
+    above = above_constant_of(said(probabilities, truth.ndim == 2), truth, len(classes), groups)
+    chances = chance_findings(about, probabilities, truth, groups)
+    return [*findings, *constant_findings(about, above), *areas, *chances, answers]
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

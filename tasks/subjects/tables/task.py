@@ -37,8 +37,8 @@ from assay.infra.stages.partitions import (
 from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.statistics.class_scores import ClassCounts
-from assay.tasks.statistics.classification_findings import About, class_findings
+from assay.tasks.statistics.class_scores import ClassCounts, above_constant
+from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
@@ -121,7 +121,7 @@ def predict_samples(
     return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
-@stage(version=3, title="agreement", draws=True)
+@stage(version=4, title="agreement", draws=True)
 def measure_subject(
     predictions: Artifact[Predictions],
     curated: Artifact[CuratedSets],
@@ -136,7 +136,8 @@ def measure_subject(
     per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
     of_classes = ClassCounts(counts["class_hits"][None], counts["class_n"][None])
-    findings += class_findings(About("subject", "gold", f"D{datasets}", name), of_classes, names)
+    about = About("subject", "gold", f"D{datasets}", name)
+    findings += [*class_findings(about, of_classes, names), *constant_findings(about, above_constant(of_classes))]
     flag = degenerate_finding(per_class, names, subject=name)
     unanswered = curated.rows - counts["found"] if "found" in counts else 0
     left_out = f" · {unanswered} without an answer left out" if unanswered else ""

@@ -14,7 +14,14 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
 from assay.infra.storage.artifacts import Table
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
+from assay.tasks.statistics.classification_findings import (
+    About,
+    above_constant_of,
+    chance_findings,
+    class_areas,
+    constant_findings,
+    prediction_findings,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
@@ -169,4 +176,5 @@ def text_findings(
     about = About("subject", "clean", subject=name)
     *findings, answers = prediction_findings(about, predicted, probabilities, truth, classes, groups=groups)
     areas = class_areas(about, probabilities, truth, classes, groups)
-    return [*findings, *areas, *chance_findings(about, probabilities, truth, groups), answers]
+    above = constant_findings(about, above_constant_of(predicted, truth, len(classes), groups))
+    return [*findings, *above, *areas, *chance_findings(about, probabilities, truth, groups), answers]

@@ -8,6 +8,7 @@ from assay.tasks.defenses.comparison import (
     CLEAN,
     Answers,
     accuracy_findings,
+    class_gain_findings,
     comparison_findings,
     deciding_answers,
     paired_gain,
@@ -38,7 +39,7 @@ def test_gain_and_p_are_those_of_the_pairs():
     gain, p = paired_gain(before, after, np.random.default_rng(0))
     assert (gain.value, gain.n) == (pytest.approx(4 / 9), 9)
     assert gain.low < gain.value < gain.high
-    assert p == mcnemar([1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]).p_exact == pytest.approx(14 / 64)
+    assert p == mcnemar([1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]).p_value == pytest.approx(8 / 64)
 
 
 def test_with_several_labels_a_sample_counts_for_the_model_that_has_more_of_them_right():
@@ -50,7 +51,7 @@ def test_with_several_labels_a_sample_counts_for_the_model_that_has_more_of_them
     assert np.isnan(first.right()[3])
     gain, p = paired_gain(first, second, np.random.default_rng(0))
     assert gain.value == pytest.approx((1 / 3 + 1 / 2 - 2 / 3) / 3)
-    assert p == 1.0  # two samples for the second, one for the first
+    assert p == pytest.approx(5 / 8)  # two samples for the second, one for the first
 
 
 def test_answers_to_other_samples_are_not_compared():
@@ -68,7 +69,7 @@ def test_two_tests_per_defence_enter_the_family_whatever_was_attacked():
     gains = {one.group: one for one in found if one.metric == "defense.gain"}
     assert set(gains) == {"clean", *(f"{eps}, {of}" for eps in ("eps=0.1", "eps=0.2") for of in ("pgd", "worst-case"))}
     assert gains["eps=0.2, pgd"].value == pytest.approx(0.9)
-    assert gains["eps=0.2, pgd"].p_value == pytest.approx(2 * 0.5**18)
+    assert gains["eps=0.2, pgd"].p_value == pytest.approx(0.5**18)
 
 
 def test_a_defence_that_costs_accuracy_is_said_to_be_worse():
@@ -97,8 +98,37 @@ def test_the_worst_case_decides_where_there_is_one_and_else_the_first_attack():
 def test_a_model_that_says_one_thing_is_called_degenerate_however_much_it_withstands():
     truth = np.array([0] * 80 + [1] * 20)
     same = Answers("pgd", "eps=0.1", np.array([f"s{row:03}" for row in range(100)]), np.zeros(100, np.int64), truth)
-    (found,) = accuracy_findings([same], "standard", "plain", ("benign", "malignant"))
+    found, *beside = accuracy_findings([same], "standard", "plain", ("benign", "malignant"))
     assert (found.value, found.of, found.group, found.subject) == (0.8, "standard", "eps=0.1", "plain")
     assert found.verdict == "degenerate: 100.0% of samples are called benign"
-    (honest,) = accuracy_findings([answers([1] * 9 + [0])], "standard", "plain", CLASSES)
+    named = {(one.metric, one.value, one.verdict) for one in beside}
+    assert ("defense.worst_recall", 0.0, "malignant") in named
+    assert {("defense.balanced_accuracy", 0.5, ""), ("defense.constant_accuracy", 0.8, "")} < named
+    honest, *_ = accuracy_findings([answers([1] * 9 + [0])], "standard", "plain", CLASSES)
     assert (honest.verdict, honest.group) == ("", "clean")
+
+
+def test_a_defence_that_loses_the_rare_class_is_named_with_it_however_much_it_gains():
+    rare, common = 36, 144
+    truth = np.repeat([1, 0], [rare, common])
+    ids = np.array([f"s{at:03}" for at in range(rare + common)])
+    before = Answers("", CLEAN, ids, np.where(np.arange(180) < 17, 1, 0), truth)
+    after = Answers("", CLEAN, ids, np.where(np.arange(180) < 11, 1, 0), truth)
+    names = ("benign", "malignant")
+    found = class_gain_findings(
+        {CLEAN: before}, {CLEAN: after}, "standard", "net", names, significance=0.01, margin=0.05
+    )
+    by_name = {(one.metric, one.group): one for one in found}
+    lost = by_name["defense.recall_gain", "clean, malignant"]
+    assert (lost.value, lost.n) == (pytest.approx(-6 / 36), 36)
+    assert lost.p_value == pytest.approx(1 / 64)
+    assert lost.high < 0
+    assert by_name["defense.worst_recall_gain", CLEAN].verdict == "malignant"
+    assert by_name["defense.balanced_gain", CLEAN].value == pytest.approx(-3 / 36)
+    assert by_name["defense.kept_p", CLEAN].verdict == NEEDED
+    recalls = {
+        one.group: one.value
+        for one in accuracy_findings([before], "none", "net", names)
+        if one.metric == "defense.recall"
+    }
+    assert recalls == {"clean, benign": 1.0, "clean, malignant": pytest.approx(17 / 36)}

@@ -183,10 +183,46 @@ def test_where_every_model_is_degenerate_the_verdict_says_just_that():
 def test_without_attacks_only_the_cost_on_clean_images_is_shown():
     clean = [one for one in FINDINGS if one.group == "clean"]
     part = page(clean, MODELS, {})
-    assert set(tables(part)) == {"What each defence gains and costs"}
+    assert set(tables(part)) == {"What each defence gains and costs", "What every class gets"}
     assert verdict(clean) is None
 
 
 def test_variants_belong_to_their_family():
     names = ("standard", "maadvt-scratch", "maadvt-eps=4/255-scratch-lambda=0.5", "own-name")
     assert [family(name) for name in names] == ["standard", "maadvt", "maadvt", "own-name"]
+
+
+def class_findings(lost: bool) -> list[Finding]:
+    """What two classes get without and with every defence; `lost`: the best of them finds a third less of one."""
+    found = []
+    for name, recalls in (("benign", (0.99, 0.99)), ("malignant", (17 / 36, 11 / 36 if lost else 18 / 36))):
+        for defence, recall in zip(("none", "maadvt-lambda=6"), recalls, strict=True):
+            about = {"of": defence, "group": f"clean, {name}", "subject": "plain", "n": 36}
+            found.append(Finding("defense.recall", value=recall, **about))
+        gain = recalls[1] - recalls[0]
+        found.append(
+            Finding("defense.recall_gain", value=gain, low=gain - 0.1, high=gain + 0.1, p_value=0.0156, **about)
+        )
+    return found
+
+
+def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_first():
+    index = FindingIndex([*FINDINGS, *class_findings(lost=True)])
+    first, second = verdict_of(index)
+    assert first.text.replace(THIN, " ") == (
+        "maadvt-lambda=6 loses malignant: 31 % of 36 found where plain finds 47 % (clean, p = 0.016 uncorrected)"
+    )
+    assert (first.tone, second.tone) == ("bad", "neutral")
+    part = page_of(index, MODELS, {})
+    assert part.sentence.startswith("maadvt-lambda=6 loses malignant")
+    assert (part.verdict, part.judged) == ("bad", "loses a class")
+    row = next(row for row in tables(part)["What each defence gains and costs"].rows if "maadvt-lambda=6" in row)
+    assert row[-1] == Mark("loses malignant", "bad")
+    assert not any(isinstance(cell, Mark) and cell.tone == "good" for cell in row)
+    assert verdict_of(FindingIndex([*FINDINGS, *class_findings(lost=False)]))[0].tone == "good"
+
+
+def test_a_defence_that_is_no_better_in_balanced_accuracy_has_no_tick():
+    about = {"of": "maadvt-lambda=6", "group": "eps=0.1, worst-case", "subject": "plain", "n": 450}
+    flat = Finding("defense.balanced_gain", value=0.01, low=-0.02, high=0.04, **about)
+    assert verdict([*FINDINGS, flat]).tone == "neutral"

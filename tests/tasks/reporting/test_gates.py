@@ -4,7 +4,7 @@ from assay.tasks.reporting.gates import page, verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, corrected
-from assay.tasks.statistics.settings import Gate, Statistics
+from assay.tasks.statistics.settings import Claim, Gate, Statistics
 
 FINDINGS = corrected(
     [
@@ -30,11 +30,28 @@ def test_verdict_line_names_the_failed_gates():
     assert verdict([]) == ()
 
 
-def test_holm_is_explained_with_the_number_of_tests():
-    text = page(FindingIndex(FINDINGS), [], Statistics()).blocks[0].text
-    assert "This run made 3 tests" in text
-    assert "Holm's method" in text
-    assert "2 of them reach that level uncorrected, 1 after the correction" in text
+def families(part):
+    """The rows of the table of families: name, tests, how many reach the level, the level."""
+    (table,) = [block for block in part.blocks[1:] if block.title == "What each level covers"]
+    return [tuple(row[:4]) for row in table.rows]
+
+
+def test_what_each_level_covers_is_said_and_nothing_wider():
+    part = page(FindingIndex(FINDINGS), [], Statistics())
+    assert "All 3 tests are corrected together by Holm's method" in part.blocks[0].text
+    assert "within itself at its level; over several of them it is larger" in part.blocks[0].text
+    assert "whole run" not in part.blocks[0].text
+    assert families(part) == [("All other tests of the run", 3, 1, "0.01")]
+
+
+def test_a_primary_claim_is_not_paid_for_by_side_tests_and_stands_apart():
+    side = [Finding("b.p", of=str(at), value=0.5, p_value=0.5, n=9, unit="p") for at in range(20)]
+    claims = [Claim(finding="a.p", of=of, verdict="adverse") for of in ("0", "1", "2")]
+    shown = corrected([*FINDINGS[:1], *FINDINGS[2:], *side], 0.01, claims=claims)
+    part = page(FindingIndex(shown), [], Statistics())
+    assert families(part) == [("Primary claims", 1, 1, "0.01"), ("All other tests of the run", 21, 0, "0.01")]
+    (table,) = [block for block in part.blocks[1:] if block.title == "Primary claims that are shown"]
+    assert [(row[1], row[-1]) for row in table.rows] == [("0", "adverse")]
 
 
 def test_no_correction_is_said_too():
@@ -46,35 +63,19 @@ def test_no_correction_is_said_too():
 
 def test_run_without_tests_has_nothing_to_correct():
     part = page(FindingIndex([Finding("a.b", value=1.0)]), [], Statistics())
-    assert "made no statistical test" in part.blocks[0].text
+    assert "made no test" in part.blocks[0].text
     assert len(part.blocks) == 1
 
 
-def test_tests_that_keep_a_level_of_their_own_are_no_tests_that_were_not_made():
-    own = Finding(
-        "overfitting.p_value",
-        of="orbit",
-        subject="mem",
-        value=1e-5,
-        p_value=1e-5,
-        p_adjusted=1e-5,
-        n=150,
-        verdict="overfit",
-        unit=OWN_LEVEL,
-    )
-    part = page(FindingIndex([own, Finding("a.b", value=1.0)]), [], Statistics())
-    assert "no statistical test" not in part.blocks[0].text
-    assert "1 test keeps a level of its own" in part.blocks[0].text
-    (table,) = part.blocks[1:]
-    assert [(row[0], row[-1]) for row in table.rows] == [("overfitting.p_value", "overfit")]
+def test_families_that_keep_a_level_of_their_own_are_listed_beside_the_others():
+    own = Finding("overfitting.p_value", subject="mem", value=1e-5, p_value=1e-5, p_adjusted=1e-5, unit=OWN_LEVEL)
+    flags = [Finding("attack.red_flag", of=str(at), subject="net", value=float(at == 0), n=9) for at in range(21)]
     compared = corrected([*FINDINGS, Finding("a.p", of="other", p_value=0.5, unit=COMPARED)], 0.01)
-    both = page(FindingIndex([own, *compared]), [], Statistics())
-    text = both.blocks[0].text
-    assert "This run made 3 tests" in text
-    assert "2 of them reach that level uncorrected, 1 after the correction. 1 more test is only compared" in text
-    assert [block.title for block in both.blocks[1:]] == [
-        "The tests of this run",
-        "Tests that keep a level of their own",
+    assert families(page(FindingIndex([own, *flags, *compared]), [], Statistics())) == [
+        ("All other tests of the run", 3, 1, "0.01"),
+        ("What is only compared with these", 1, 0, "0.01"),
+        ("Tests with a level of their own", 1, 1, "its own"),
+        ("Red flags", 21, 1, "0.01 each"),
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import binom, binomtest, bootstrap
 
 from assay.tasks.statistics.clusters import clustered_wilson, codes_of, effective_size, share_by
 from assay.tasks.statistics.paired import (
@@ -63,19 +63,18 @@ def test_the_interval_holds_the_share_in_any_order(hits, groups, shuffled):
 
 @given(arrays.arrays(np.bool_, 40), arrays.arrays(np.bool_, 40))
 @settings(max_examples=60, deadline=None)
-def test_mcnemar_by_clusters_of_one_is_mcnemars_exact_test(first, second):
+def test_mcnemar_by_clusters_of_one_is_mcnemars_test(first, second):
     found, plain = mcnemar_by_cluster(first, second, np.arange(40)), mcnemar(first, second)
     if plain.first_only + plain.second_only < 25:
-        assert found == pytest.approx(plain.p_exact, abs=1e-12)
-        assert plain.p_value == plain.p_exact
+        assert found == pytest.approx(plain.p_value, abs=1e-12)
     else:
-        assert plain.p_value == plain.p_chi_squared
+        assert found == pytest.approx(plain.p_value, abs=0.02)
 
 
 def test_mcnemar_of_twins_is_the_binomial_test_of_pairs():
     first, second = np.repeat([1] * 9 + [0] * 3, 2), np.repeat([0] * 9 + [1] * 3, 2)
     found = mcnemar_by_cluster(first, second, np.repeat(np.arange(12), 2))
-    assert found == pytest.approx(binomtest(9, 12).pvalue)
+    assert found == pytest.approx(binomtest(9, 12).pvalue - binom.pmf(9, 12, 0.5))
 
 
 def test_wilcoxon_by_clusters_of_one_is_wilcoxons_exact_test():

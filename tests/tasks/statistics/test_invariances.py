@@ -55,7 +55,7 @@ def band(function: Callable[..., tuple[np.ndarray, np.ndarray]], hits: int, n: i
 
 def disagreement(a: np.ndarray, b: np.ndarray) -> Result:
     result = mcnemar(a, b)
-    return result.p_exact, result.p_chi_squared
+    return (result.p_value,)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Result:
@@ -343,5 +343,4 @@ def test_duplicated_samples_narrow_the_interval_inside_the_old_one(name: str) ->
 
 def test_duplicated_disagreements_are_more_surprising() -> None:
     once, twice = disagreement(RIGHT_A, RIGHT_B), disagreement(np.tile(RIGHT_A, 2), np.tile(RIGHT_B, 2))
-    assert twice[0] < once[0]
-    assert twice[1] < once[1]
+    assert twice < once

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, adjusted, corrected, family_size
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, PRIMARY, adjusted, corrected, family_size
+from assay.tasks.statistics.settings import Claim
 
 
 def test_holm_by_hand() -> None:
@@ -65,3 +69,39 @@ def test_findings_survive_their_table() -> None:
         Finding("b.c"),
     ]
     assert findings_from(findings_table(findings)) == findings
+
+
+def claims_on(*metrics: str) -> list[Claim]:
+    return [Claim(finding=metric, verdict="better") for metric in metrics]
+
+
+def test_primary_claims_are_tested_in_their_order_each_at_the_whole_level() -> None:
+    side = [Finding("s.p", of=str(at), unit="p", p_value=0.4) for at in range(10)]
+    first, second = (Finding(f"{name}.p", unit="p", p_value=0.009, verdict="better") for name in "ab")
+    result = corrected([*side, second, first], 0.01, claims=claims_on("a.p", "b.p", "never.p"))
+    assert [(one.unit, one.p_adjusted, one.verdict) for one in result[-2:]] == [(PRIMARY, None, "better")] * 2
+    assert all(one.unit == "p" and one.p_adjusted == 1.0 for one in result[:-2])
+    assert corrected(result, 0.01, claims=claims_on("a.p", "b.p")) == result
+
+
+def test_behind_a_claim_that_is_not_shown_the_others_are_judged_with_all_tests() -> None:
+    unsure, strong = Finding("a.p", unit="p", p_value=0.02, verdict="better"), Finding("b.p", unit="p", p_value=0.001)
+    weak = Finding("b.p", of="weak", unit="p", p_value=0.009, verdict="better")
+    result = corrected([unsure, replace(strong, verdict="better"), weak], 0.01, claims=claims_on("a.p", "b.p"))
+    assert [one.unit for one in result] == ["p"] * 3
+    assert [one.p_adjusted for one in result] == pytest.approx([0.02, 0.003, 0.018])
+    assert [one.verdict for one in result] == ["not shown: p ≤ 0.01 needed", "better", "not shown: p ≤ 0.01 needed"]
+
+
+def test_a_claim_that_is_shown_the_other_way_round_ends_the_sequence() -> None:
+    worse, after = (Finding(f"{name}.p", unit="p", p_value=0.001, verdict="worse") for name in "ab")
+    result = corrected([worse, replace(after, verdict="better")], 0.01, claims=claims_on("a.p", "b.p"))
+    assert [(one.unit, one.verdict) for one in result] == [("p", "worse"), ("p", "better")]
+
+
+def test_claims_keep_the_chance_of_a_false_one_at_the_level_whatever_stands_beside_them() -> None:
+    draws, wrong = np.random.default_rng(0), 0
+    for _ in range(600):
+        tests = [Finding(f"{name}.p", unit="p", p_value=float(draws.random()), verdict="better") for name in "abc"]
+        wrong += any(one.unit == PRIMARY for one in corrected(tests, 0.05, claims=claims_on("a.p", "b.p", "c.p")))
+    assert wrong / 600 <= 0.05 + 3 * (0.05 * 0.95 / 600) ** 0.5

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import binomtest, chi2, norm
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, binomtest, norm
 
 from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 
@@ -14,26 +14,25 @@ def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarra
 
 
 @pytest.mark.parametrize("cells", [(50, 12, 3, 10), (5, 1, 0, 0), (1000, 140, 100, 30), (0, 7, 7, 0)])
-def test_mcnemar_is_the_binomial_test_of_the_disagreements(cells: tuple[int, int, int, int]) -> None:
+def test_mcnemars_mid_p_is_the_exact_p_less_half_of_what_was_seen(cells: tuple[int, int, int, int]) -> None:
     result = mcnemar(*systems(*cells))
     _, b, c, _ = cells
     assert (result.first_only, result.second_only, result.n) == (b, c, sum(cells))
-    assert result.p_exact == pytest.approx(binomtest(b, b + c).pvalue, abs=1e-12)
+    seen = binom.pmf(b, b + c, 0.5) if b != c else 0.0
+    assert result.p_value == pytest.approx(binomtest(b, b + c).pvalue - seen, abs=1e-12)
 
 
-def test_mcnemar_chi_squared_with_continuity_correction() -> None:
-    result = mcnemar(*systems(40, 25, 10, 5))
-    assert result.p_chi_squared == pytest.approx(chi2.sf((abs(25 - 10) - 1) ** 2 / 35, 1), abs=1e-12)
+@pytest.mark.parametrize(
+    ("cells", "p"),
+    [((1, 1, 7, 12), 0.0390625), ((59, 6, 16, 80), 0.034690)],  # Fagerland et al. (2013); contingencytables in R
+)
+def test_mcnemars_mid_p_is_what_is_published(cells: tuple[int, int, int, int], p: float) -> None:
+    assert mcnemar(*systems(*cells)).p_value == pytest.approx(p, abs=5e-7)
 
 
-def test_equal_disagreements_are_no_surprise() -> None:
-    result = mcnemar(*systems(3, 6, 6, 1))
-    assert (result.p_exact, result.p_chi_squared) == (1.0, 1.0)
-
-
-def test_systems_that_never_differ_cannot_be_told_apart() -> None:
-    result = mcnemar([True, False], [True, False])
-    assert (result.p_exact, result.p_chi_squared) == (1.0, 1.0)
+def test_equal_disagreements_are_no_surprise_and_systems_that_never_differ_cannot_be_told_apart() -> None:
+    assert mcnemar(*systems(3, 6, 6, 1)).p_value == 1.0
+    assert mcnemar([True, False], [True, False]).p_value == 1.0
 
 
 def test_bootstrap_interval_covers_the_truth_as_often_as_it_says() -> None:
@@ -68,56 +67,52 @@ def test_values_that_are_not_pairs_are_refused(first: list[int], second: list[in
         bootstrap_difference(first, second, np.random.default_rng(0))
 
 
-def newcombe_by_hand(both: int, first: int, second: int, neither: int) -> tuple[float, float]:
-    """Newcombe's method 10 from its definition: the ends of either share are where the score test just accepts it."""
-    n, z = both + first + second + neither, norm.ppf(0.975)
-    one, two = (both + first) / n, (both + second) / n
+def score_by_hand(both: int, first: int, second: int, neither: int, apart: float) -> float:
+    """Tango's statistic from its definition: the second's share that is most likely where the difference is `apart`."""
+    n = both + first + second + neither
 
-    def reach(share: float, end: float) -> float:
-        if share == end:
-            return 0.0
-        return abs(share - brentq(lambda p: (share - p) ** 2 - z * z * p * (1 - p) / n, *sorted((share, end))))
+    def unlikely(share: float) -> float:
+        return -(
+            first * np.log(share + apart) + second * np.log(share) + (n - first - second) * np.log1p(-2 * share - apart)
+        )
 
-    table = np.array([[both, first], [second, neither]])
-    uncorrected = np.linalg.det(table)
-    corrected = uncorrected if uncorrected <= 0 else max(uncorrected - n / 2, 0)
-    phi = corrected / np.sqrt(np.prod(table.sum(axis=0, dtype=float)) * np.prod(table.sum(axis=1, dtype=float)))
+    share = minimize_scalar(
+        unlikely, bounds=(max(0, -apart) + 1e-12, (1 - apart) / 2 - 1e-12), method="bounded", options={"xatol": 1e-13}
+    ).x
+    return float((first - second - n * apart) / np.sqrt(n * (2 * share + apart * (1 - apart))))
 
-    def together(a: float, b: float) -> float:
-        return np.sqrt(a**2 - 2 * phi * a * b + b**2)
 
-    return one - two - together(reach(one, 0), reach(two, 1)), one - two + together(reach(one, 1), reach(two, 0))
+@pytest.mark.parametrize("cells", [(36, 12, 2, 1), (1, 1, 7, 12), (59, 6, 16, 80), (3, 9, 8, 2)])
+def test_tangos_interval_ends_where_the_score_test_just_rejects(cells: tuple[int, int, int, int]) -> None:
+    found = share_difference(*systems(*cells))
+    ends = [score_by_hand(*cells, apart) for apart in (found.low, found.high)]
+    assert ends == pytest.approx([norm.ppf(0.975), -norm.ppf(0.975)], abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    "cells", [(36, 12, 2, 1), (14, 5, 0, 22), (1, 1, 7, 12), (59, 6, 16, 80), (3, 9, 8, 2), (30, 3, 1, 4)]
+    ("cells", "printed"), [((1, 1, 7, 12), (-0.2857, -0.5172, -0.0260)), ((59, 6, 16, 80), (-0.0621, -0.1240, -0.0054))]
 )
-def test_newcombes_interval_is_that_of_its_definition(cells: tuple[int, int, int, int]) -> None:
-    found = share_difference(*systems(*cells))
-    assert (found.low, found.high) == pytest.approx(newcombe_by_hand(*cells), abs=1e-9)
+def test_tangos_interval_is_what_another_program_prints(cells: tuple[int, ...], printed: tuple[float, ...]) -> None:
+    found = share_difference(*systems(*cells))  # the R package contingencytables holds itself to these digits
+    assert (round(found.value, 4), round(found.low, 4), round(found.high, 4)) == printed
 
 
-def test_newcombes_interval_is_what_another_program_prints() -> None:
-    found = share_difference(*systems(59, 6, 16, 80))  # the R package contingencytables holds itself to these digits
-    assert (round(found.value, 4), round(found.low, 4), round(found.high, 4)) == (-0.0621, -0.1186, -0.0046)
+def test_the_interval_leaves_zero_out_where_the_test_rejects_and_only_there() -> None:
+    for first in range(31):
+        for second in range(first + 1):
+            found = share_difference(*systems(20, first, second, 9))
+            rejected = mcnemar(*systems(20, first, second, 9)).p_value <= 0.05
+            assert (found.low > 0 or found.high < 0) == rejected, (first, second)
 
 
 @pytest.mark.parametrize(("n", "cells"), [(25, (0.6, 0.2, 0.1, 0.1)), (60, (0.9, 0.06, 0.01, 0.03))])
-def test_newcombes_interval_covers_the_truth_as_often_as_it_says(n: int, cells: tuple[float, ...]) -> None:
+def test_tangos_interval_covers_the_truth_as_often_as_it_says(n: int, cells: tuple[float, ...]) -> None:
     drawn = np.random.default_rng(0).multinomial(n, cells, size=1000)
     counts, times = np.unique(drawn, axis=0, return_counts=True)
     found = [share_difference(*systems(*one)) for one in counts]
     truth = cells[1] - cells[2]
     covered = times @ np.array([one.low <= truth <= one.high for one in found]) / 1000
     assert 0.93 <= covered <= 0.99
-
-
-def test_uncorrelated_pairs_have_newcombes_interval_of_independent_shares() -> None:
-    from statsmodels.stats.proportion import confint_proportions_2indep
-
-    found = share_difference(*systems(6, 14, 9, 21))  # 6·21 = 14·9
-    theirs = confint_proportions_2indep(20, 50, 15, 50, method="newcomb")
-    assert (found.low, found.high) == pytest.approx(theirs, abs=1e-12)
 
 
 def test_ties_and_one_sided_pairs_leave_an_interval_of_some_width() -> None:

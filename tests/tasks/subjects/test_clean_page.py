@@ -8,7 +8,14 @@ import pytest
 
 from assay.data.image_schemas import TrainingCurve
 from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
-from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
+from assay.tasks.statistics.classification_findings import (
+    About,
+    above_constant_of,
+    chance_findings,
+    class_areas,
+    constant_findings,
+    prediction_findings,
+)
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.subjects.page import clean_page as page_of
 from assay.tasks.subjects.page import clean_verdict as verdict_of
@@ -28,7 +35,9 @@ def verdict(findings):
 def findings(subject: str, said: list[int], truth: np.ndarray = TRUTH) -> list[Finding]:
     codes = np.array(said)
     probabilities = np.where(codes[:, None] == np.arange(2), 0.9, 0.1)
-    return prediction_findings(About("subject", "clean", subject=subject), codes, probabilities, truth, CLASSES)
+    about = About("subject", "clean", subject=subject)
+    above = constant_findings(about, above_constant_of(codes, truth, 2, None))
+    return [*above, *prediction_findings(about, codes, probabilities, truth, CLASSES)]
 
 
 def curve(epochs: int, validation: bool = True) -> pa.Table:
@@ -57,22 +66,28 @@ def values(table: DataTable) -> list[list[object]]:
 
 def test_the_sentence_has_the_number_its_interval_and_n() -> None:
     part = page(GOOD, {})
-    assert part.sentence.startswith("net is right on 90.0\u202f% [59.6, 98.2] of 10 samples.")
+    beside = (
+        "benign 83\u202f% [39, 98], the worst class; balanced accuracy 92\u202f%; one constant answer gets 60\u202f%"
+    )
+    said = f"net is right on 90.0\u202f% [59.6, 98.2] of 10 samples, of {beside}."
+    assert part.sentence.endswith(said)
+    assert part.sentence.startswith("Not shown to be right more often than one constant answer")
     assert (part.verdict, part.judged, part.anchor) == ("neutral", "", "clean")
 
 
 def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     part = page([*GOOD, *CONSTANT], {})
-    assert "flat is degenerate: every sample is called benign. Not shown" in part.sentence
+    assert part.sentence.endswith("flat is degenerate: every sample is called benign.")
     assert (part.verdict, part.judged) == ("bad", "red flag")
     line = verdict([*GOOD, *CONSTANT])
     assert line is not None
-    assert line.text.endswith("of 10 samples, and is degenerate: every sample is called benign")
+    assert line.text.endswith(", and is degenerate: every sample is called benign")
     assert line.tone == "bad"
     table = block(part.blocks, "As they are")
     assert isinstance(table, DataTable)
     assert [row[-1] for row in table.rows] == [Mark("varied"), Mark("degenerate: every sample is called benign", "bad")]
-    assert values(table)[1][1] == values(table)[1][3] == 0.6  # right as often as the most frequent class alone
+    assert values(table)[1][1] == values(table)[1][5] == 0.6  # right as often as one constant answer
+    assert values(table)[1][2:5] == [0.5, "malignant", 0.0]
 
 
 def test_recall_stands_by_class_and_subject() -> None:
@@ -127,18 +142,16 @@ def test_epochs_are_drawn_in_their_order_however_the_table_lies() -> None:
 
 
 def test_the_head_of_the_report_names_three_and_counts_the_rest() -> None:
-    many = [one for name in "abcde" for one in findings(name, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])]
+    many = [one for name in "abcde" for one in findings(name, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1] * 4, np.tile(TRUTH, 4))]
     said = verdict(many)
     assert said is not None
-    assert said.text == (
-        "a is right on 90\u202f% [60, 98] of 10 samples; b is right on 90\u202f% [60, 98] of 10 samples; "
-        "c is right on 90\u202f% [60, 98] of 10 samples; 2 more subjects below"
-    )
+    one = "is right on 90\u202f% [77, 96] of 40 samples (benign, its worst class, 83\u202f% [61, 94])"
+    assert said.text == f"a {one}; b {one}; c {one}; 2 more subjects below"
 
 
 def test_the_head_leaves_it_to_the_attacks_where_there_are_any() -> None:
     attacked = Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1, n=10)
-    sure = findings("net", [0] * 6 + [1] * 4)
+    sure = findings("net", [0] * 60 + [1] * 40, np.repeat([0, 1], [60, 40]))
     assert verdict([*sure, attacked]) is None
     assert verdict([Finding("subject.accuracy", of="gold", subject="curated", value=0.9, n=10)]) is None
 
@@ -175,8 +188,8 @@ def test_whom_attacks_tell_little_of_is_said_where_there_are_any() -> None:
     attack = Finding("attack.robust_accuracy", subject="unsure", value=0.7)
     line = verdict([*unsure, *sure, attack])
     assert line is not None
-    assert line.text.endswith("withstand everything: unsure (73\u202f%, one answer for all 70\u202f%)")
+    assert line.text.endswith("withstand everything: unsure (73\u202f%, one constant answer 70\u202f%)")
     assert "unsure (73" in page([*unsure, *sure], {}).sentence
     assert verdict([*sure, attack]) is None
-    assert "one answer" not in page(sure, {}).sentence
+    assert "Not shown" not in page(sure, {}).sentence
     assert verdict([*findings("flat", [0] * 100, truth), attack]) is None  # degenerate, which is said elsewhere
