@@ -19,7 +19,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_scope
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.statistics.settings import Claim
-from assay.tasks.statistics.task import conclude
+from assay.tasks.statistics.task import conclude, price_errors
 from assay.tasks.weak_labels.table import WeakLabelling
 
 T = TypeVar("T")
@@ -57,6 +57,9 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     measured = [findings for result in ground.results.values() for findings in result.findings]
     claims = primary_claims(pipeline)
     concluded = None
+    if measured and pipeline.classes:
+        priced = start_branch("costs", price_errors, measured, pipeline.classes).outcome()
+        measured += [] if priced is None else [priced]
     if measured:
         concluded = start_branch("statistics", conclude, measured, pipeline.statistics, claims).outcome()
     return Audit(pipeline, ground, tuple(run.failures), concluded)

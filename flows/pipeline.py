@@ -23,7 +23,7 @@ from assay.infra.user_code.choices import with_types
 from assay.tasks.attacks.table import AnyAttack
 from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.ingest.settings import Source
-from assay.tasks.statistics.settings import Gate, Statistics
+from assay.tasks.statistics.settings import ErrorCost, Gate, Statistics
 from assay.tasks.subjects.settings import Evaluation, Subject
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -184,6 +184,9 @@ class Pipeline(Settings):
 
     defenses: tuple[AnyDefence, ...] = Field(default=(), examples=["[{defense: maadvt, eps: 0.1, lambda: 6}]"])
     """How subjects are trained to withstand attacks; each defended model is audited like the original."""
+
+    classes: dict[str, ErrorCost] = Field(default_factory=dict, examples=["{malignant: {miss: 10}}"])
+    """What errors cost, by class; with it the expected cost per sample stands before every accuracy."""
 
     statistics: Statistics = Statistics()
     """How the findings are judged together."""

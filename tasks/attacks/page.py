@@ -546,7 +546,9 @@ def _what_is_left(findings: AttackFindings) -> str:
     if len(lowest) < 2 or len({(finding.of, finding.group, finding.n) for finding in lowest}) > 1:
         return " ".join(_sentence(findings, finding) for finding in lowest)
     left = [
-        f"{finding.subject} {share_text(finding)} of its {_right_when_clean(findings, finding)}" for finding in lowest
+        f"{finding.subject} {share_text(finding)} of its {_right_when_clean(findings, finding)}"
+        f"{_of_worst(findings, finding)}"
+        for finding in lowest
     ]
     start = f"{capital(_attack_clause(lowest[0]))}right, of what was right on clean images"
     return f"{start}: {', '.join(left)} (n = {integer(lowest[0].n)})."
@@ -571,7 +573,14 @@ def _attack_clause(lowest: Finding) -> str:
 def _share_of_clean(findings: AttackFindings, lowest: Finding) -> str:
     """What is left of what, and of whom where there are several."""
     clean, whom = findings.clean(lowest.subject), f"{lowest.subject} " if len(findings.subjects) > 1 else ""
-    return f"{whom}{share_text(lowest, 0)} of the {percent(clean.value if clean else None, 0)}"
+    share = f"{share_text(lowest, 0)} of the {percent(clean.value if clean else None, 0)}"
+    return f"{whom}{share}{_of_worst(findings, lowest)}"
+
+
+def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
+    """The class that is found least where so much is left, behind what is left."""
+    worst = findings.all.get("attack.worst_recall", lowest.subject, lowest.of, lowest.group)
+    return "" if worst is None else f" ({worst.verdict} {percent(worst.value, 0)})"
 
 
 def _attack_name(name: str) -> str:

@@ -24,7 +24,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
 from assay.tasks.statistics.classification import joint_level
-from assay.tasks.statistics.classification_findings import About, class_findings
+from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.resampling import (
@@ -293,7 +293,8 @@ class _Subject:
         for cell in self._over_severities() if classes and self.tally.of_class.any() else ():
             about = About("corruption", cell.of, cell.group, self.tally.subjects[self.own])
             each = self.tally.answers * len(cell.perturbations)
-            for finding in class_findings(about, self.tally.class_counts(self.own, cell), classes):
+            counts = self.tally.class_counts(self.own, cell)
+            for finding in (*class_findings(about, counts, classes), *recall_findings(about, counts, classes)):
                 yield replace(finding, n=(finding.n or 0) // each)
 
     def worst(self) -> Iterator[Finding]:

@@ -483,6 +483,7 @@ class Corruptions(Settings):
 METRICS = (
     metric("corruption.accuracy", unit="share", better="more", title="Accuracy under the worst corruption"),
     *class_metrics("corruption"),
+    metric("corruption.recall", unit="share", better="more"),
     metric("corruption.worst_accuracy", unit="share", better="more"),
     metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
     metric("corruption.worst_flip_probability", unit="share", better="less"),

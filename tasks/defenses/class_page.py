@@ -32,18 +32,31 @@ def lost_classes(findings: FindingIndex, subject: str, defence: str) -> str:
 
 def losses(findings: FindingIndex, subject: str, defences: Sequence[str], where: Callable[[str], str]) -> str:
     """Which defences lose a class, the worst loss of each in words; empty where none does. `where` names a group."""
-    lines = []
+    told: dict[tuple[str, str], list[tuple[str, Finding, Finding]]] = {}
     for defence in defences:
         for gain in lost(findings, subject, defence)[:1]:
             place, _, name = gain.group.rpartition(", ")
-            after, before = (_recall(findings, gain, model) for model in (defence, NONE))
-            if after is None or before is None:
-                continue
-            lines.append(
-                f"{defence} loses {name}: {percent(after.value, 0)} of {integer(after.n)} found where {subject} finds "
-                f"{percent(before.value, 0)} ({where(place)}, {p_equals(gain.p_value)} uncorrected)"
-            )
-    return "; ".join([*lines[:NAMED], *([f"{len(lines) - NAMED} more lose one"] if len(lines) > NAMED else [])])
+            after = _recall(findings, gain, defence)
+            if after is not None:
+                told.setdefault((place, name), []).append((defence, gain, after))
+    lines = []
+    for (place, name), each in told.items():
+        before = _recall(findings, each[0][1], NONE)
+        names, left = (
+            _joined(parts) for parts in ([one[0] for one in each], [percent(one[2].value, 0) for one in each])
+        )
+        p = _joined([p_equals(gain.p_value) for _, gain, _ in each])
+        lines.append(
+            f"{names} lose{'s' if len(each) == 1 else ''} {name}: {left} of {integer(each[0][2].n)} found where "
+            f"{subject} finds {percent(None if before is None else before.value, 0)} ({where(place)}, {p} uncorrected)"
+        )
+    return "; ".join(lines)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The first few parts that differ, in words."""
+    first = distinct(parts)[:NAMED]
+    return f"{', '.join(first[:-1])} and {first[-1]}" if len(first) > 1 else first[0]
 
 
 def _recall(findings: FindingIndex, gain: Finding, defence: str) -> Finding | None:

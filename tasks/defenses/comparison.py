@@ -26,7 +26,7 @@ from assay.tasks.statistics.classification import (
     majority_rate,
     one_answer,
 )
-from assay.tasks.statistics.classification_findings import About, class_findings
+from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
 from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
@@ -117,11 +117,10 @@ def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str]
     share = accuracy(given.predicted, given.truth, given.groups)
     about, counts = About("defense", defence, given.group, subject), given.class_counts(len(classes))
     always = majority_rate(given.truth, len(classes), given.groups) if (given.truth >= 0).any() else None
-    recalls = [about.finding("recall", counts.recall(code), part=classes[code]) for code in range(len(classes))]
     return [
         about.finding("accuracy", share, verdict=verdict),
         *class_findings(about, counts, classes, always),
-        *recalls,
+        *recall_findings(about, counts, classes),
     ]
 
 

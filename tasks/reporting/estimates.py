@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from assay.tasks.reporting.numerals import interval, p_concluded, percent, plural
+from assay.tasks.reporting.numerals import interval, number, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
@@ -121,6 +121,7 @@ def chance_cells(findings: FindingIndex, stage: str, subject: str, of: str, grou
     return [estimate(findings.get(f"{stage}.{name}", subject, of, group)) for name in ("ece", "brier", "aurc")]
 
 
+_COST = "Of errors per sample, by what `classes` says that a miss of each class costs"
 _BALANCED = "The mean of all classes' recalls: each class counts the same, however rare it is"
 _WORST = (
     "The share of that class's samples that are recognised; the interval allows for its having been named afterwards"
@@ -136,12 +137,27 @@ def class_columns(stage: str, findings: FindingIndex) -> list[ColumnOver]:
         return "" if finding is None else finding.verdict
 
     return [
+        *([column("Expected cost", f"{stage}.expected_cost", "number", _COST)] if has_costs(stage, findings) else []),
         column("Accuracy", f"{stage}.accuracy", "percent"),
         column("Balanced", f"{stage}.balanced_accuracy", "percent", _BALANCED),
         column("Worst class", worst_class),
         column("Its recall", f"{stage}.worst_recall", "percent", _WORST),
         column("One answer", f"{stage}.constant_accuracy", "percent", "What one constant answer gets"),
     ]
+
+
+def has_costs(stage: str, findings: FindingIndex) -> bool:
+    """Whether errors have a price."""
+    return bool(findings.select(f"{stage}.expected_cost"))
+
+
+def cost_text(stage: str, findings: FindingIndex, about: About) -> str:
+    """The expected cost beside that of the cheapest constant answer; empty where errors have no price."""
+    cost, constant = (findings.get(f"{stage}.{name}_cost", *about) for name in ("expected", "constant"))
+    if cost is None or constant is None:
+        return ""
+    shown = f"{number(cost.value)} {interval(cost.low, cost.high, 'number')}"
+    return f"errors cost {shown} per sample, always {constant.verdict} {number(constant.value)}"
 
 
 def class_text(stage: str, findings: FindingIndex, about: About) -> str:
@@ -156,7 +172,8 @@ def class_text(stage: str, findings: FindingIndex, about: About) -> str:
     worst, balanced, constant = (findings.get(f"{stage}.{name}", *about) for name in names)
     if worst is None or balanced is None or constant is None:
         return ""
-    return (
+    cost = cost_text(stage, findings, about)
+    return (f"{cost}; " if cost else "") + (
         f"{worst.verdict} {share_text(worst, 0)}, the worst class; balanced accuracy {percent(balanced.value, 0)}; one "
         f"constant answer gets {percent(constant.value, 0)}"
     )

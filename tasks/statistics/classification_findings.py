@@ -131,6 +131,11 @@ def class_findings(
     ]
 
 
+def recall_findings(about: About, counts: ClassCounts, classes: Sequence[str]) -> list[Finding]:
+    """`STAGE.recall` of every class; the class is added to the group."""
+    return [about.finding("recall", counts.recall(code), part=name) for code, name in enumerate(classes)]
+
+
 def constant_findings(about: About, gained: tuple[Difference, float] | None) -> list[Finding]:
     """`STAGE.above_constant`, how much oftener something is right than one constant answer, and the test of it."""
     gain = about.finding("above_constant", NOTHING)

@@ -47,6 +47,8 @@ def class_metrics(stage: str) -> tuple[Metric, ...]:
         metric(f"{stage}.balanced_accuracy", unit="share", better="more"),
         metric(f"{stage}.worst_recall", unit="share", better="more", title="Worst class's recall"),
         metric(f"{stage}.constant_accuracy", unit="share", title="One constant answer"),
+        metric(f"{stage}.expected_cost", unit="cost", better="less"),
+        metric(f"{stage}.constant_cost", unit="cost", title="Cost of the cheapest constant answer"),
     )
 
 

@@ -82,8 +82,7 @@ def corrected(
     for at in shown if correction != "none" else ():
         done[at] = replace(findings[at], unit=PRIMARY, p_adjusted=None)
     for at in others:
-        p = done[at].concluded_p
-        if p is None or p > significance:
+        if (done[at].concluded_p or 0.0) > significance:
             done[at] = replace(done[at], verdict=not_shown(significance))
     return done
 

@@ -28,6 +28,13 @@ class Statistics(Settings):
     """How much of a class's recall a defence may cost for the class to count as kept: 0.05 is five points."""
 
 
+class ErrorCost(Settings):
+    """What errors on one class cost."""
+
+    miss: float = Field(default=1.0, ge=0)
+    """What a sample of this class costs that is called something else, beside 1 for the classes that are not named."""
+
+
 class Claim(Settings):
     """A primary claim of a pipeline: the finding that tests it, of what, and the verdict that it claims."""
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from assay.data.schemas import Findings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.statistics.costs import cost_findings
 from assay.tasks.statistics.findings import findings_from, findings_table
 from assay.tasks.statistics.multiplicity import PRIMARY, corrected, family_size
-from assay.tasks.statistics.settings import Claim, Statistics
+from assay.tasks.statistics.settings import Claim, ErrorCost, Statistics
+
+
+@stage(version=1, title="costs")
+def price_errors(findings: list[Artifact[Findings]], costs: Mapping[str, ErrorCost]) -> Artifact[Findings]:
+    """What the errors cost of everything whose recall was measured class by class."""
+    gathered = [row for table in findings for row in findings_from(collect(table, Findings.schema.names))]
+    priced = cost_findings(gathered, {name: cost.miss for name, cost in costs.items()})
+    say(f"{len(priced)} costs, a miss of {', '.join(f'{name} {cost.miss:g}' for name, cost in costs.items())}")
+    return write_table(findings_table(priced), into=Findings)
 
 
 @stage(version=5, title="statistics")

@@ -19,6 +19,7 @@ from assay.tasks.reporting.estimates import (
     class_columns,
     class_text,
     column,
+    cost_text,
     counted_by,
     estimate,
     first_few,
@@ -102,12 +103,16 @@ def clean_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     Beside attacks it says of whom they tell little: what always answers alike withstands everything.
     """
     shares = measured(findings.select("subject.accuracy", of=CLEAN))
+    first = _no_better_than_one_answer(findings)
+    for share in shares:
+        cost = cost_text("subject", findings, About(share.subject, CLEAN))
+        first += [f"Of {share.subject} {cost}"] if cost else []
     if findings.select("attack") or findings.select("corruption"):
-        return tuple(Verdict(line) for line in _no_better_than_one_answer(findings))
+        return tuple(Verdict(line) for line in first)
     if not shares:
         return ()
     constant = _degenerate(findings)
-    lines = _no_better_than_one_answer(findings)
+    lines = first
     for share in shares:
         worst = findings.get("subject.worst_recall", share.subject, CLEAN)
         of_worst = "" if worst is None else f" ({worst.verdict}, its worst class, {share_text(worst, 0)})"
@@ -118,19 +123,20 @@ def clean_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     return (Verdict(first_few(lines), "bad" if constant else "neutral"),)
 
 
-def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
+def _no_better_than_one_answer(findings: FindingIndex, of: str = CLEAN) -> list[str]:
     """A line on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
     constant, unsure = _degenerate(findings), []
-    for share in measured(findings.select("subject.accuracy", of=CLEAN)):
-        always = findings.get("subject.constant_accuracy", share.subject, CLEAN)
-        above = findings.get("subject.above_constant", share.subject, CLEAN)
-        if always is None or above is None or share.subject in constant:
+    for above in measured(findings.select("subject.above_constant", of=of)):
+        if above.subject in constant:
             continue
-        test = findings.get("subject.above_constant_p", share.subject, CLEAN)
-        if (above.low or 0.0) <= 0 or (test is not None and test.verdict != "better"):
-            unsure.append(
-                f"{share.subject} ({percent(share.value, 0)}, one constant answer {percent(always.value, 0)})"
-            )
+        share, always, test = (
+            findings.get(f"subject.{name}", *above.about)
+            for name in ("accuracy", "constant_accuracy", "above_constant_p")
+        )
+        if (above.low or 0.0) > 0 and (test is None or test.verdict == "better"):
+            continue
+        shares = [percent(None if one is None else one.value, 0) for one in (share, always)]
+        unsure.append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
     if not unsure:
         return []
     return [
@@ -239,7 +245,8 @@ def page(findings: FindingIndex) -> Part:
         blocks += [plot] if plot else []
     if blocks:
         blocks.append(Paragraph(_WHY))
-        blocks += [_ends(findings, subjects), *_own_scores(findings, subjects), *_strata(findings, subjects)]
+        blocks += [_ends(findings, subjects), *_of_classes(findings)]
+        blocks += [*_own_scores(findings, subjects), *_strata(findings, subjects)]
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
@@ -259,7 +266,13 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     lines = [
         line for subject in names(findings) if (line := _along(findings, subject, _yardstick(findings, subject), 0))
     ]
-    return (Verdict(capital(first_few(lines))),) if lines else clean_verdict(findings)
+    if not lines:
+        return clean_verdict(findings)
+    first = [Verdict(line) for line in _no_better_than_one_answer(findings, "gold")]
+    for about in _by_gold(findings):
+        cost = cost_text("subject", findings, about)
+        first += [Verdict(f"Of {about.subject} {cost}")] if cost else []
+    return (*first, Verdict(capital(first_few(lines))))
 
 
 def _yardstick(findings: FindingIndex, subject: str) -> str:
@@ -292,7 +305,21 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
     lines = [line for yardstick in ("gold", "weak") if (line := _along(findings, subject, yardstick))]
     if not lines:
         return f"{capital(_the(subject))} was not measured along the order."
+    classes = class_text("subject", findings, next(iter(_by_gold(findings, subject)), About(subject, CLEAN)))
+    lines += [f"of all samples, by true labels: {classes}"] if classes else []
     return " ".join(f"{capital(line)}." for line in lines)
+
+
+def _by_gold(findings: FindingIndex, subject: str | None = None) -> list[About]:
+    """What is known class by class of the whole order, by true labels."""
+    return [About(*found.about) for found in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
+
+
+def _of_classes(findings: FindingIndex) -> list[DataTable]:
+    """What every class gets over the whole order, by true labels; none without gold."""
+    columns = [column("Subject", "subject"), column("Samples", "group"), *class_columns("subject", findings)]
+    rows = _by_gold(findings)
+    return [table_of("What every class gets", rows, columns, findings=findings)] if rows else []
 
 
 def _along(findings: FindingIndex, subject: str, yardstick: str, digits: int = 1) -> str:

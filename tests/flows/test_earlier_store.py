@@ -25,7 +25,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "judge_order": "scores are permuted over patterns of votes; intervals are by sample",
     "judge_subject": "the same",
     "follow_subject": "the same",
-    "compare_along": "the same",
+    "compare_along": "the same, and Tango's interval",
     "relate_hardness": "the same",
     "measure_images": "balanced accuracy, the worst class's recall and one constant answer stand beside the accuracy",
     "measure_texts": "the same",
@@ -38,7 +38,6 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_defences": "the same, and McNemar's mid-p with Tango's interval",
     "measure_text_defences": "the same",
     "compare_words": "McNemar's mid-p with Tango's interval",
-    "compare_along": "Tango's interval",
     "measure_trust": "McNemar's mid-p with Tango's interval",
     "conclude": "findings of the above are among what it gathers",
 }

@@ -119,9 +119,9 @@ _UNITS = {
     "bootstrap over sentences (or Wilson's, where that is wider), and none of fewer than 10 sentences; a drop is of "
     "the same sentences. p: approximate randomisation (Noreen 1989; Yeh 2000), in which whole sentences change sides "
     "between original and attacked, since the entities of one sentence are not independent; corrected by Holm over all "
-    "tests of the run.",
+    "tests of the run. Entities have no classes to name the worst of; their kinds stand in a table.",
     "sts": "Intervals are 95 %: Fisher's z, or a bootstrap over pairs where there are at most 200; a drop is of the "
-    "same pairs. MAE is in the units of the scores.",
+    "same pairs. MAE is in the units of the scores, which have no classes.",
 }
 _TEST = "Of the drop: approximate randomisation over sentences, corrected with all tests of the run (Holm)"
 

@@ -20,7 +20,13 @@ from assay.tasks.language.words import normalised
 from assay.tasks.statistics.auc import macro_auc
 from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, class_findings
+from assay.tasks.statistics.classification_findings import (
+    About,
+    chance_findings,
+    class_areas,
+    class_findings,
+    recall_findings,
+)
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
@@ -220,7 +226,8 @@ def _accuracies(table: pa.Table, about: About, classes: Sequence[str], groups: G
     share = share_by(
         "attack.accuracy", (truth == answers)[known], _groups_of(groups, known), of=about.of, subject=about.subject
     )
-    findings = [share, *class_findings(about, class_counts(answers, truth, len(classes), groups), classes)]
+    counts = class_counts(answers, truth, len(classes), groups)
+    findings = [share, *class_findings(about, counts, classes), *recall_findings(about, counts, classes)]
     if share.value and set(table["status"].to_pylist()) == {SKIPPED}:
         return [replace(finding, value=None, low=None, high=None, verdict="not measured") for finding in findings]
     return findings

@@ -25,7 +25,7 @@ from assay.tasks.attacks.texts.settings import NoiseKind
 from assay.tasks.language.words import words_of
 from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import Groups, accuracy, extreme_share, fooling_rate, proportion
-from assay.tasks.statistics.classification_findings import About, class_findings
+from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import compared_shares
@@ -414,9 +414,11 @@ def noise_findings(
     for answered in noisy:
         about = About("attack", called, answered.condition.group, subject)
         right = answered.predicted == truth
+        counts = class_counts(answered.predicted, truth, len(classes), groups)
         findings += [
             about.finding("accuracy", accuracy(answered.predicted, truth, groups)),
-            *class_findings(about, class_counts(answered.predicted, truth, len(classes), groups), classes),
+            *class_findings(about, counts, classes),
+            *recall_findings(about, counts, classes),
             about.finding("flip_rate", fooling_rate(clean, answered.predicted, groups)),
             about.finding("unchanged", proportion(~answered.changed, groups=groups)),
         ]

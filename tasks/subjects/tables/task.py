@@ -38,7 +38,7 @@ from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.class_scores import ClassCounts, above_constant
-from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings
+from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings, recall_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
@@ -137,7 +137,8 @@ def measure_subject(
     findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
     of_classes = ClassCounts(counts["class_hits"][None], counts["class_n"][None])
     about = About("subject", "gold", f"D{datasets}", name)
-    findings += [*class_findings(about, of_classes, names), *constant_findings(about, above_constant(of_classes))]
+    findings += [*class_findings(about, of_classes, names), *recall_findings(about, of_classes, names)]
+    findings += constant_findings(about, above_constant(of_classes))
     flag = degenerate_finding(per_class, names, subject=name)
     unanswered = curated.rows - counts["found"] if "found" in counts else 0
     left_out = f" · {unanswered} without an answer left out" if unanswered else ""

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from assay.data.image_schemas import TrainingCurve
+from assay.tasks.defenses.class_page import losses
 from assay.tasks.defenses.page import family
 from assay.tasks.defenses.page import page as page_of
 from assay.tasks.defenses.page import verdict as verdict_of
@@ -209,6 +210,8 @@ def class_findings(lost: bool) -> list[Finding]:
 def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_first():
     index = FindingIndex([*FINDINGS, *class_findings(lost=True)])
     first, second = verdict_of(index)
+    both = losses(index, "plain", ["maadvt-lambda=6", "maadvt-lambda=6"], str)
+    assert both.startswith("maadvt-lambda=6 lose malignant: 31")
     assert first.text.replace(THIN, " ") == (
         "maadvt-lambda=6 loses malignant: 31 % of 36 found where plain finds 47 % (clean, p = 0.016 uncorrected)"
     )
