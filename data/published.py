@@ -65,7 +65,6 @@ class TokiRow:
     measures: tuple[float, float, float, float, float, float]
     training_texts: int | None = None
     keyword_seconds: float | None = None
-    test_texts: int | None = None
     label_seconds: float | None = None
 
 

@@ -6,8 +6,10 @@ Averages over a fixed extent are matrix products: on a GPU their gradient is the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -104,7 +106,7 @@ class VGG(nn.Module):  # type: ignore[misc]
             nn.Dropout(0.5),
             nn.Linear(hidden, classes),
         )
-        _initialise(self)
+        initialise(self, linear=partial(nn.init.kaiming_normal_, nonlinearity="relu"))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
@@ -113,14 +115,24 @@ class VGG(nn.Module):  # type: ignore[misc]
         return self.classifier(pool_to(images, self.extent).flatten(1))
 
 
-def _initialise(network: nn.Module) -> None:
-    """By He et al. throughout: the published N(0, 0.01) of the linear layers lets nothing through at small widths."""
+def initialise(
+    network: nn.Module,
+    *,
+    mode: Literal["fan_in", "fan_out"] = "fan_out",
+    linear: Callable[[Tensor], object] | None = None,
+) -> None:
+    """Weights of convolutions by He et al., of linear layers as they are said to be, both with biases of 0.
+
+    The published N(0, 0.01) of VGG's linear layers lets nothing through at small widths.
+    """
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-            nn.init.zeros_(layer.bias)
-        elif isinstance(layer, nn.Linear):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            nn.init.kaiming_normal_(layer.weight, mode=mode, nonlinearity="relu")
+        elif isinstance(layer, nn.Linear) and linear is not None:
+            linear(layer.weight)
+        else:
+            continue
+        if layer.bias is not None:
             nn.init.zeros_(layer.bias)
 
 
@@ -138,10 +150,7 @@ class VGGCifar(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.stages, wide = trunk(VGG16, channels=channels, width=width, normalized=True)
         self.head = nn.Linear(wide[-1], classes)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-                nn.init.zeros_(layer.bias)
+        initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
@@ -197,14 +206,7 @@ class AttnMel(nn.Module):  # type: ignore[misc]
         self.fine = _Gate(wide[2], wide[4], inner, softmaxed=softmaxed)
         self.coarse = _Gate(wide[3], wide[4], inner, softmaxed=softmaxed)
         self.head = nn.Linear(wide[4] + wide[3] + wide[2], classes)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_in", nonlinearity="relu")
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
-            elif isinstance(layer, nn.Linear):
-                nn.init.normal_(layer.weight, 0.0, 0.01)
-                nn.init.zeros_(layer.bias)
+        initialise(self, mode="fan_in", linear=partial(nn.init.normal_, mean=0.0, std=0.01))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from assay.tasks.subjects.networks.convolutional import initialise
+
 SMALLEST_RESNET = 32
 DEPTHS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}  # blocks per stage
 _RESNET_STAGES = (64, 128, 256, 512)  # the inner channels of a stage's blocks; four times as many come out
@@ -53,13 +55,9 @@ class ResNet(nn.Module):  # type: ignore[misc]
                 before = count * _EXPANSION
             self.stages.append(nn.Sequential(*layers))
         self.head = nn.Linear(before, classes)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(layer, _Bottleneck):
-                nn.init.zeros_(
-                    layer.bn3.weight
-                )  # a block begins as its shortcut, so that 152 layers can start to learn
+        initialise(self)
+        for block in (block for stage in self.stages for block in stage):
+            nn.init.zeros_(block.bn3.weight)  # a block begins as its shortcut, so that 152 layers can start to learn
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
@@ -104,9 +102,7 @@ class WideResNet(nn.Module):  # type: ignore[misc]
                 blocks.append(_WideBlock(before, after, 2 if stage and not block else 1))
                 before = after
         self.blocks, self.norm, self.head = nn.Sequential(*blocks), nn.BatchNorm2d(before), nn.Linear(before, classes)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+        initialise(self)
         nn.init.zeros_(self.head.bias)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -165,11 +161,8 @@ class DenseNet(nn.Module):  # type: ignore[misc]
             self.blocks.append(nn.Sequential(*layers))
         self.norm = nn.BatchNorm2d(before)
         self.head = nn.Linear(before, classes)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight)
-            elif isinstance(layer, nn.Linear):
-                nn.init.zeros_(layer.bias)
+        initialise(self, mode="fan_in")
+        nn.init.zeros_(self.head.bias)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
