@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+from assay.infra.errors import InputError
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.trained import CARD
+from assay.tasks.subjects.trained import CARD, Epoch
 
 if TYPE_CHECKING:
     import torch
@@ -106,6 +110,37 @@ def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
     return json.loads(files[_CURVE])
+
+
+def training_curve(
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    options: Training,
+    checkpoints: Checkpoints,
+    learn: Callable[[int], Epoch],
+    who: str = "",
+) -> list[Epoch]:
+    """How every epoch of a training went: those of an earlier attempt as its last checkpoint has them, the others as
+    `learn` says of each; after each there is a checkpoint."""
+    saved = checkpoints.latest()
+    curve = [] if saved is None else [Epoch(*row) for row in restore(network, optimizer, saved[1])]
+    for number in range(len(curve), options.epochs):
+        epoch = learn(number)
+        if not math.isfinite(epoch.loss):
+            raise InputError(
+                f"The training{who} came apart in epoch {number + 1}: its loss is {epoch.loss}. Lower "
+                f"`train.learning_rate` (it is {options.learning_rate:g})."
+            )
+        curve.append(epoch)
+        checkpoints.save(number + 1, options.epochs, learning_files(network, optimizer, list(map(astuple, curve))))
+    return curve
+
+
+def learners_and_judges(aside: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The places of the samples that train, and of those that are set aside for validation."""
+    if aside.all():
+        raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
+    return np.flatnonzero(~aside), np.flatnonzero(aside)
 
 
 def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:

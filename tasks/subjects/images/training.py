@@ -18,9 +18,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
+from assay.tasks.subjects.checkpoints import (
+    Checkpoints,
+    learners_and_judges,
+    learning_rate,
+    optimizer_of,
+    training_curve,
+)
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
@@ -181,26 +186,18 @@ def train(
         if options.validation
         else np.zeros(len(lessons.ids), bool)
     )
-    learners, judges = np.flatnonzero(~aside), np.flatnonzero(aside)
-    if len(learners) == 0:
-        raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
+    learners, judges = learners_and_judges(aside)
     # The last batch of an epoch may be smaller, but not a single image: batch normalisation has nothing to go by then.
     steps = max(1, len(learners) // options.batch_size + (len(learners) % options.batch_size > 1))
     course = _Course(model, lessons, options, seeds, hook, steps)
     optimizer = optimizer_of((weights for weights in model.network.parameters() if weights.requires_grad), options)
-    saved = checkpoints.latest()
-    curve = [] if saved is None else [Epoch(*row) for row in restore(model.network, optimizer, saved[1])]
-    for epoch in range(len(curve), options.epochs):
+
+    def learn(epoch: int) -> Epoch:
         with _drawing_from(seeds, epoch, model.device):
             loss, accuracy = course.epoch(epoch, learners, optimizer)
-        if not np.isfinite(loss):
-            raise InputError(
-                f"The training of {model.name} came apart in epoch {epoch + 1}: its loss is {loss}. Lower "
-                f"`train.learning_rate` (it is {options.learning_rate:g})."
-            )
-        curve.append(Epoch(epoch + 1, loss, accuracy, course.accuracy(judges)))
-        rows = [[past.epoch, past.loss, past.train_accuracy, past.validation_accuracy] for past in curve]
-        checkpoints.save(epoch + 1, options.epochs, learning_files(model.network, optimizer, rows))
+        return Epoch(epoch + 1, loss, accuracy, course.accuracy(judges))
+
+    curve = training_curve(model.network, optimizer, options, checkpoints, learn, f" of {model.name}")
     model.network.eval()
     return curve
 

@@ -9,11 +9,10 @@ budget of tokens, and whoever its neighbours are, a text goes through the same a
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,14 @@ import torch
 from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import deterministically, torch_device_here
-from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import Checkpoints, learning_files, learning_rate, optimizer_of, restore
+from assay.tasks.subjects.checkpoints import (
+    Checkpoints,
+    learners_and_judges,
+    learning_rate,
+    optimizer_of,
+    training_curve,
+)
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import Epoch
@@ -178,14 +182,11 @@ def learn(
     """Trains the network in place and says how every epoch went; validation samples are judged so many at a time."""
     torch.set_num_threads(1)
     network.to(device)
-    learners, aside = np.flatnonzero(~validates), np.flatnonzero(validates)
-    if not len(learners):
-        raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
+    learners, aside = learners_and_judges(validates)
     steps = -(-len(learners) // options.batch_size)
     optimizer = optimizer_of(network.parameters(), options, foreach=False)
-    checkpoint = checkpoints.latest()
-    curve = [] if checkpoint is None else [Epoch(*row) for row in restore(network, optimizer, checkpoint[1])]
-    for epoch in range(len(curve), options.epochs):
+
+    def learn_epoch(epoch: int) -> Epoch:
         generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
         with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
             torch.manual_seed(int(generator.integers(2**62)))
@@ -195,17 +196,10 @@ def learn(
                 rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
                 answer = _step(network, optimizer, exercise, rows, rate, device)
                 loss, right, asked = loss + float(answer.loss) * len(rows), right + answer.right, asked + answer.asked
-        if not math.isfinite(loss):
-            raise InputError(
-                f"The training came apart in epoch {epoch + 1}: its loss is {loss}. Lower `train.learning_rate` (it is "
-                f"{options.learning_rate:g})."
-            )
         share = right / asked if asked else None
-        theirs = _share_right(network, exercise, aside, device, judged)
-        curve.append(Epoch(epoch + 1, loss / len(learners), share, theirs))
-        checkpoints.save(
-            epoch + 1, options.epochs, learning_files(network, optimizer, [astuple(reached) for reached in curve])
-        )
+        return Epoch(epoch + 1, loss / len(learners), share, _share_right(network, exercise, aside, device, judged))
+
+    curve = training_curve(network, optimizer, options, checkpoints, learn_epoch)
     network.to("cpu").eval()
     return curve
 
