@@ -125,7 +125,11 @@ def parquet_rows(
 def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[str], url: str, name: str) -> int:
     """How many bytes a row may have of what pages repeat, texts by their number and nulls by how many they are, so that
     a small file could unpack to any size."""
-    repeated, longest = dict[str, list[int]](), 1
+    stored = parquet.schema_arrow
+    repeated, longest = (
+        dict[str, list[int]](),
+        max((_fixed_width(stored.field(name).type) for name in columns), default=1),
+    )
     for number, group in ((at, parquet.metadata.row_group(at)) for at in groups):
         for chunk in (group.column(at) for at in range(group.num_columns)):
             path, values = chunk.path_in_schema, chunk.num_values
@@ -147,6 +151,17 @@ def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[
     if longest > MOST_BYTES:
         raise _unpacks(name, "one row")
     return longest
+
+
+def _fixed_width(kind: pa.DataType) -> int:
+    """The bytes that a row has at the least, null or not.
+
+    >>> _fixed_width(pa.list_(pa.float64(), 1000)), _fixed_width(pa.binary(16)), _fixed_width(pa.string())
+    (8000, 16, 8)
+    """
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _fixed_width(kind.value_type)
+    return int(kind.byte_width) if pa.types.is_fixed_size_binary(kind) else 8
 
 
 def _unpacks(name: str, what: str) -> InputError:

@@ -208,12 +208,18 @@ def test_a_small_parquet_file_that_unpacks_to_much_is_refused_on_the_way(
     assert pa.total_allocated_bytes() - before < 16 << 20
 
 
+@pytest.mark.parametrize("fixed", [False, True])
 def test_nulls_by_the_million_are_counted_before_they_are_made(
-    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: bool
 ) -> None:
     monkeypatch.setattr(parquet, "MOST_BYTES", 1 << 20)
     monkeypatch.setattr(parquet, "_MOST_IN_BATCH", 1 << 18)
-    nulls = pa.array([[None] * 1000] * 400, pa.list_(pa.float64()))
+    nulls = (
+        pa.nulls(400, pa.list_(pa.float64(), 1000))
+        if fixed
+        else pa.array([[None] * 1000] * 400, pa.list_(pa.float64()))
+    )
+    assert pa.types.is_nested(nulls.type)
     pq.write_table(pa.table({"id": range(400), "x": nulls}), tmp_path / "data.parquet", compression="zstd")
     with pytest.raises(InputError, match=r"data\.parquet unpacks rows 1 to 1\d\d to more than"):
         read(parquet="data.parquet", id="id", classes=["a", "b"])
