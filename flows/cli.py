@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -72,6 +73,13 @@ def answer(arguments: Sequence[str]) -> int:
         return _answered(arguments, debug)
 
 
+_OF_THE_MACHINE = {
+    *(errno.EACCES, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE),
+    *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ESTALE),
+}
+"""Errors that no code of ours makes."""
+
+
 def _answered(arguments: Sequence[str], debug: bool) -> int:
     try:
         code = assay.main(list(arguments) or ["--help"], prog_name="assay", standalone_mode=False)
@@ -95,6 +103,10 @@ def _answered(arguments: Sequence[str], debug: bool) -> int:
             return _on_broken_pipe()
         raise
     except Exception as error:  # noqa: BLE001 - the last door: whatever comes here is our mistake, and is said to be
+        if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+            return _report_failure(
+                f"{error.filename or 'This machine'}: {error.strerror}; mend that, and run again.", 3, debug
+            )
         line = (str(error).strip().splitlines() or ["no message"])[0]
         advice = "report it with the lines above." if debug else "run again with --debug, and report what it says."
         return _report_failure(f"{BUG}: {type(error).__name__}: {line} — please {advice}", 3, debug)

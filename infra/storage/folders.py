@@ -400,21 +400,26 @@ class Folder:
         """
         target = self.path(name)
         if self.is_local:
-            claim = f"{name}.{uuid.uuid4().hex}.claim"
-            self.write(claim, content)
-            try:
-                os.link(self.path(claim), target)
-            except FileExistsError:
-                return False
-            except OSError:
-                # No hard links there (exFAT, some network disks): the second best is to look before one writes.
-                if os.path.exists(target):
-                    return False
-                self.write(name, content)
-            finally:
-                os.unlink(self.path(claim))
-            return True
+            with self._explaining_faults():
+                return self._claimed(name, target, content)
         return self._created(target, content)
+
+    def _claimed(self, name: str, target: str, content: bytes) -> bool:
+        """`create` on this machine, by a link that only one can make."""
+        claim = f"{name}.{uuid.uuid4().hex}.claim"
+        self.write(claim, content)
+        try:
+            os.link(self.path(claim), target)
+        except FileExistsError:
+            return False
+        except OSError:
+            # No hard links there (exFAT, some network disks): the second best is to look before one writes.
+            if os.path.exists(target):
+                return False
+            self.write(name, content)
+        finally:
+            os.unlink(self.path(claim))
+        return True
 
     def _created(self, target: str, content: bytes) -> bool:
         """`create` in a remote store, by a conditional write (S3's `If-None-Match: *`).
@@ -489,7 +494,9 @@ class Folder:
     def remove(self, name: str) -> None:
         """Remove a file or a whole folder; nothing happens where there is none."""
         path = self.path(name)
-        if self.exists(name):
+        with self._explaining_faults():
+            if not self.exists(name):
+                return
             # Remote file systems take what they are to remove for a pattern, and a name may hold brackets.
             exact = path if self.is_local else glob.escape(path)
             with suppress(FileNotFoundError):  # somebody else has just removed it

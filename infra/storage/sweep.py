@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from assay.infra.errors import AssayError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
@@ -34,9 +35,10 @@ class Lease:
         threading.Thread(target=self._keep, name="assay-lease", daemon=True).start()
 
     def release(self) -> None:
-        """Give the lease back."""
+        """Give the lease back; one that cannot be removed, in a store that nobody may write to any more, runs out."""
         self._stop.set()
-        self._store.folder.remove(self._name)
+        with contextlib.suppress(AssayError, OSError):
+            self._store.folder.remove(self._name)
 
     def _keep(self) -> None:
         while not self._stop.wait(_LEASE_SECONDS / _BEATS):

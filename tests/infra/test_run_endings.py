@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
+
+from assay.infra.errors import InputError
 
 
 class Held:
@@ -38,3 +43,23 @@ def test_a_notice_is_said_and_kept_once(make_run):
         run.notice("One model is not defended.")
         run.notice("One model is not defended.")
     assert run.record.notices == ["One model is not defended."]
+
+
+def test_a_store_that_becomes_read_only_midway_is_said_in_a_sentence(make_run, monkeypatch):
+    run = make_run()
+    file_system = type(run.store.folder.fs)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def become_read_only() -> None:
+        for place, name in ((os, "replace"), (os, "link"), (os, "unlink"), (file_system, "rm")):
+            changed.setattr(place, name, refuse)
+        run.store.folder.create("a/claim", b"")
+
+    with monkeypatch.context() as changed:
+        with pytest.raises(InputError, match=r"Cannot write to .*: read-only file system\. Choose a folder"), run:
+            become_read_only()
+        with pytest.raises(InputError, match="read-only file system"):
+            run.store.folder.remove("runs")
+        assert run.store.run(run.id).status == "running", "what was written last is kept"
