@@ -7,7 +7,6 @@ import functools
 import io
 import logging
 import re
-import struct
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.infra.errors import InputError
 from assay.tasks.ingest.image_pixels import LONGEST_SIDE, MOST_PIXELS, UnfitError
 from assay.tasks.ingest.medical_scans import (
     Curve,
@@ -49,21 +49,6 @@ _NAMING = ("PatientID", "PatientName", "OtherPatientIDs", "OtherPatientNames", "
 _CODE = re.compile(r"[A-Z0-9 _]{1,16}")
 
 
-_FAULTS = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What pydicom and its decoders raise on files that are damaged, or packed in a way that is not known here."""
-
-
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
     """Within the block pydicom says nothing: its warnings quote the values of tags."""
@@ -74,7 +59,9 @@ def _quietly() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except _FAULTS as error:
+    except (InputError, UnfitError):
+        raise
+    except Exception as error:  # noqa: BLE001 - of pydicom and its decoders; their words quote the values of tags
         raise UnfitError(f"the file is damaged, or packed in a way that is not read ({type(error).__name__})") from None
     finally:
         logger.setLevel(level)
