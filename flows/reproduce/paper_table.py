@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-RESULTS = Path(assay.__file__).with_name("published")
+RESULTS = Path(assay.__file__).with_name("published").resolve()
 """The published results: in the repository they are those of docs/results."""
 
 

@@ -14,7 +14,7 @@ import itertools
 import re
 import time
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -230,8 +230,10 @@ _numbers = itertools.count()
 class Stage(Generic[P, R]):
     """A function that the store remembers; `version` goes up whenever the same arguments may give another result."""
 
-    def __init__(self, body: Callable[P, R], *, version: int, title: str, draws: bool, gpu: bool) -> None:
-        self.body, self.version, self.draws, self.gpu = body, version, draws, gpu
+    def __init__(
+        self, body: Callable[P, R], *, version: int, title: str, draws: bool, gpu: bool, libraries: Sequence[str] = ()
+    ) -> None:
+        self.body, self.version, self.draws, self.gpu, self.libraries = body, version, draws, gpu, libraries
         self.name = body.__name__
         self.title = title or self.name.replace("_", " ")
         functools.update_wrapper(self, body)
@@ -243,7 +245,7 @@ class Stage(Generic[P, R]):
 
     def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the stage's key is made of."""
-        profile = run.numeric_profile()
+        profile = run.numeric_profile() | {name: package_versions()[name] for name in self.libraries}
         if self.gpu:
             profile |= {"device": "gpu", **run.accelerator()} if self._on_gpu(run) else {"device": "cpu"}
         return {
@@ -402,11 +404,12 @@ class Stage(Generic[P, R]):
 
 
 def stage(
-    *, version: int, title: str = "", draws: bool = False, gpu: bool = False
+    *, version: int, title: str = "", draws: bool = False, gpu: bool = False, libraries: Sequence[str] = ()
 ) -> Callable[[Callable[P, R]], Stage[P, R]]:
-    """A decorator that makes a function a stage; `draws` lets the seed into its key, `gpu` sends it to GPU workers."""
+    """A decorator that makes a function a stage; `draws` lets the seed into its key, `gpu` sends it to GPU workers, and
+    `libraries` are those whose versions its results depend on, besides the ones that every key holds."""
 
-    return lambda body: Stage(body, version=version, title=title, draws=draws, gpu=gpu)
+    return lambda body: Stage(body, version=version, title=title, draws=draws, gpu=gpu, libraries=libraries)
 
 
 def say(summary: str) -> None:

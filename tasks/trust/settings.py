@@ -53,7 +53,8 @@ class Trust(Asking):
     providers: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The word embeddings that vote, an odd number: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input
     embeddings), `encoder` and `encoder-prompted` (MiniLM, with the extra `encoders`), a file of word vectors, or an
-    object of your own as `module:object`; left out, those of the five that work here."""
+    object of your own as `module:object`; left out, `fasttext`, `ppmi` and `subject`, or `fasttext` alone for a
+    subject that has no tokens."""
 
     theta_relate: float | None = Field(default=None, ge=-1, le=1)
     """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""

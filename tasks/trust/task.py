@@ -71,7 +71,7 @@ from assay.tasks.trust.truth import (
 TEXTS_AT_ONCE = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
 
 
-@stage(version=1, title="explanations", draws=True, gpu=True)
+@stage(version=1, title="explanations", draws=True, gpu=True, libraries=["transformers", "lime"])
 def explain_predictions(
     samples: Artifact[Samples],
     predictions: Artifact[Predictions],
@@ -147,7 +147,7 @@ class Voter:
     place: int
 
 
-@stage(version=1, title="word vectors", draws=True)
+@stage(version=1, title="word vectors", draws=True, libraries=["gensim", "lemminflect", "transformers"])
 def embed_words(
     training: Artifact[Samples],
     explained: Sequence[Artifact[Explanations]],
@@ -340,7 +340,7 @@ def _keyword_rows(
     return rows
 
 
-@stage(version=1, title="counterfactual truth", gpu=True)
+@stage(version=1, title="counterfactual truth", gpu=True, libraries=["transformers"])
 def counterfactual_truth(
     samples: Artifact[Samples],
     predictions: Artifact[Predictions],

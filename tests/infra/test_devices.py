@@ -8,6 +8,7 @@ import torch
 
 from assay.infra.engines.devices import deterministic_torch, deterministically
 from assay.infra.stages import runs
+from assay.infra.stages import stage as stages
 from assay.infra.stages.stage import stage
 from assay.infra.storage.keys import numeric_profile, package_versions
 
@@ -21,6 +22,24 @@ def looks(value: int) -> None:
 
 def test_the_version_of_pillow_is_in_every_key_and_in_every_manifest():
     assert numeric_profile()["pillow"] == package_versions()["pillow"] != "absent"
+
+
+def test_the_versions_of_a_stages_own_libraries_are_in_its_key_alone(make_run, monkeypatch):
+    @stage(version=1)
+    def counts() -> None:
+        """A stage that needs no library."""
+
+    @stage(version=1, libraries=["gensim"])
+    def embeds() -> None:
+        """A stage whose numbers gensim makes."""
+
+    keys = []
+    for version in ("4.4.0", "4.5.0"):
+        monkeypatch.setattr(stages, "package_versions", lambda version=version: {"gensim": version})
+        with make_run():
+            keys.append((counts.key((), {}), embeds.key((), {})))
+    assert keys[0][0] == keys[1][0]
+    assert keys[0][1] != keys[1][1]
 
 
 def test_a_stage_on_a_gpu_has_the_device_and_its_libraries_in_its_key(make_run, monkeypatch):

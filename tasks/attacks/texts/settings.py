@@ -36,8 +36,8 @@ class WordAttack(Settings):
     """How similar the changed text is to the original by the sentence encoder, at least."""
 
     encoder: str | None = Field(default=None, min_length=1)
-    """Who says how similar texts are: `minilm`, `word-vectors` (the mean of fastText vectors that the training texts
-    taught), or the folder of a sentence encoder; left out, MiniLM where it is installed, else `word-vectors`."""
+    """Who says how similar texts are: `word-vectors` (the mean of fastText vectors that the training texts taught, also
+    where it is left out), `minilm` (with the extra `encoders`), or the folder of a sentence encoder."""
 
     part_of_speech: bool = True
     """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
@@ -80,9 +80,10 @@ class A2T(WordAttack):
 
     vectors: str | None = Field(default=None, min_length=1)
     """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
-    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out, MiniLM
-    where it is installed, else fastText vectors that the training texts teach. Such vectors put opposites close too:
-    where it matters that a replacement is a synonym, name lists that are made for that."""
+    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out,
+    `fasttext`, which the training texts teach. From few texts it learns little, and attacks with any word: `encoder`
+    (MiniLM, with the extra `encoders`) knows more. Vectors put opposites close too: where it matters that a
+    replacement is a synonym, name lists that are made for that."""
 
     min_cosine: Cosine | Literal["related"] | None = None
     """How similar a replacement's vector is to the word's, at least; left out, 0.8 in a file of word vectors, and in

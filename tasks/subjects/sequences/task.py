@@ -79,7 +79,7 @@ def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Train
     return teach_tagger(training, subject) if learns else take_tagger(training, subject)
 
 
-@stage(version=1, title="train", draws=True, gpu=True)
+@stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
 def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """A small BERT from scratch, or a transformer fine-tuned, by epochs on one worker."""
     trained = trained_on_worker(learn_tags, training, subject=subject, seeds=stage_seeds())
@@ -104,7 +104,7 @@ def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Traine
     return without_epochs(files | card_file(subject, files, about))
 
 
-@stage(version=1, title="tags", gpu=True)
+@stage(version=1, title="tags", gpu=True, libraries=["transformers"])
 def predict_tags(
     samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Tagged]:
@@ -126,7 +126,7 @@ def train_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> Train
     return teach_scorer(training, subject) if learns else take_scorer(subject)
 
 
-@stage(version=1, title="train", draws=True, gpu=True)
+@stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
 def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """Two towers from scratch or from MiniLM, or a transformer fine-tuned, by epochs on one worker."""
     trained = trained_on_worker(learn_scores, training, subject=subject, seeds=stage_seeds())
@@ -148,7 +148,7 @@ def take_scorer(subject: ResolvedSubject) -> TrainedSubject:
     return without_epochs(files | card_file(subject, files, about))
 
 
-@stage(version=1, title="scores", gpu=True)
+@stage(version=1, title="scores", gpu=True, libraries=["transformers"])
 def predict_scores(
     samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Scored]:

@@ -104,7 +104,7 @@ def train_classifier(
     return take_classifier(classes, subject)
 
 
-@stage(version=1, title="train", draws=True, gpu=True)
+@stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
 def teach_classifier(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject
 ) -> TrainedSubject:
@@ -118,7 +118,7 @@ def teach_classifier(
     return trained
 
 
-@stage(version=1, title="encode", gpu=True)
+@stage(version=1, title="encode", gpu=True, libraries=["transformers"])
 def encode_texts(training: Artifact[Samples], subject: ResolvedSubject) -> Artifact[TextFeatures]:
     """MiniLM's features of every training text, once."""
     features: Artifact[TextFeatures] = map_partitions(
@@ -161,7 +161,7 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
     return without_epochs(files | card_file(subject, names, files, about))
 
 
-@stage(version=1, title="predictions", gpu=True)
+@stage(version=1, title="predictions", gpu=True, libraries=["transformers"])
 def predict_texts(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Predictions]:
