@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a version ready to be published: sdist, wheel, their hashes and the notes of the release, in dist/.
+"""Makes a version ready to be published: sdist, wheel, the wheel without the libraries for networks and texts
+(`assay-audit-core`), their hashes and the notes of the release, in dist/.
 
     make release                          # what is committed, checked by twine
     make release HOME_URL=https://…       # with the address of the project in the metadata
@@ -42,6 +43,26 @@ def source_at_commit(folder: Path) -> str:
     return subprocess.check_output(["git", "-C", ROOT, "rev-parse", "HEAD"], text=True).strip()
 
 
+def without_heavy_libraries(project: str) -> str:
+    """pyproject.toml of `assay-audit-core`: what the extra `all` brings is left out of what it depends on.
+
+    >>> print(without_heavy_libraries('name = "assay-audit"\\n    "click",\\n    "torch>=2",\\nall = ["torch>=2"]'))
+    name = "assay-audit-core"
+        "click",
+    all = ["torch>=2"]
+    """
+    [brought] = re.findall(r"(?m)^all = \[(.*)\]$", project)
+    for requirement in re.findall(r'"[^"]+"', brought):
+        project = project.replace(f"    {requirement},\n", "", 1)
+    return project.replace('name = "assay-audit"', 'name = "assay-audit-core"', 1)
+
+
+def build(source: Path, dist: Path, *kinds: str) -> None:
+    """Puts distributions of a tree into a folder."""
+    command = [sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", dist, source]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def main(home: str) -> None:
     """Builds, checks, and says what is left to do."""
     dist = ROOT / "dist"
@@ -59,7 +80,10 @@ def main(home: str) -> None:
         cited = re.findall(r"(?m)^version: (.+)$", (source / "CITATION.cff").read_text())
         if cited != [version]:
             sys.exit(f"CITATION.cff says version {', '.join(cited)}, and assay/__init__.py says {version}.")
-        subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, source], check=True)
+        build(source, dist)
+        shutil.rmtree(source / "build", ignore_errors=True)
+        project.write_text(without_heavy_libraries(project.read_text()))
+        build(source, dist, "--wheel")
     files = sorted(dist.iterdir())
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], check=True)
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
@@ -67,7 +91,7 @@ def main(home: str) -> None:
     notes = notes_of((ROOT / "CHANGELOG.md").read_text(), version)
     (dist / "NOTES.md").write_text(f"{notes}\n\nMade of commit {commit}. sha256:\n\n```\n{''.join(sums)}```\n")
     print("".join(sums) + f"notes: {dist / 'NOTES.md'}")
-    print(f"To publish: git tag -s v{version} {commit} && git push origin v{version}; twine upload dist/assay_audit-*")
+    print(f"To publish: git tag -s v{version} {commit} && git push origin v{version}; twine upload dist/assay_audit*")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from assay.data.catalog import catalog
 from assay.flows.yaml_document import Lines, Value, Where, dotted, nearest, shown, suggestion
 from assay.flows.yaml_document import as_dict as as_dict
 from assay.flows.yaml_document import as_list as as_list
-from assay.infra.errors import AssayError, SettingError, setting_path
+from assay.infra.errors import AssayError, InputError, SettingError, absent_libraries, install_command, setting_path
 from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import Choices
@@ -187,6 +187,15 @@ def missing_if_fails(where: Where, known: Known, attempt: Callable[[], object]) 
         yield MissingThing((*where, *place), word, error, word in catalog(), None if hinted else meant)
     except AssayError as error:
         yield MissingThing(where, None, error)
+
+
+def missing_libraries(needed: Iterable[tuple[Where, str]]) -> Iterator[MissingThing]:
+    """The settings that need extras whose libraries are not installed, each with the command that installs them all."""
+    lacking = {where: (extra, absent) for where, extra in needed if (absent := absent_libraries(extra))}
+    command = install_command(*(extra for extra, _ in lacking.values()))
+    for where, (extra, absent) in lacking.items():
+        why = f"needs {', '.join(absent)} (the extra `{extra}`), which is not installed: run `{command}`."
+        yield MissingThing(where, None, InputError(why))
 
 
 SAMPLES = "samples"
@@ -371,6 +380,9 @@ class AuditKind(Generic[R]):
     """The columns of the samples that it reads by name."""
     missing: Callable[[AuditRequest, Path], Iterator[MissingThing]] = nothing
     """What the pipeline names and cannot be had, looked for before anything runs."""
+    extras: Callable[[AuditRequest], Iterable[tuple[Where, str]]] = nothing
+    """The extras whose libraries it needs, and the settings that need them: refused before anything runs where one of
+    the libraries is not installed."""
     libraries: Callable[[AuditRequest], Iterable[str]] = nothing
     """The modules that take seconds to import and that its calls on workers need: local workers import them as they
     start, so that no stage is charged for being the first."""

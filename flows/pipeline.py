@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import Field, create_model, field_validator
 
 from assay.data.catalog import is_masked
-from assay.flows.kind import AuditKind, MissingThing, NamedColumn
+from assay.flows.kind import AuditKind, MissingThing, NamedColumn, missing_libraries
 from assay.flows.notifiers.table import Notify
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.validation import GIVEN
@@ -223,7 +223,9 @@ class Pipeline(Settings):
 
     def missing_things(self, folder: Path) -> Iterator[MissingThing]:
         """Everything that it names and that cannot be had; its paths start from the folder."""
-        return (missing for kind in self.kinds for missing in kind.missing(self, folder))
+        needed = (extra for kind in self.kinds if kind.asked(self) for extra in kind.extras(self))
+        lacking = [*missing_libraries(needed)]
+        yield from lacking or (missing for kind in self.kinds for missing in kind.missing(self, folder))
 
     @field_validator("name")
     @classmethod

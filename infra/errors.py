@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from importlib.metadata import requires
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from typing import ParamSpec, Self, TypeVar
 
 from assay.infra.masking import mask
@@ -26,16 +28,24 @@ P = ParamSpec("P")
 V = TypeVar("V")
 
 
-def install_command(extra: str) -> str:
-    """The command that installs what an extra of ours brings, by the names of the libraries.
+def requirements_of(extra: str) -> list[str]:
+    """What an extra of ours brings, as pip writes it."""
+    for installed_as in ("assay-audit", "assay-audit-core"):
+        with suppress(PackageNotFoundError):
+            lines = (line.partition(";")[::2] for line in requires(installed_as) or ())
+            return [name.strip() for name, marker in lines if f'"{extra}"' in marker.replace("'", '"')]
+    return []
+
+
+def install_command(*extras: str) -> str:
+    """The command that installs what extras of ours bring, by the names of the libraries.
 
     Not by our own name: until it is registered on the package index, whoever registers it would be installed.
 
     >>> install_command("delta")
     "pip install 'deltalake>=1.1'"
     """
-    requirements = (line.partition(";")[::2] for line in requires("assay-audit") or ())
-    named = [requirement.strip() for requirement, marker in requirements if f'"{extra}"' in marker.replace("'", '"')]
+    named = dict.fromkeys(name for extra in extras for name in requirements_of(extra))
     return " ".join(["pip install", *(f"'{name}'" for name in named)])
 
 
@@ -45,6 +55,19 @@ MOST_LETTERS = 20_000
 def _bounded(text: str) -> str:
     """As much of a message as anybody reads: what it quotes may be of any length."""
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]} … ({len(text):,} letters in all)"
+
+
+def absent_libraries(extra: str) -> list[str]:
+    """The libraries of an extra that cannot be imported here."""
+    names = [re.split(r"[^A-Za-z0-9._-]", requirement)[0] for requirement in requirements_of(extra)]
+    return [name for name in names if not _is_importable(name.replace("-", "_"))]
+
+
+def _is_importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 class AssayError(Exception):

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from repository import ROOT
 
 from assay import __version__
@@ -17,12 +19,28 @@ from assay.flows.yaml_document import as_dict, as_list, read_yaml
 SCRIPT = ROOT / ".ci" / "release.py"
 
 
-def test_the_notes_are_those_of_the_version_and_before_it_of_what_is_unreleased() -> None:
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
     spec = importlib.util.spec_from_file_location("release", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
-    release = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(release)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_core_depends_on_all_but_the_libraries_for_networks_and_texts(release: ModuleType) -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    whole = tomllib.loads(text)["project"]
+    core = tomllib.loads(release.without_heavy_libraries(text))["project"]
+    heavy = set(whole["optional-dependencies"]["all"])
+    assert heavy == {each for name in ("images", "text", "snorkel") for each in whole["optional-dependencies"][name]}
+    assert heavy < set(whole["dependencies"])
+    assert set(core["dependencies"]) == set(whole["dependencies"]) - heavy
+    assert core["name"] == "assay-audit-core"
+
+
+def test_the_notes_are_those_of_the_version_and_before_it_of_what_is_unreleased(release: ModuleType) -> None:
     changelog = "# Changelog\n\n## [Unreleased]\n\nnew\n\n## [0.1.0] - 2026-12-01\n\n### Added\n\n- all\n"
     assert release.notes_of(changelog, "0.1.0") == "### Added\n\n- all"
     assert release.notes_of(changelog, "0.2.0") == "new"

@@ -107,6 +107,13 @@ def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
         yield from missing_if_fails(("labeling",), {}, partial(FLOW.rulebook_of, asked, folder))
 
 
+def extras(pipeline: AuditRequest) -> Iterator[tuple[Where, str]]:
+    """What Snorkel's label model is computed by."""
+    labelling = pipeline.asked(WeakLabelling)
+    if labelling is not None and "snorkel" in labelling.labelers:
+        yield ("weak_labels", "labelers"), "snorkel"
+
+
 def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that rules look at which the pipeline writes itself."""
     asked = pipeline.asked(Labeling)
@@ -120,6 +127,7 @@ CURATION = AuditKind(
     "curation",
     asked,
     FLOW.curate,
+    extras=extras,
     keys=(
         Key("labeling", Labeling, "Which labelling functions vote on the samples.", "{functions: breast-cancer}"),
         Key("pruning", Pruning, "Which labelling functions are kept; left out, all of them are.", "{correlation: 0.5}"),

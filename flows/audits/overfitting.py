@@ -101,6 +101,7 @@ OVERFITTING = AuditKind(
     "overfitting",
     lambda pipeline: pipeline.asked(Overfitting) is not None,
     FLOW.measure_overfitting,
+    extras=lambda _pipeline: [(("overfitting",), "images")],
     keys=(
         Key(
             "overfitting",

@@ -157,6 +157,15 @@ def libraries(pipeline: AuditRequest) -> Iterator[str]:
         yield "torch._dynamo"
 
 
+def extras(pipeline: AuditRequest) -> Iterator[tuple[Where, str]]:
+    """What computes networks, and what reads texts."""
+    for where, subject in placed_subjects(pipeline):
+        if subject.classifier or subject.tagger or subject.scorer:
+            yield where, "text"
+        elif subject.network is not None:
+            yield where, "images"
+
+
 def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that every subject reads, or is held against."""
     for where, subject in placed_subjects(pipeline):
@@ -209,6 +218,7 @@ SUBJECTS = AuditKind(
     FLOW.examine,
     stands_on=("data", "curation"),
     only_if={"curation": lambda pipeline: any(subject.train_on == "weak" for subject in learners(pipeline))},
+    extras=extras,
     libraries=libraries,
     hardness=FLOW.hard_for_learners,
     background=FLOW.show_clean,

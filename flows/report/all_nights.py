@@ -27,14 +27,21 @@ def verdicts_of(
     """What a person reads first, in the terminal and at the head of the page."""
     from assay.tasks.reporting.gates import verdict as of_the_gates
 
-    lines = list(dict.fromkeys(line for kind in kinds for line in kind.verdict(findings)))
+    lines = list(dict.fromkeys(line for kind in _measured(kinds, findings) for line in kind.verdict(findings)))
     return (*lines, *of_the_gates(gates))
 
 
 def followed_in(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> tuple[Headline, ...]:
     """What each audit follows over the nights, in the order of a reader's interest."""
-    lines = [line for kind in kinds for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
+    measured = _measured(kinds, findings)
+    lines = [line for kind in measured for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
     return tuple(lines)
+
+
+def _measured(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> list[AuditKind[Any]]:
+    """The audits that there are findings of, or that have no findings of their own: the others have nothing to say, and
+    saying it may need libraries that are not installed."""
+    return [kind for kind in kinds if not kind.measures or any(findings.select(each.stage) for each in kind.measures)]
 
 
 def write_index(store: Store) -> None:

@@ -13,6 +13,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -160,10 +161,10 @@ def git_commit() -> str:
 
 
 def _version(name: str, absent: str = "absent") -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return absent
+    for called in (name, *(["assay-audit-core"] if name == "assay-audit" else [])):
+        with suppress(PackageNotFoundError):
+            return version(called)
+    return absent
 
 
 class InexactError(TypeError):
