@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import (
     Clusters,
     ContractResults,
@@ -31,7 +32,7 @@ from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
-from assay.infra.stages.partitions import collect
+from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.measures import THETA
 from assay.tasks.hardness.task import find_hardness
@@ -60,7 +61,8 @@ from assay.tasks.ordering.task import (
 from assay.tasks.pruning import page as pruning_page
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.pruning.task import Pruned, prune_labeling_functions
-from assay.tasks.reporting.parts import Part
+from assay.tasks.reporting.gallery import MASK, shortened_gap
+from assay.tasks.reporting.parts import NamedSample, Part
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
@@ -143,6 +145,7 @@ class Curation:
     """What is independent, where an order is tested, and the patterns of the panel's votes."""
     compared: Artifact[Findings] | None = None
     """How labelers agree, where there are several."""
+    votes: Artifact[Votes] | None = None
 
     @property
     def labels(self) -> dict[str, Artifact[WeakLabels]]:
@@ -224,7 +227,7 @@ def curate(
     if len(labelers) > 1:
         labels = [branch.labelled.labels for branch in labelers.values()]
         compared = compare_labelers(labels, data.samples, list(labelers))
-    return Curation(summary, pruned, labelers, clusters.get("panel"), compared)
+    return Curation(summary, pruned, labelers, clusters.get("panel"), compared, votes)
 
 
 def with_gold_shares(labelling: WeakLabelling, data: Data) -> WeakLabelling:
@@ -332,7 +335,34 @@ def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> It
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
     classes = dict(enumerate(classes_of(ground)))
     sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
-    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
+    looks = {} if curation.votes is None else looks_of(ground, curation, sketch, classes)
+    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows, looks=looks)
+
+
+def looks_of(
+    ground: Ground, curation: Curation, sketch: pa.Table, classes: Mapping[int, str]
+) -> dict[str, NamedSample]:
+    """The hardest samples as a person sees them: the picture or the text, and the votes of the panel in words."""
+    assert curation.votes is not None, "asked for before"
+    ids = {row["id"] for rows in ordering_page.hardest_of(sketch) for row in rows}
+    kept = None if curation.panel is None else collect(curation.panel, ["function", "kept"])
+    rules = None if kept is None else set(kept.filter(kept["kept"])["function"].to_pylist())
+    said = {vote.pop("id"): vote for vote in collect_rows(curation.votes, ids).to_pylist()}
+    rows = collect_rows(ground.of(Data).samples, ids)
+    columns = [subject.text for subject in ground.pipeline.subjects if subject.classifier is not None]
+    text = next((name for name in (*columns, "text") if name in rows.column_names), None)
+    pictured, looks = set(COLUMNS) <= set(rows.column_names), {}
+    for at, name in enumerate(rows["id"].to_pylist()):
+        votes = [
+            f"{rule.replace('_', ' ')} says {classes.get(code, code)}"
+            for rule, code in said.get(name, {}).items()
+            if code >= 0 and (rules is None or rule in rules)
+        ]
+        drawn = png(pixels_of(rows.slice(at, 1))[0]) if pictured else None
+        words = "" if text is None or pictured else str(rows[text][at].as_py() or "")
+        excerpt = MASK if words and ground.pipeline.masked else shortened_gap(words, first=True, last=True)
+        looks[name] = NamedSample(name, ", ".join(votes), drawn, excerpt)
+    return looks
 
 
 def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:

@@ -110,7 +110,7 @@ def head_of(
     """The head of a run's page."""
     against = baseline_of(store, record)
     changes = [] if against is None else scorecard_changes(store, against, record, findings, kinds)
-    samples = next((part.samples for part in parts if part.samples), ())
+    samples = next((part.samples for part in reversed(parts) if part.samples), ())
     return Head(
         state_of(gates, failures, against, sum(_gain(change, kinds) < 0 for change in changes)),
         [change_in_words(change, kinds) for change in changes],

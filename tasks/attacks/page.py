@@ -515,8 +515,8 @@ def _alt(findings: AttackFindings, subject: str, attacks: Sequence[str]) -> str:
     return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."
 
 
-_STEPPED = 2
-"""Strips at an ε beside the telling one."""
+_BESIDE, _STEPPED = 3, 2
+"""Strips of a subject or attack beside the first, and of the first at an ε beside the telling one."""
 
 
 def _galleries(shown: Sequence[AttackedImages], telling: dict[str, str]) -> list[Block]:
@@ -535,7 +535,8 @@ def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool
     groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
     wanted = telling.get(shown.subject, "")
     first = wanted if wanted in groups else next(reversed(groups), "")
-    most = {group: MOST if group == first else _STEPPED for group in sorted(groups, key=lambda group: group != first)}
+    beside = [] if collapsed else [group for group in groups if group != first]
+    most = {first: _BESIDE if collapsed else MOST, **dict.fromkeys(beside, _STEPPED)} if first else {}
     drawn = (gallery(shown, group, most[group], collapsed=collapsed or group != first) for group in most)
     return [pictures for pictures in drawn if pictures is not None]
 

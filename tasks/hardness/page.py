@@ -20,28 +20,23 @@ from assay.tasks.reporting.parts import (
     Cell,
     Column,
     DataTable,
-    Gallery,
     LinePlot,
     Mark,
-    MarkedText,
-    MarkedTexts,
     NamedSample,
     Panels,
     Paragraph,
     Part,
-    Picture,
     RowColumn,
     Series,
-    Stretch,
-    Strip,
     Tone,
     Verdict,
+    sample_block,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 MASK = "■■■■"
-_LONGEST, _HEAD = 600, 120  # of a text's characters, below and at the head of the page
+_LONGEST = 600  # of a text's characters
 _COLUMNS = 8  # of a row's own
 
 
@@ -75,15 +70,16 @@ class HardSample:
         return Mark(f"{self.predicted}{truth}", tone)
 
     def named(self, masked: bool) -> NamedSample:
-        """How it stands at the head of the page."""
-        text = "" if self.text is None else MASK if masked else shortened(self.text, _HEAD)
-        return NamedSample(self.id, self.answer.text if self.answer else "", self.png, text)
+        """How it stands on the page."""
+        text = "" if self.text is None else MASK if masked else shortened(self.text)
+        answer = self.answer.text if self.answer else ""
+        return NamedSample(self.title, answer, self.png, text, self.marks)
 
     @property
     def marks(self) -> list[Mark]:
         """What is said below it: the answer, and why it is here."""
         reasons = [Mark(reason(*measured)) for measured in self.why.items()]
-        return [self.answer, *reasons] if self.answer is not None else reasons
+        return [*filter(None, [self.answer or (Mark(self.truth) if self.truth else None)]), *reasons]
 
 
 def reason(measure: str, measured: tuple[float, float]) -> str:
@@ -101,11 +97,9 @@ def sample_blocks(samples: Sequence[HardSample], masked: bool) -> Iterator[Block
     for subject in distinct(sample.subject for sample in samples):
         own = [sample for sample in samples if sample.subject == subject]
         title = f"Hard by every measure, {subject}"
-        if all(sample.png is not None for sample in own):
-            yield Gallery(title, [_strip(sample) for sample in own], NOTE)
-        elif any(sample.text is not None for sample in own):
-            hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
-            yield MarkedTexts(title, [_text(sample, masked) for sample in own], {}, NOTE + hidden)
+        hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
+        if all(sample.png is not None or sample.text is not None for sample in own):
+            yield sample_block(title, [sample.named(masked) for sample in own], NOTE + hidden)
         else:
             yield _table(title, own)
 
@@ -116,26 +110,13 @@ NOTE = (
 )
 
 
-def _strip(sample: HardSample) -> Strip:
-    called = "" if sample.predicted is None else f", which the subject calls {sample.predicted}"
-    assert sample.png is not None, "asked for before"
-    return Strip(
-        sample.title, [Picture(sample.png, sample.truth or "", f"The sample {sample.id}{called}", sample.marks)]
-    )
-
-
-def _text(sample: HardSample, masked: bool) -> MarkedText:
-    text = MASK if masked else shortened(sample.text or "")
-    return MarkedText(sample.title, [Stretch(text)], sample.marks)
-
-
-def shortened(text: str, longest: int = _LONGEST) -> str:
+def shortened(text: str) -> str:
     """The text, cut where it is long.
 
     >>> len(shortened("x" * 1000)), shortened("short")
     (602, 'short')
     """
-    return text if len(text) <= longest else f"{text[:longest]} …"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 def _table(title: str, samples: Sequence[HardSample]) -> DataTable:

@@ -5,7 +5,7 @@ approaches, the intervals, the hardest samples, and the headlines that are follo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,13 +30,14 @@ from assay.tasks.reporting.parts import (
     DataTable,
     LinePlot,
     Mark,
+    NamedSample,
     Panels,
     Paragraph,
     Part,
-    RowColumn,
     Series,
     Tone,
     Verdict,
+    sample_block,
 )
 from assay.tasks.statistics.calibration import reliability
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
@@ -222,7 +223,7 @@ def _at(row: CurveRow) -> str:
     return f"{percent(row['accuracy'])} {bounds} on D{row['dataset']} (n = {row['n']})"
 
 
-_HARDEST = 15
+_HARDEST, _UNVOTED = 10, 5  # samples that are shown
 _WORDS: dict[str, tuple[str, Tone]] = {
     "adverse": ("The rules' labels get worse along the order", "good"),
     "violation": ("The rules' labels get better along the order, not worse", "bad"),
@@ -239,11 +240,13 @@ def page(
     *,
     labeler: str = "",
     samples: int | None = None,
+    looks: Mapping[str, NamedSample] | None = None,
 ) -> Part:
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
 
     `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
-    `samples` is how many were ordered, where `curated` is a sketch of a long order.
+    `samples` is how many were ordered, where `curated` is a sketch of a long order. `looks` are the samples of
+    `hardest_of`: their picture or text, and as `note` what the rules say of them.
     """
     measured = curves(curve)
     chosen = labeler or next((name for approach, name in measured if approach == "ours"), "")
@@ -257,9 +260,14 @@ def page(
         blocks += [approaches_plot(measured), _table_one(findings, measured)]
     n = curated.num_rows if samples is None else samples
     if n:
-        blocks += [interval_plot(curated, n), _hardest(curated, classes)]
+        blocks.append(interval_plot(curated, n))
+    hardest, unvoted = (_named(rows, classes, looks or {}) for rows in hardest_of(curated))
+    if hardest:
+        blocks.append(sample_block(f"The {len(hardest)} most adversarial samples", hardest, _HARDEST_NOTE))
+    if unvoted:
+        blocks.append(sample_block(f"{plural(len(unvoted), 'sample')} that no rule voted on", unvoted, _UNVOTED_NOTE))
     sentence = _sentence(findings, chosen, n)
-    return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen))
+    return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen), samples=hardest)
 
 
 def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
@@ -420,23 +428,36 @@ def _gain(gain: Finding) -> str:
     return f"{percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)}"
 
 
-def _hardest(curated: pa.Table, classes: Mapping[int, str]) -> DataTable:
-    hardest = np.argsort(-curated.column("rank").to_numpy(), kind="stable")[:_HARDEST]
-    columns: list[RowColumn] = [
-        (Column("Rank", "integer"), lambda row: row["rank"] + 1),
-        (Column("Sample"), itemgetter("id")),
-        (Column("Weak label"), lambda row: _name(row["label"], classes)),
-        (Column("Gold"), lambda row: _name(row["gold"], classes)),
-        (Column("Right", "flag"), lambda row: None if row["gold"] is None else row["gold"] == row["label"]),
-        (Column("Votes", "integer", "Votes of the panel"), itemgetter("votes_cast")),
-        (Column("Confidence", "percent", "The labeler's score, not a chance"), itemgetter("confidence")),
-        (
-            Column("Interval, %", help="Clopper-Pearson interval of the confidence, from the votes"),
-            lambda row: interval(row["lower"], row["upper"]),
-        ),
-    ]
-    title = f"The {len(hardest)} most adversarial samples"
-    return DataTable.of(title, curated.take(hardest).to_pylist(), columns, "The last in the order, hardest first.")
+_HARDEST_NOTE = "The last in the order of those that rules voted on, the hardest first, with what each rule says."
+_UNVOTED_NOTE = "Their label is the default one: nobody says anything of them, which is not the same as disagreeing."
+
+
+def hardest_of(curated: pa.Table) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of the hardest samples that rules voted on, and of those that no rule did, the last in the order first.
+
+    >>> order = pa.table({"id": ["a", "b", "c"], "rank": [0, 1, 2], "votes_cast": [3, 2, 0]})
+    >>> [[row["id"] for row in rows] for rows in hardest_of(order)]
+    [['b', 'a'], ['c']]
+    """
+    voted, unvoted = (curated.filter(test(curated["votes_cast"], 0)) for test in (pc.greater, pc.equal))
+    voted, unvoted = (rows.sort_by([("rank", "descending")]).slice(0, _HARDEST) for rows in (voted, unvoted))
+    return voted.to_pylist(), unvoted.slice(0, _UNVOTED).to_pylist()
+
+
+def _named(
+    rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str], looks: Mapping[str, NamedSample]
+) -> list[NamedSample]:
+    """The samples of these rows, with their label, whether it is right, what the rules say and the interval."""
+    named = []
+    for row in rows:
+        look = looks.get(row["id"], NamedSample(row["id"]))
+        label, gold = _name(row["label"], classes), _name(row["gold"], classes)
+        right: Tone = "neutral" if gold is None else "good" if gold == label else "bad"
+        answer = f"labelled {label}{f', in truth {gold}' if right == 'bad' else ''}"
+        bounds = f"confidence {percent(row['confidence'], 0)} {interval(row['lower'], row['upper'], digits=0)}"
+        marks = [Mark(answer, right), *([Mark(look.note)] if look.note else []), Mark(bounds)]
+        named.append(replace(look, note=f"{answer}; {look.note}" if look.note else answer, marks=marks))
+    return named
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:

@@ -17,7 +17,7 @@ from assay.tasks.reporting.svg import Linear
 _SCATTER_SIDE = 272.0
 _COLOURS = 8
 _SHAPES = (
-    "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0-6,0z",
+    "m-3,0a3 3 0 1 1 0 .01",
     "m-2.7,-2.7h5.4v5.4h-5.4z",
     "m0,-3.7l3.5,6.3h-7z",
     "m0,-3.9l3.9,3.9l-3.9,3.9l-3.9,-3.9z",

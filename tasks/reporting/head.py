@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from assay.tasks.reporting.gallery import png_size
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import Mark, NamedSample, Verdict
@@ -120,7 +121,8 @@ def _sample(sample: NamedSample) -> Markup:
     image = None
     if sample.png is not None:
         source = "data:image/png;base64," + b64encode(sample.png).decode()
-        image = tag("img", src=source, alt=f"The sample {sample.id}", loading="lazy", decoding="async")
+        width, height = png_size(sample.png)
+        image = tag("img", src=source, alt=f"The sample {sample.id}", width=width, height=height, class_="enlarged")
     text = tag("span", sample.text, class_="excerpt", dir="auto") if sample.text else None
     note = tag("span", sample.note, class_="below") if sample.note else None
     return tag("li", image, tag("b", sample.id), text, note, class_=None if sample.png is not None else "worded")

@@ -4,6 +4,7 @@ lineage, settings, versions).
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -144,7 +145,7 @@ def _findings(findings: Sequence[Finding]) -> Markup:
 def _plain(value: object) -> str:
     """A value between tabs: numbers in full, nothing where there is none."""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.4g}"
     return "" if value is None else " ".join(str(value).split())
 
 
@@ -238,7 +239,34 @@ def document(title: str, body: Markup) -> str:
         tag("title", title),
         tag("style", Markup(style)),
     )
+    body = pictures_once(body)
     return f"<!doctype html>\n{tag('html', head, tag('body', body, tag('script', Markup(script))), lang='en')}\n"
+
+
+_IMAGE = re.compile(r'<img src="(data:image/png;base64,[^"]+)" alt="([^"]*)" width="(\d+)" height="(\d+)"([^>]*)>')
+
+
+def pictures_once(body: Markup) -> Markup:
+    """The body with every picture that stands in it several times written once, and drawn by reference elsewhere."""
+    found = _IMAGE.findall(body)
+    times = Counter(source for source, *_ in found)
+    repeated = {source: f"pixels-{at}" for at, source in enumerate(times) if times[source] > 1}
+    if not repeated:
+        return body
+
+    def again(image: re.Match[str]) -> str:
+        name = repeated.get(image[1])
+        small = ' class="enlarged"' if "enlarged" in image[5] else ""
+        box = f'viewBox="0 0 {image[3]} {image[4]}" role="img" aria-label="{image[2]}"{small}'
+        return f'<svg {box}><use href="#{name}"/></svg>' if name else image[0]
+
+    sizes = {source: (width, height) for source, _, width, height, _ in found}
+    kept = [
+        tag("image", id=name, href=source, width=sizes[source][0], height=sizes[source][1])
+        for source, name in repeated.items()
+    ]
+    store = tag("svg", tag("defs", *kept), class_="pixels", aria_hidden="true")
+    return Markup(store + _IMAGE.sub(again, body))
 
 
 def anchors(parts: Sequence[Part]) -> list[str]:
@@ -327,17 +355,17 @@ def _opens(part: Part, block: Block) -> bool:
 
 def _more(part: Part, folded: Collection[int]) -> str:
     """What is folded, in words: "2 plots, 3 tables"."""
-    kinds = Counter(_KINDS.get(type(part.blocks[at]), "") for at in folded)
-    counted = [numerals.plural(kinds[kind], kind) for kind in dict.fromkeys(_KINDS.values()) if kinds[kind]]
+    kinds = Counter(_KINDS.get(type(part.blocks[at]), ("", "")) for at in folded)
+    counted = [numerals.plural(kinds[kind], *kind) for kind in dict.fromkeys(_KINDS.values()) if kinds[kind]]
     return f"{'More: ' if counted else 'More'}{', '.join(counted)}"
 
 
-_KINDS: Mapping[type, str] = {
-    **dict.fromkeys(_DRAWN, "plot"),
-    DataTable: "table",
-    Figure: "picture",
-    Gallery: "gallery of pictures",
-    MarkedTexts: "list of texts",
+_KINDS: Mapping[type, tuple[str, str]] = {
+    **dict.fromkeys(_DRAWN, ("plot", "plots")),
+    DataTable: ("table", "tables"),
+    Figure: ("picture", "pictures"),
+    Gallery: ("gallery", "galleries"),
+    MarkedTexts: ("list of texts", "lists of texts"),
 }
 
 

@@ -274,6 +274,28 @@ class NamedSample:
     note: str = ""
     png: bytes | None = None
     text: str = ""
+    marks: Sequence[Mark] = ()
+    """What is said of it at length."""
+
+
+def sample_block(title: str, samples: Sequence[NamedSample], note: str) -> Block:
+    """Samples with what is said of them: pictures, texts, or a row each where there is nothing to see.
+
+    >>> sample_block("Hard", [NamedSample("s1", marks=[Mark("border says benign")])], "").rows
+    [['s1', 'border says benign']]
+    """
+    if samples and all(sample.png is not None for sample in samples):
+        alt = "The sample {}"
+        strips = [Strip(s.id, [Picture(s.png or b"", "", alt.format(s.id), s.marks)]) for s in samples]
+        return Gallery(title, strips, note)
+    if any(sample.text for sample in samples):
+        texts = [MarkedText(sample.id, [Stretch(sample.text)], sample.marks) for sample in samples]
+        return MarkedTexts(title, texts, {}, note)
+    columns: list[RowColumn] = [
+        (Column("Sample"), lambda sample: sample.id),
+        (Column("What is said of it"), lambda sample: "; ".join(mark.text for mark in sample.marks)),
+    ]
+    return DataTable.of(title, samples, columns, note)
 
 
 @dataclass(frozen=True)

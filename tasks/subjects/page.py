@@ -245,8 +245,7 @@ def page(findings: FindingIndex) -> Part:
         blocks += [plot] if plot else []
     if blocks:
         blocks.append(Paragraph(_WHY))
-        blocks += [_ends(findings, subjects), *_of_classes(findings)]
-        blocks += [*_own_scores(findings, subjects), *_strata(findings, subjects)]
+        blocks += [_ends(findings, subjects), *_of_classes(findings), *_own_scores(findings, subjects)]
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
@@ -423,20 +422,6 @@ def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTab
     ]
     title = "Does the subject know where it is wrong?"
     return [table_of(title, rows, columns, findings=findings)] if rows else []
-
-
-def _strata(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
-    strata = [
-        share for name in subjects for yardstick in _MEANT for share in accuracies(findings, name, yardstick, "stratum")
-    ]
-    columns = [
-        column("Subject", "subject"),
-        column("Measured", lambda share: _MEANT[share.of]),
-        column("Stratum", lambda share: share.slice.stratum, "integer"),
-        column("Share", estimate, "bar"),
-    ]
-    note = "A stratum is what a data set adds to the one before: disjoint samples, hardest last."
-    return [table_of("Stratum by stratum", strata, columns, note, collapsed=True)] if strata else []
 
 
 def _share_with_n(share: Finding) -> str:

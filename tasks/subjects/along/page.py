@@ -32,7 +32,7 @@ def page(findings: FindingIndex) -> Part:
     subjects = findings.distinct("subject", "along")
     plots = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
     blocks: list[Block] = list(plots) if len(plots) == 1 else [Panels("Along the order", plots)] if plots else []
-    blocks += [Paragraph(_WHAT), _ends(findings, subjects), _strata(findings, subjects)]
+    blocks += [Paragraph(_WHAT), _ends(findings, subjects)]
     if findings.select(GAIN_TREND):
         blocks += [Paragraph(_INTERACTION), _gains(findings)]
     sentence = " ".join(_sentence(findings, subject) for subject in subjects if "+" not in subject)
@@ -155,22 +155,6 @@ def _gains(findings: FindingIndex) -> DataTable:
 def _concluded(test: Finding | None) -> float | None:
     """The p that the verdict beside it rests on."""
     return None if test is None or test.value is None else test.concluded_p
-
-
-def _strata(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    rows = [
-        (_named(*circumstance), share)
-        for subject in subjects
-        for circumstance in _circumstances(findings, subject)
-        for share in along(findings, subject, *circumstance)
-    ]
-    columns = [
-        column("Subject", lambda row: row[1].subject),
-        column("Circumstance", lambda row: row[0]),
-        column("Stratum", lambda row: row[1].slice.stratum, "integer"),
-        column("Right", lambda row: estimate(row[1]), "bar"),
-    ]
-    return table_of("Stratum by stratum", rows, columns, collapsed=True)
 
 
 def _sentence(findings: FindingIndex, subject: str) -> str:

@@ -10,7 +10,7 @@ from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.tasks.ordering.page import interval_plot
 from assay.tasks.ordering.page import page as page_of
 from assay.tasks.ordering.page import verdict as verdict_of
-from assay.tasks.reporting.parts import DataTable, LinePlot, Panels, Paragraph
+from assay.tasks.reporting.parts import DataTable, LinePlot, NamedSample, Panels, Paragraph
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
@@ -222,11 +222,23 @@ def test_a_confidence_is_drawn_beside_the_line_of_a_chance():
     assert all("chance that the" not in plot.y_label for plot in plots)
 
 
-def test_hardest_samples_come_first_with_class_names_and_unknown_gold():
-    table = blocks(page(outcome_of(), curve(), curated(), CLASSES), DataTable)[-1]
-    assert table.rows[0][:6] == [30, "s29", "malignant", None, None, 4]
-    assert table.rows[1][:5] == [29, "s28", "benign", "malignant", False]
-    assert len(table.rows) == 15
+def test_the_hardest_come_first_with_what_rules_say_and_unvoted_samples_stand_apart():
+    order = curated()
+    votes = pa.array(
+        [
+            0 if sample == "s28" else cast
+            for sample, cast in zip(order["id"].to_pylist(), order["votes_cast"].to_pylist(), strict=True)
+        ],
+        pa.int32(),
+    )
+    order = order.set_column(order.column_names.index("votes_cast"), "votes_cast", votes)
+    part = page(outcome_of(), curve(), order, CLASSES, looks={"s29": NamedSample("s29", "border says benign")})
+    hardest, unvoted = [table for table in blocks(part, DataTable) if table.columns[0].name == "Sample"]
+    assert hardest.rows[0][0] == "s29"
+    assert hardest.rows[0][1].startswith("labelled malignant; border says benign; confidence")
+    assert [row[0] for row in unvoted.rows] == ["s28"]
+    assert "in truth malignant" in unvoted.rows[0][1]
+    assert part.samples[0].note == "labelled malignant; border says benign"
 
 
 def test_plateaus_are_groups_of_ties():
