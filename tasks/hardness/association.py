@@ -1,15 +1,14 @@
 """Do two measures of hardness agree, beyond the subject's confidence too, and which of them rank true errors?
 
-The correlation is that of the midranks (Kendall 1948, chapter 3, for ties). Its test is the score test of the order
-(`statistics.order_trend`) with the second measure's rank where that has right or wrong: U_g = Σ_{i∈g} a_i·b_i over the
-samples of cluster g, t = Σ U_g/√(G/(G−1)·Σ U_g²) on G − 1 degrees of freedom (Liang and Zeger 1986). With a second
-measure of two values it is the test of the order. The interval comes from the influence of each cluster on the
-coefficient, the ranks' own uncertainty included (Hájek's projection of the V-statistic; Hoeffding 1948), on Fisher's z.
+The correlation is that of the midranks (Kendall 1948, chapter 3, for ties). Test and interval are one: Fisher's z with
+the variance of each group's influence on the coefficient, the ranks' own uncertainty included (Hájek's projection of
+the V-statistic; Hoeffding 1948), seen from the other groups, and Student's t of as many groups as count (Kish 1965).
+Without `source.group` each sample is its own group.
 
 Two measures of one margin agree for nothing. So the same is asked with the subject's confidence taken away: the ranks
 of both are regressed on its rank, freely (lines within groups of about one confidence), and the residuals are
 correlated: the generalised covariance measure of Shah and Peters (2020, Annals of Statistics 48, 1514), summed by
-cluster. A straight line alone would leave what is curved in both, and call it agreement.
+group. A straight line alone would leave what is curved in both, and call it agreement.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,15 @@ from pydantic import Field
 
 from assay.infra.settings import Settings
 from assay.tasks.hardness.measures import CONFIDENCE, THETA, Columns, Floats
-from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, effective_size, whole_sums
+from assay.tasks.statistics.clusters import (
+    Integers,
+    codes_of,
+    doubled_midranks,
+    effective_size,
+    from_the_others,
+    kish,
+    whole_sums,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.multiplicity import RELATED
@@ -35,6 +42,7 @@ from assay.tasks.statistics.order_test import (
     area_interval,
     area_sums,
     gain_finding,
+    two_sided,
     why_not_tested,
 )
 
@@ -105,18 +113,15 @@ def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.Array
     why_not = _why_not_tested(a, b, n, groups)
     if why_not:
         return Association(n, groups, silent=why_not)
-    scored = whole_sums(codes, a * b, groups)
-    total, spread = sum(scored), sum(score * score for score in scored)
-    t = math.copysign(math.sqrt(Fraction(total * total * (groups - 1), groups * spread)), total) if spread else 0.0
-    variance_a, variance_b = int((a * a).sum()), int((b * b).sum())
+    total, variance_a, variance_b = int((a * b).sum()), int((a * a).sum()), int((b * b).sum())
     value = total / math.sqrt(variance_a * variance_b)
     parts = (whole_sums(codes, _influence(*pair), groups) for pair in ((a, b), (a, a), (b, b)))
-    strayed = sum(
-        (2 * variance_a * variance_b * both - total * (variance_b * of_a + variance_a * of_b)) ** 2
+    strayed = [
+        (2 * variance_a * variance_b * both - total * (variance_b * of_a + variance_a * of_b))
+        / (2 * math.sqrt(variance_a * variance_b) ** 3)
         for both, of_a, of_b in zip(*parts, strict=True)
-    )
-    variance = Fraction(groups * strayed, (groups - 1) * 4 * (variance_a * variance_b) ** 3)
-    return Association(n, groups, value, *_interval(value, float(variance), groups), _two_sided(t, groups))
+    ]
+    return _concluded(value, np.array(strayed), np.bincount(codes))
 
 
 def partial_association(
@@ -144,13 +149,26 @@ def partial_association(
     if min(kept) < 1 - _EXPLAINED or n <= spent:
         return Association(n, groups, silent="one of the two says what the confidence says")
     x, y = left_a / math.sqrt(math.fsum(left_a * left_a)), left_b / math.sqrt(math.fsum(left_b * left_b))
-    corrected = groups / (groups - 1) * n / (n - spent)  # what the regression fitted is not free to vary
-    scored = np.bincount(codes, weights=x * y, minlength=groups)
-    value = math.fsum(scored)
-    spread = math.fsum(scored * scored) * corrected
+    value = math.fsum(x * y)
     strayed = np.bincount(codes, weights=x * y - value / 2 * (x * x + y * y), minlength=groups)
-    ends = _interval(value, math.fsum(strayed * strayed) * corrected, groups)
-    return Association(n, groups, value, *ends, _two_sided(value / math.sqrt(spread) if spread else 0.0, groups))
+    free = math.sqrt(n / (n - spent))  # what the regression fitted is not free to vary
+    return _concluded(value, strayed * free, np.bincount(codes))
+
+
+def _concluded(value: float, strayed: npt.NDArray[np.floating[Any]], sizes: Integers) -> Association:
+    """The coefficient with the interval and p that its groups' influences give, on Fisher's z; it has no interval but
+    itself where nothing varies."""
+    from scipy.stats import t as student
+
+    n, groups, equal = int(sizes.sum()), len(sizes), kish(sizes)
+    parts = from_the_others(strayed * n, sizes)
+    spread = math.sqrt(math.fsum(parts * parts))
+    if not spread or abs(value) >= 1 - 1e-12:
+        return Association(n, groups, value, value, value, 2 * 0.5**equal if value else 1.0)
+    spread /= 1 - value * value
+    middle, half = math.atanh(value), float(student.isf(0.025, equal - 1)) * spread
+    ends = math.tanh(middle - half), math.tanh(middle + half)
+    return Association(n, groups, value, *ends, two_sided(middle / spread, equal))
 
 
 def centred_ranks(values: npt.ArrayLike) -> Integers:
@@ -207,25 +225,8 @@ def _above_less_below(ranks: Integers, weights: Integers) -> Integers:
 def _why_not_tested(a: Integers, b: Integers, n: int, clusters: int) -> str:
     """Why two measures cannot be related; empty where they can."""
     if clusters < FEWEST_CLUSTERS:
-        return f"{clusters} independent groups, fewer than {FEWEST_CLUSTERS}" if n else "no sample has both"
+        return f"{clusters} groups, fewer than {FEWEST_CLUSTERS}" if n else "no sample has both"
     return "" if a.any() and b.any() else "all samples are equally hard by one of the two"
-
-
-def _two_sided(t: float, clusters: int) -> float:
-    from scipy.stats import t as student
-
-    return float(2 * student.sf(abs(t), clusters - 1))
-
-
-def _interval(value: float, variance: float, clusters: int) -> tuple[float, float]:
-    """95 %, on Fisher's z; the coefficient itself where nothing varies."""
-    from scipy.stats import t as student
-
-    if variance <= 0 or abs(value) >= 1:
-        return value, value
-    middle = math.atanh(value)
-    half = float(student.isf(0.025, clusters - 1)) * math.sqrt(variance) / (1 - value * value)
-    return math.tanh(middle - half), math.tanh(middle + half)
 
 
 Bools = npt.NDArray[np.bool_]

@@ -68,9 +68,10 @@ def label_doubt_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Ta
 
 
 def margin_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
-    """1 − the lead of the likeliest class over the next one."""
+    """1 − the lead of the likeliest class over the next one; none of two classes: confidence says the same."""
     largest, second = _two_largest(predictions)
-    return rows_of(predictions["id"], 1 - (largest - second), np.isfinite(largest), measure, subject)
+    more = pc.fill_null(pc.list_value_length(predictions["probabilities"]), 0).to_numpy() > 2
+    return rows_of(predictions["id"], 1 - (largest - second), np.isfinite(largest) & more, measure, subject)
 
 
 def fallen(attacked: pa.Table, measure: str, subject: str) -> pa.Table:

@@ -110,7 +110,7 @@ class Related(NamedTuple):
     hardest: Artifact[HardestSamples]
 
 
-@stage(version=1, title="hardness by one measure")
+@stage(version=2, title="hardness by one measure")
 def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[SampleHardness]:
     """How hard every sample is by a measure, read off the table of an audit."""
     several = measure in (CONFIDENCE, MARGIN) and bool(reduce_partitions(count_several, table)["rows"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from operator import attrgetter
 
 from assay.tasks.reporting.estimates import capital, estimate, first_few, share_text
-from assay.tasks.reporting.numerals import integer, p_concluded, percent
+from assay.tasks.reporting.numerals import integer, p_concluded, p_value, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, RowColumn, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 
@@ -59,10 +60,20 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
     if worse:
         named = ", ".join(f"{test.of} ({p_concluded(None, test.p_value)})" for test in worse)
         return f"worse than the rest on samples that the search had not seen: {named}."
-    least = min((test.p_value for test in tested if test.p_value is not None), default=None)
+    least = min((test for test in tested if test.p_value is not None), key=lambda test: test.p_value or 0, default=None)
     if least is None:
         return "the search found no slice to take along."
-    return f"that any slice is worse than the rest is not shown ({p_concluded(None, least)})."
+    named = f"least p = {p_value(least.p_value)}, {least.of}"
+    return f"that any slice is worse than the rest is not shown ({named}{_seen(findings, least)})."
+
+
+def _seen(findings: FindingIndex, test: Finding) -> str:
+    """From how many points on a one-sided test at .01 would have shown the slice to be worse, four times in five."""
+    rest = findings.get("slices.rest_accuracy", test.subject, test.of)
+    if rest is None or rest.value is None or not rest.n or not test.n:
+        return ""
+    points = 3.17 * math.sqrt(rest.value * (1 - rest.value) * (1 / test.n + 1 / rest.n))
+    return f"; of its {plural(test.n, 'sample')}, {percent(points, 0, sign=False)} points less would have been seen"
 
 
 def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:

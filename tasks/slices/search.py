@@ -7,6 +7,7 @@ quarters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,7 +24,7 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.tasks.statistics.classification import Groups, extreme_share, proportion
 from assay.tasks.statistics.classification_findings import About
-from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of
+from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
@@ -163,7 +164,8 @@ def worst_slices(
         seen = inside & searched
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
-        ranked.append((_shortfall(hits, inside, searched, codes), where, inside))
+        z, _ = _shortfall(hits, inside & searched, ~inside & searched, codes)
+        ranked.append((z, where, inside))
     ranked.sort(key=lambda ranking: (-ranking[0], ranking[1]))
     kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)
@@ -197,13 +199,11 @@ def _candidates(
 def _confirmed(
     hits: Integers, kept: Sequence[tuple[tuple[tuple[str, str], ...], Bools]], half: Bools, codes: Integers
 ) -> list[WorseSlice]:
-    from scipy.stats import t
 
     tested = []
     for where, inside in kept:
         members, others = inside & half, ~inside & half
-        freedom = max(1, len(np.unique(codes[half])) - 1)
-        p = float(t.sf(_shortfall(hits, inside, half, codes), freedom)) if others.any() else 1.0
+        p = _lower_p(hits, members, others, codes) if others.any() else 1.0
         low, high = clustered_wilson(hits[members], codes[members])
         rest = float(hits[others].mean()) if others.any() else float("nan")
         share = float(hits[members].mean())
@@ -211,18 +211,39 @@ def _confirmed(
     return sorted(tested, key=lambda found: (found.p_value, found.where))
 
 
-def _shortfall(hits: Integers, inside: Bools, half: Bools, codes: Integers) -> float:
-    """How far the slice lies below the rest of the half, in standard errors that know the clusters."""
-    members, others = inside & half, ~inside & half
+def _lower_p(hits: Integers, members: Bools, others: Bools, codes: Integers) -> float:
+    """The one-sided p-value of the slice being less often right than the others: Fisher's exact test where samples are
+    independent; by group Student's t, with the degrees of freedom of Satterthwaite (1946) from the groups that count on
+    either side (Kish 1965)."""
+    from scipy.stats import hypergeom, t
+
+    both = members | others
+    if len(np.unique(codes[both])) == int(both.sum()):
+        won, n = int(hits[members].sum()), int(members.sum())
+        return float(hypergeom.cdf(won, int(both.sum()), int(hits[both].sum()), n))
+    z, freedom = _shortfall(hits, members, others, codes)
+    return float(t.sf(z, freedom))
+
+
+def _shortfall(hits: Integers, members: Bools, others: Bools, codes: Integers) -> tuple[float, float]:
+    """How far the slice lies below the others, in standard errors over groups; and its degrees of freedom."""
     if not members.any() or not others.any():
-        return 0.0
-    apart = float(hits[others].mean() - hits[members].mean())
-    mean = float(hits[half].mean())
-    weight = np.where(others, 1 / others.sum(), 0.0) - np.where(members, 1 / members.sum(), 0.0)
-    sums = np.bincount(codes, weights=weight * (hits - mean) * half)
-    groups = len(np.unique(codes[half]))
-    spread = float(np.sqrt(groups / max(1, groups - 1) * (sums @ sums)))
-    return apart / spread if spread else 0.0
+        return 0.0, 1.0
+    strayed, variances, freedoms = np.zeros(int(codes.max()) + 1), [], []
+    for side, sign in ((others, 1.0), (members, -1.0)):
+        sizes = np.bincount(codes[side], minlength=len(strayed))
+        apart = np.bincount(codes[side], hits[side] - hits[side].mean(), minlength=len(strayed)).astype(np.float64)
+        parts = from_the_others(apart, sizes)
+        strayed += sign * parts
+        variances.append(float(parts @ parts))
+        freedoms.append(max(kish(sizes) - 1, 1.0))
+    total = sum(variances)
+    freedom = total**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True)) if total else min(freedoms)
+    both = members | others
+    share, n = float(hits[both].mean()), (int(members.sum()), int(others.sum()))
+    spread = math.sqrt(float(strayed @ strayed)) or math.sqrt(share * (1 - share) * (1 / n[0] + 1 / n[1]))
+    apart_by = float(hits[others].mean() - hits[members].mean())
+    return (apart_by / spread if spread else 0.0), freedom
 
 
 Columns = Mapping[str, Sequence[str | None]]

@@ -15,7 +15,7 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 
 
-@stage(version=1, title="slices", draws=True)
+@stage(version=2, title="slices", draws=True)
 def measure_slices(
     samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
 ) -> Artifact[Findings]:

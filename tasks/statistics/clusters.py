@@ -58,6 +58,17 @@ def kish(sizes: npt.ArrayLike) -> float:
     return float(numbers.sum()) ** 2 / squares if squares else 0.0
 
 
+def from_the_others(sums: npt.NDArray[np.floating[Any]], sizes: Integers) -> npt.NDArray[np.float64]:
+    """What each cluster adds to a mean over all sizes, seen from the mean of the others as a jackknife does; `sums` are
+    of distances from the mean. The squares add up to its variance, about as Bell and McCaffrey (2002) correct it.
+
+    >>> from_the_others(np.array([1.0, -1.0]), np.array([2, 2])).round(3).tolist()
+    [0.354, -0.354]
+    """
+    groups, whole = max(1, int(np.count_nonzero(sizes))), int(sizes.sum())
+    return np.asarray(sums * (1 - 1 / groups) ** 0.5 / np.maximum(whole - sizes, 1), dtype=np.float64)
+
+
 def codes_of(keys: npt.ArrayLike) -> Integers:
     """The code 0 … G − 1 of each sample's cluster; a missing key (None) is a cluster of its own.
 
@@ -109,8 +120,9 @@ def effective_size(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Effective:
     """How many independent samples know as much of the mean as these do: n over the design effect; see
     `effective_of`.
 
-    >>> effective_size([1, 1, 0, 0], ["a", "a", "b", "b"])
-    Effective(n=1.0, clusters=2.0)
+    >>> counted = effective_size([1, 1, 0, 0], ["a", "a", "b", "b"])
+    >>> round(counted.n, 9), counted.clusters
+    (1.0, 2.0)
     """
     numbers, codes = np.asarray(values, dtype=np.float64), codes_of(clusters)
     apart = numbers - numbers.mean() if len(numbers) else numbers
@@ -132,9 +144,8 @@ def effective_of(apart: npt.ArrayLike, sizes: npt.ArrayLike, squares: float) -> 
         return Effective(float(n), float(n))
     if groups < 2 or not squares:
         return Effective(equal, equal)
-    scaled = sums / (n - counts)
-    together = (1 - 1 / groups) * float(scaled @ scaled)
-    return Effective(n / max(1.0, together * n**2 / squares), equal)
+    scaled = from_the_others(sums, counts)
+    return Effective(n / max(1.0, float(scaled @ scaled) * n**2 / squares), equal)
 
 
 def counted_share(metric: str, right: npt.ArrayLike, sizes: npt.ArrayLike, grouped: bool) -> Finding:

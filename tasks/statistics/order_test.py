@@ -23,7 +23,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, kish, share_by, sums_by_cluster
+from assay.tasks.statistics.clusters import (
+    Integers,
+    codes_of,
+    doubled_midranks,
+    from_the_others,
+    kish,
+    share_by,
+    sums_by_cluster,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
@@ -186,15 +194,9 @@ class AreaSums:
         """What each group adds to the distance from the truth; its squares add up to DeLong's variance where groups are
         single samples, and to about that of a jackknife where they are not."""
         won, lost = int(self.right.sum()), int(self.wrong.sum())
-        return _from_the_others(self.outranking / (2 * lost) - self.value * self.right, self.right) + _from_the_others(
+        return from_the_others(self.outranking / (2 * lost) - self.value * self.right, self.right) + from_the_others(
             self.outranked / (2 * won) - self.value * self.wrong, self.wrong
         )
-
-
-def _from_the_others(sums: Floats, sizes: Integers) -> Floats:
-    """The groups' parts of a mean over all sizes, as each looks from the mean of the others."""
-    groups, whole = int(np.count_nonzero(sizes)), int(sizes.sum())
-    return np.asarray(sums / np.maximum(whole - sizes, 1) * math.sqrt(1 - 1 / groups))
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ def order_test_of_sums(
         held = float(totals.amounts.sum()) * float(totals.samples.sum() - totals.amounts.sum())
         return OrderTest(n, won, independent, trend.t, trend.p_value, area, trend.spread / held if held else 0.0)
     strayed = sums.influence
-    spread = math.sqrt(float(strayed @ strayed))
+    spread = math.sqrt(math.fsum(strayed * strayed))
     if not spread:
         won_all = min(1.0, 2 * 0.5**sums.pairs)  # pairs that share no group are independent trials, all won
         return OrderTest(n, won, independent, math.copysign(math.inf, area.value - 0.5), won_all, area)
@@ -310,7 +312,7 @@ def area_interval(sums: AreaSums, level: float = 0.95) -> Area:
     [0.75, 0.446, 0.918]
     """
     value, strayed = sums.value, sums.influence
-    variance = float(strayed @ strayed)
+    variance = math.fsum(strayed * strayed)
     if sums.pairs < 2:  # one label, or the labels of one group, show no spread
         return Area(value, 0.0, 1.0)
     if variance <= 1e-18 or not 0 < value < 1:
@@ -331,7 +333,7 @@ def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> A
     if len(first.right) != len(second.right):
         raise ValueError("areas are compared over the same groups: give both the same number of groups")
     apart, value = first.influence - second.influence, first.value - second.value
-    half = _critical(min(first.groups, second.groups), level) * math.sqrt(float(apart @ apart))
+    half = _critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
     return Area(value, max(-1.0, value - half), min(1.0, value + half))
 
 

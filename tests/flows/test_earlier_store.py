@@ -27,6 +27,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "follow_subject": "the same",
     "compare_along": "the same, and Tango's interval",
     "relate_hardness": "the same",
+    "find_hardness": "of two classes the margin is the confidence again, and is left out",
     "measure_images": "balanced accuracy, the worst class's recall and one constant answer stand beside the accuracy",
     "measure_texts": "the same",
     "measure_subject": "the same",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import fisher_exact
 
-from assay.tasks.slices.search import WorseSlice, worst_slices
+from assay.tasks.slices.search import WorseSlice, _lower_p, _shortfall, worst_slices
 from assay.tasks.statistics.multiplicity import adjusted
 
 
@@ -28,6 +29,22 @@ def test_a_planted_slice_is_found_and_confirmed():
 def test_where_nothing_is_there_little_is_confirmed():
     """At .05, seeded; the slow test has the draws."""
     assert sum(bool(confirmed(searched(seed, 0.0, 200), 0.05)) for seed in range(20)) <= 2
+
+
+def test_without_groups_it_is_fishers_test():
+    hits = np.array([1] * 12 + [0] * 18 + [1] * 60 + [0] * 10)
+    members = np.arange(100) < 30
+    ours = _lower_p(hits, members, ~members, np.arange(100))
+    assert ours == pytest.approx(fisher_exact([[12, 18], [60, 10]], alternative="less").pvalue)
+
+
+def test_a_slice_of_few_groups_has_few_degrees_of_freedom():
+    codes = np.repeat(np.arange(33), 10)
+    hits, members = (np.arange(330) % 10 < 9 - 3 * (codes < 3)).astype(int), codes < 3
+    hits[codes % 3 == 0] ^= np.arange(330)[codes % 3 == 0] % 10 == 0
+    z, freedom = _shortfall(hits, members, ~members, codes)
+    assert z > 3
+    assert 2 <= freedom < 4
 
 
 def test_missing_values_make_no_slice():
