@@ -68,7 +68,12 @@ def _recall(findings: FindingIndex, gain: Finding, defence: str) -> Finding | No
 
 
 def class_table(
-    findings: FindingIndex, rows: Sequence[About], leading: Sequence[ColumnOver], label: Callable[[str], str] = str
+    findings: FindingIndex,
+    title: str,
+    rows: Sequence[About],
+    leading: Sequence[ColumnOver],
+    label: Callable[[str], str] = str,
+    note: str = "",
 ) -> DataTable:
     """What every model gets of every class, and the class that gains least by a defence; `label` is what paired
     findings call a group."""
@@ -84,4 +89,4 @@ def class_table(
         column("Change", lambda row: estimate(paired(row, "worst_recall_gain"), counted=False), "percent", _PAIRED),
         column("p", lambda row: getattr(paired(row, "worst_recall_gain"), "p_value", None), "p", _PAIRED),
     ]
-    return table_of("What every class gets", rows, columns, _NOTE, findings=findings)
+    return table_of(title, rows, columns, note or _NOTE, findings=findings)

@@ -147,7 +147,8 @@ class DefenceFindings:
             column("Images", lambda row: "clean" if row.group == CLEAN else f"ε = {eps_text(row.group)}"),
         ]
         rows = [About(subject, defence, group) for subject, group, defence in models]
-        return class_table(self.all, rows, leading, lambda group: self._label(attacked=group != CLEAN))
+        title = "What every class gets"
+        return class_table(self.all, title, rows, leading, lambda group: self._label(attacked=group != CLEAN))
 
     def losses(self, subject: str) -> str:
         """Which defences lose a class, in words."""
@@ -178,24 +179,6 @@ def family(defence: str) -> str:
 
 
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
-
-
-def layout_table(findings: DefenceFindings) -> DataTable:
-    """Accuracy per subject in the layout of Table 5: as it is, attacked, and attacked with each defence."""
-    columns = [Column(""), *(Column(subject, "percent") for subject in findings.subjects)]
-    rows: list[list[Cell]] = [
-        ["None", *(estimate(findings.accuracy(subject, NONE, CLEAN)) for subject in findings.subjects)],
-        ["Attack", *(estimate(findings.accuracy(subject, NONE, findings.group)) for subject in findings.subjects)],
-    ]
-    rows += [
-        [defence, *(estimate(findings.accuracy(subject, defence, findings.group)) for subject in findings.subjects)]
-        for defence in findings.defences
-    ]
-    note = (
-        f"None: clean images, no defence. Attack: no defence, {findings.against()} at ε = {eps_text(findings.group)}. "
-        "The other rows: the same attack on the defended model. Intervals are 95 % (Wilson)."
-    )
-    return DataTable("Accuracy without and with defences", columns, rows, note)
 
 
 def tests_table(findings: DefenceFindings) -> DataTable:
@@ -305,7 +288,7 @@ def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves
     defence_findings = DefenceFindings(findings)
     blocks: list[Block] = []
     if defence_findings.group:
-        blocks += [layout_table(defence_findings), *_trade_off(defence_findings)]
+        blocks += _trade_off(defence_findings)
     if defence_findings.subjects:
         blocks += [defence_findings.class_table(), tests_table(defence_findings)]
     blocks += [table for table in (flips_table(findings, models), changes_table(defence_findings)) if table is not None]

@@ -84,7 +84,7 @@ def page(findings: FindingIndex) -> Part:
     text_findings = TextDefenceFindings(findings)
     blocks: list[Block] = []
     for subject in text_findings.subjects:
-        blocks += [_matrix(text_findings, subject), _plot(text_findings, subject), _classes(text_findings, subject)]
+        blocks += [_classes(text_findings, subject), _plot(text_findings, subject)]
         blocks.append(_gains(text_findings, subject))
     lines = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
     for subject in text_findings.subjects:
@@ -215,23 +215,6 @@ def _one_answer(findings: TextDefenceFindings, subject: str) -> str:
     return f"{right}: {'; '.join(lines)}." if lines else ""
 
 
-def _matrix(findings: TextDefenceFindings, subject: str) -> DataTable:
-    models = (NONE, *findings.defences)
-    names = ("texts as they are", *(findings.trained_with(defence) for defence in findings.defences))
-    columns = [Column("Tested on"), Column("Texts", "integer"), *(Column(name, "percent") for name in names)]
-    rows: list[list[Cell]] = []
-    for group in findings.groups:
-        accuracies = [findings.get("accuracy", subject, model, group) for model in models]
-        texts = next((accuracy.n for accuracy in accuracies if accuracy is not None), None)
-        rows.append([group, texts, *(estimate(accuracy) for accuracy in accuracies)])
-    note = (
-        "A column per model, by what it was trained with; a row per test. Accuracy under a word attack is of the texts "
-        "under attack, and counts what was right before and after it; noise is at its highest severity. Where rows are "
-        "of different numbers of texts, compare along a row. Intervals are 95 % (Wilson)."
-    )
-    return DataTable(f"Trained with, tested on: {subject}", columns, rows, note)
-
-
 def _classes(findings: TextDefenceFindings, subject: str) -> DataTable:
     """What every class gets on every test, without defences and with each."""
     rows = [
@@ -240,7 +223,16 @@ def _classes(findings: TextDefenceFindings, subject: str) -> DataTable:
         for defence in (NONE, *findings.defences)
         if findings.get("accuracy", subject, defence, group) is not None
     ]
-    return class_table(findings.all, rows, [column("Tested on", "group"), column("Copies", "of")])
+    note = (
+        "Accuracy under a word attack is of the texts under attack, and counts what was right before and after it; "
+        "noise is at its highest severity. p is not corrected: a class that may be lost is named before it is certain."
+    )
+
+    def trained_with(row: About) -> str:
+        return "texts as they are" if row.of == NONE else findings.trained_with(row.of)
+
+    leading = [column("Tested on", "group"), column("Trained with", trained_with)]
+    return class_table(findings.all, f"Trained with, tested on: {subject}", rows, leading, note=note)
 
 
 def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:

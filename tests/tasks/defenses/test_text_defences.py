@@ -153,7 +153,7 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
         ("defense.control_mcnemar_p", "on-a2t", "a2t"),
     }
     part = page(findings)
-    assert "equal steps, unchanged copies" in [column.name for column in part.blocks[0].columns]
+    assert "equal steps, unchanged copies" in [row[1] for row in part.blocks[0].rows]
     assert "points [" in part.sentence
     assert "over equal steps on unchanged copies" in verdict(findings).text
     assert verdict(findings).tone == "good"
@@ -207,12 +207,13 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     assert [block.title for block in part.blocks] == [
         "Trained with, tested on: bert",
         "What training changes: bert",
-        "What every class gets",
         "What attacked copies gain and cost: bert",
     ]
     assert "On a2t bert is right for 50.0" in part.sentence
     assert "not shown" not in part.sentence
-    assert [row[:2] for row in part.blocks[0].rows] == [["clean", 24], ["a2t", 24]]
+    trained = ["texts as they are", "and copies, on-a2t"]
+    assert [row[:2] for row in part.blocks[0].rows] == [[on, model] for on in ("clean", "a2t") for model in trained]
+    assert {row[2].n for row in part.blocks[0].rows} == {24}
     assert "of the texts under attack" in part.blocks[0].note
     lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one for one in findings]
     assert "a change not shown with 24 texts" in page(lost).sentence
