@@ -73,7 +73,7 @@ def corrected(
         replace(finding, p_adjusted=None, unit=CONCLUDED if finding.unit == PRIMARY else finding.unit)
         for finding in findings
     ]
-    shown, others = claimed(done, claims, significance)
+    shown = claimed(done, claims, significance)
     for unit in (CONCLUDED, COMPARED, RELATED) if correction != "none" else ():
         places = [at for at, finding in enumerate(done) if is_test(finding, unit)]
         fresh = adjusted([done[at].p_value or 0.0 for at in places], correction)
@@ -81,22 +81,28 @@ def corrected(
             done[at] = _adjusted_finding(done[at], p, significance)
     for at in shown if correction != "none" else ():
         done[at] = replace(findings[at], unit=PRIMARY, p_adjusted=None)
-    for at in others:
-        if (done[at].concluded_p or 0.0) > significance:
-            done[at] = replace(done[at], verdict=not_shown(significance))
-    return done
-
-
-def claimed(findings: Sequence[Finding], claims: Sequence[Claim], significance: float) -> tuple[list[int], list[int]]:
-    """The places of the findings that the claims are about, in the order in which they are tested: those that the
-    sequence shows, and from the first that it does not, the others."""
-    places = [
-        at for claim in claims for at, finding in enumerate(findings) if is_test(finding) and claim.matches(finding)
+    return [
+        replace(finding, verdict=not_shown(significance))
+        if is_test(finding) and finding.verdict in _DECIDED and (finding.concluded_p or 0.0) > significance
+        else finding
+        for finding in done
     ]
-    wanted = {at: claim.verdict for claim in reversed(claims) for at in places if claim.matches(findings[at])}
-    shows = [(findings[at].p_value or 0.0) <= significance and findings[at].verdict == wanted[at] for at in places]
-    reached = shows.index(False) if False in shows else len(shows)
-    return places[:reached], places[reached:]
+
+
+_DECIDED = ("better", "worse")
+"""Verdicts that name a direction, whoever measured it without knowing the level."""
+
+
+def claimed(findings: Sequence[Finding], claims: Sequence[Claim], significance: float) -> list[int]:
+    """The places of the findings that show a claim, in the order of the claims, up to the first that shows none."""
+    shown: list[int] = []
+    for claim in claims:
+        for at, finding in enumerate(findings):
+            if is_test(finding) and claim.matches(finding):
+                if finding.verdict != claim.verdict or (finding.p_value or 0.0) > significance:
+                    return shown
+                shown.append(at)
+    return shown
 
 
 def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:

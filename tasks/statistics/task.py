@@ -23,7 +23,7 @@ def price_errors(findings: list[Artifact[Findings]], costs: Mapping[str, ErrorCo
     return write_table(findings_table(priced), into=Findings)
 
 
-@stage(version=5, title="statistics")
+@stage(version=6, title="statistics")
 def conclude(
     findings: list[Artifact[Findings]], settings: Statistics, claims: Sequence[Claim] = ()
 ) -> Artifact[Findings]:

@@ -105,3 +105,12 @@ def test_claims_keep_the_chance_of_a_false_one_at_the_level_whatever_stands_besi
         tests = [Finding(f"{name}.p", unit="p", p_value=float(draws.random()), verdict="better") for name in "abc"]
         wrong += any(one.unit == PRIMARY for one in corrected(tests, 0.05, claims=claims_on("a.p", "b.p", "c.p")))
     assert wrong / 600 <= 0.05 + 3 * (0.05 * 0.95 / 600) ** 0.5
+
+
+def test_a_direction_that_was_named_without_the_level_is_not_shown_above_it() -> None:
+    tests = [
+        Finding("s.above_constant_p", of=of, unit="p", p_value=p, verdict="better")
+        for of, p in (("a", 0.02), ("b", 0.001))
+    ]
+    for correction in ("holm", "none"):
+        assert [one.verdict for one in corrected(tests, 0.01, correction)] == ["not shown: p ≤ 0.01 needed", "better"]
