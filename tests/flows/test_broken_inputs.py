@@ -47,7 +47,9 @@ def require_answers(answers: list[dict[str, object]]) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("first", "stop"), [(0, 15), pytest.param(15, 300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("first", "stop"), [(0, 15), *(pytest.param(at, at + 95, marks=pytest.mark.slow) for at in (15, 110, 205))]
+)
 def test_three_hundred_broken_projects_get_their_sentence(first: int, stop: int) -> None:
     answers = knocked(first, stop, 580)
     require_answers(answers)
