@@ -145,6 +145,24 @@ def _causes(fault: BaseException) -> Iterator[BaseException]:
 
 
 @contextmanager
+def ended_after(seconds: float, end: Callable[[], object]) -> Iterator[threading.Event]:
+    """Within the block somebody else is at work, and is told to `end` after so many seconds; the event says whether."""
+    over = threading.Event()
+
+    def stop() -> None:
+        over.set()
+        end()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield over
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[HTTPResponse]:
     """The answer of an HTTP service, all of it within so many seconds: TimeoutError for what takes longer, be it the
     handshake, the status line, headers that drip, `100 Continue` for ever, or the body.
@@ -155,27 +173,22 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
     Traceback (most recent call last):
     urllib.error.URLError: <urlopen error unknown url type: file>
     """
-    opened, over = list[socket.socket](), threading.Event()
+    opened = list[socket.socket]()
 
-    def end() -> None:
-        over.set()
+    def hang_up() -> None:
         for connection in opened:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        with _opener(opened).open(request, timeout=seconds) as answer:
-            assert isinstance(answer, HTTPResponse)
-            yield answer
-    except (OSError, HTTPException) as fault:
-        if over.is_set():
-            raise TimeoutError from fault
-        raise
-    finally:
-        timer.cancel()
+    with ended_after(seconds, hang_up) as over:
+        try:
+            with _opener(opened).open(request, timeout=seconds) as answer:
+                assert isinstance(answer, HTTPResponse)
+                yield answer
+        except (OSError, HTTPException) as fault:
+            if over.is_set():
+                raise TimeoutError from fault
+            raise
     if over.is_set():  # what was read until then may look like a whole answer
         raise TimeoutError
 

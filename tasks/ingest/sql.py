@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -25,7 +24,7 @@ import pyarrow as pa
 from assay.infra.errors import InputError, install_command
 from assay.infra.masking import register, register_address
 from assay.infra.storage.folders import require_regular
-from assay.infra.storage.network import SECRET_OPTION, value_from
+from assay.infra.storage.network import SECRET_OPTION, ended_after, value_from
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span, unknown_column
 from assay.tasks.ingest.record_scanner import require_columns
 from assay.tasks.ingest.rows import NOUNS, TYPES, Reject, Rows, cast_text, plain_type, shown
@@ -120,26 +119,15 @@ MOST_BYTES = 1 << 30
 @contextlib.contextmanager
 def answering(connection: Connection, name: str, seconds: float) -> Iterator[None]:
     """Within the block the database is at work for so many seconds at most, then it is told to stop."""
-    driver, over = connection.connection.dbapi_connection, threading.Event()
-    stop = getattr(driver, "interrupt", getattr(driver, "cancel", lambda: None))
-
-    def end() -> None:
-        over.set()
-        stop()
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except Exception as fault:
-        if not over.is_set():
-            raise
-        raise InputError(
-            f"The query of {name} (sql) took more than {seconds:g} s: ask for less, or raise `query_timeout`."
-        ) from fault
-    finally:
-        timer.cancel()
+    driver = connection.connection.dbapi_connection
+    with ended_after(seconds, getattr(driver, "interrupt", getattr(driver, "cancel", lambda: None))) as over:
+        try:
+            yield
+        except Exception as fault:
+            if not over.is_set():
+                raise
+            why = f"took more than {seconds:g} s: ask for less, or raise `query_timeout`"
+            raise InputError(f"The query of {name} (sql) {why}.") from fault
 
 
 @contextlib.contextmanager

@@ -279,14 +279,18 @@ def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
     >>> print(verdict(FindingIndex([p, area]))[0].text.partition(" (")[2].replace(chr(0x202F), " "))
     majority: a right label outranks a wrong one 66 % [60, 72] of the time, p < 0.001)
     """
-    test = findings.first("ordering.trend_p", of="ours")
-    if test is None:
-        return ()
+    tests = findings.select("ordering.trend_p", of="ours")
+    # The first labeler's order is what a run concludes; of another one it is said where that shows something else.
+    shown = [test for test in tests[1:] if test.verdict in _WORDS and test.verdict != tests[0].verdict]
+    return tuple(_verdict_of(findings, test) for test in (*tests[:1], *shown))
+
+
+def _verdict_of(findings: FindingIndex, test: Finding) -> Verdict:
     if test.value is None:
-        return (Verdict(_unmeasured(test)),)
+        return Verdict(f"{_unmeasured(test)} ({test.group})")
     outcome, tone = _outcome(test)
     ends = _ends(findings, test.group)
-    return (Verdict(f"{outcome}{': ' if ends else ''}{ends} ({test.group}: {_effect(findings, test, ', ')})", tone),)
+    return Verdict(f"{outcome}{': ' if ends else ''}{ends} ({test.group}: {_effect(findings, test, ', ')})", tone)
 
 
 def _outcome(test: Finding) -> tuple[str, Tone]:

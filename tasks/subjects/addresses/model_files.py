@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 import zipfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular
+from assay.infra.storage.network import ended_after
 from assay.infra.user_code.references import MOST_BYTES, read_given_file
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.own_models import as_probabilities
@@ -142,17 +142,13 @@ class Graph:
         import onnxruntime
 
         options, seconds = onnxruntime.RunOptions(), MOST_SECONDS + _SECONDS_PER_IMAGE * images
-        timer = threading.Timer(seconds, lambda: setattr(options, "terminate", True))
-        timer.daemon = True
-        timer.start()
-        try:
-            (answers,) = self._session.run([self._output], given, options)
-        except Exception as fault:
-            if options.terminate:
+        with ended_after(seconds, lambda: setattr(options, "terminate", True)) as over:
+            try:
+                (answers,) = self._session.run([self._output], given, options)
+            except Exception as fault:
+                if not over.is_set():
+                    raise
                 raise InputError(f"{self._who} has no answer after {seconds:g} s: is there a loop in it?") from fault
-            raise
-        finally:
-            timer.cancel()
         if isinstance(answers, list) and answers and isinstance(answers[0], dict):  # by scikit-learn's converter
             names = list(answers[0])
             return NamedAnswers(tuple(names), np.array([[row[name] for name in names] for row in answers]))

@@ -119,6 +119,16 @@ def test_labels_that_get_better_are_bad():
     assert verdict(found).text.startswith("The rules' labels get better along the order, not worse: ")
 
 
+def test_another_labeler_is_told_of_where_its_order_shows_something_else():
+    nothing = Finding("ordering.trend_p", of="ours", group="majority", n=0, verdict="not measured: no label is wrong")
+    reversed_order = outcome_of(labeler="snorkel", outcome="violation")
+    texts = [each.text for each in verdict_of(FindingIndex([nothing, *reversed_order]))]
+    assert texts[0].endswith("was not measured: no label is wrong (majority)")
+    assert texts[1].startswith("The rules' labels get better along the order, not worse: ")
+    assert "(snorkel: a right label outranks" in texts[1]
+    assert len(verdict_of(FindingIndex([*outcome_of(), *outcome_of(labeler="snorkel")]))) == 1
+
+
 def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
     tests = [*outcome_of(p=0.009), *(Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(3))]
     lost = corrected(tests, 0.01)
