@@ -55,6 +55,7 @@ from assay.infra.user_code.supervision import (
     accesses_by,
     import_and_end,
     is_of_the_system,
+    printing_safely,
     recorded_accesses,
     source_of,
     supervised,
@@ -346,7 +347,7 @@ class CodeReference:
             yield
             return
         self.everything_heard(Accesses())  # from now on its modules are heard
-        with supervised(f'"{self.written}"', self.beside), recorded_accesses() as heard:
+        with supervised(f'"{self.written}"', self.beside), recorded_accesses() as heard, printing_safely():
             yield
         module = accesses_by(self.names[0])
         module.files |= heard.files

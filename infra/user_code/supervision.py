@@ -17,17 +17,17 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 import assay
 from assay.infra.errors import InputError, RunError, Stopped
-from assay.infra.terminal import is_interrupted
+from assay.infra.terminal import is_interrupted, printable
 
 _SYSTEM = ("/proc", "/dev", "/sys", "/etc", "/usr", "/lib", "/lib64", "/run", "/var/lib")
 
@@ -275,6 +275,27 @@ def _exit_or_raise(status: int) -> NoReturn:
 
 
 _here = os.getpid()
+
+
+class _Printable:
+    """A stream that shows what a terminal would obey."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def printing_safely() -> Iterator[None]:
+    """Within the block, what somebody's code prints reaches the terminal as text alone."""
+    out, err = _Printable(sys.stdout), _Printable(sys.stderr)
+    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+        yield
 
 
 def import_and_end(attempt: Callable[[], object]) -> NoReturn:

@@ -232,3 +232,10 @@ def test_what_nobody_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.M
     assert "assay_harm" not in sys.modules
     with pytest.raises(InputError, match="tried to end its process"):
         SOUNDS.with_plugins(tmp_path, named={"harm"})
+
+
+def test_what_a_plug_in_prints_is_shown_and_not_obeyed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loud.py").write_text("import sys\nprint('\\x1b[31mred')\nsys.stderr.write('\\x1b]0;title\\x07')\n" + HUM)
+    assert "hum" in SOUNDS.with_plugins(folder, ["loud.py:HUM"]).words
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("\ufffd[31mred\n", "\ufffd]0;title\ufffd")

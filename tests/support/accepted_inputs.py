@@ -44,6 +44,7 @@ ACCEPTED = (
         "its end says where data lies; times and rights are not read",
     ),
     Accepted(r"packed_text: \w+, (gz|bz2|xz), twice", "packed files may be put one behind the other"),
+    Accepted(r"packed_text: \w+, (gz|bz2|xz), (CRLF|CR)", "packed bytes in which no line ended"),
     Accepted(
         r'odd_json: (1|null|"x"|\[\]|\{\}|\{|\[+|\{"a".*|\{"c0".*|\{"id": (1e999|NaN|"\\ud800|\{).*|\{"id": "z", "id".*'
         r'|\{"id": "z", "(x|label)": [\["{2].*)',
