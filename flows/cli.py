@@ -13,7 +13,18 @@ import click
 from assay import __version__
 from assay.flows.commands.data import data, export, init, rules, store
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
-from assay.flows.commands.review import accept, blame, check, compare, gate, history, list_pipelines, report, runs
+from assay.flows.commands.review import (
+    accept,
+    blame,
+    check,
+    compare,
+    gate,
+    history,
+    list_pipelines,
+    report,
+    runs,
+    schema,
+)
 from assay.flows.commands.run import deploy, notify, plan, reproduce, run, serve, worker
 from assay.infra.errors import AssayError
 from assay.infra.masking import mask_complaints
@@ -37,6 +48,7 @@ ALL = (
     plan,
     check,
     list_pipelines,
+    schema,
     runs,
     report,
     history,

@@ -60,6 +60,17 @@ def command(name: str, example: str, help: str | None = None) -> Callable[[Calla
     return click.command(name, cls=Answer, example=example, help=help)
 
 
+def pipelines_that_begin(ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """What a shell offers for the name of a pipeline: those of the file, and those that come with Assay."""
+    from pathlib import Path
+
+    from assay.flows.configuration.loading import embedded_pipelines, read_document
+
+    file = Path(str(ctx.params.get("config") or "pipelines.yaml")).absolute()
+    names = {**(read_document(file).pipelines if file.is_file() else {}), **embedded_pipelines().pipelines}
+    return [name for name in names if name.startswith(begun)]
+
+
 config_option = click.option(
     "--config", "config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
 )

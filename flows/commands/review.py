@@ -36,6 +36,27 @@ def check(ctx: click.Context, plugin: str | None, config: str, store: str | None
     ctx.exit(2 if result.complaint else 0)
 
 
+@command("schema", example="assay schema --to pipelines.schema.json")
+@click.option("--to", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write it there.")
+@config_option
+def schema(target: Path | None, config: str) -> None:
+    """Print the JSON Schema of the pipelines file, for editors.
+
+    With `# yaml-language-server: $schema=pipelines.schema.json` as the first line of pipelines.yaml they complete,
+    explain and underline; the plug-ins that the file names are in it.
+    """
+    from assay.flows.configuration.loading import read_document
+    from assay.flows.configuration.schema import json_schema
+    from assay.infra.terminal import json_text
+
+    text = json_text(json_schema(Path(config).absolute().parent, read_document(Path(config).absolute())), indent=1)
+    if target is None:
+        echo(text)
+    else:
+        target.write_text(text + "\n", encoding="utf-8")
+        echo(f"{target} written.")
+
+
 @command("list", example="assay list\nassay list --embedded")
 @click.option("--embedded", is_flag=True, help="What comes with Assay, whatever the file says.")
 @config_option
@@ -144,6 +165,7 @@ def history(
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write JUnit XML here."
 )
+@click.option("--sarif", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write SARIF here.")
 @click.option(
     "--markdown", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write Markdown here."
 )
@@ -157,13 +179,17 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
     The exit code is 1 if a gate failed. In a GitHub job the result also stands in the job's summary, and what failed
     at its line of the pipelines file.
     """
-    from assay.flows.report.gates import github_annotations, judge_run, write_job_summary
+    from assay.flows.report.gates import gates_as_sarif, github_annotations, judge_run, write_job_summary
     from assay.flows.report.records import sample_in_words
     from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, gates_as_markdown
 
     record, results = judge_run(run, config, store)
     summary = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)
-    written = {"junit": gates_as_junit(results, run=record.id, pipeline=record.pipeline), "markdown": summary}
+    written = {
+        "junit": gates_as_junit(results, run=record.id, pipeline=record.pipeline),
+        "markdown": summary,
+        "sarif": gates_as_sarif(results, record.pipeline, config),
+    }
     for form, file in files.items():
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ import click
 from assay.flows.commands.options import (
     command,
     config_option,
+    pipelines_that_begin,
     sample_option,
     seed_option,
     set_option,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 @command(
     "run", example="assay run breast-cancer\nassay run breast-cancer --set pruning.correlation=0.4 --seed 2 --json"
 )
-@click.argument("name")
+@click.argument("name", shell_complete=pipelines_that_begin)
 @config_option
 @store_option
 @set_option
@@ -91,7 +92,7 @@ def run(
 
 
 @command("plan", example="assay plan breast-cancer --set pruning.correlation=0.4\nassay plan digits --sample 5%")
-@click.argument("name")
+@click.argument("name", shell_complete=pipelines_that_begin)
 @config_option
 @store_option
 @set_option

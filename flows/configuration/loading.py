@@ -178,7 +178,7 @@ def load_project(
     if it is a folder, is relative to where the person stands.
     """
     file = Path(path).absolute()
-    document = _read(file)
+    document = read_document(file)
     if pipeline is not None:
         unreadable = any(_pipeline_of(where) is None for where, _ in document.mistakes)
         if pipeline not in document.pipelines and not unreadable:
@@ -202,7 +202,7 @@ def load_usable(path: str | Path = DEFAULT_FILE, *, own: bool = False) -> tuple[
     Raises `ConfigurationError` where what is wrong belongs to no pipeline; with `own`, also where there is no file.
     """
     file = Path(path).absolute()
-    document = _read(file, own)
+    document = read_document(file, own)
     installed = Menu().with_installed(file.parent, document)
     settings, menu, mistakes = _settings(document, installed, file.parent)
     if settings is not None and not mistakes:
@@ -213,7 +213,7 @@ def load_usable(path: str | Path = DEFAULT_FILE, *, own: bool = False) -> tuple[
         if name is None:
             raise _error(mistakes, set())
         wrong.setdefault(name, []).append((where, mistake))
-    usable = _read(file)
+    usable = read_document(file)
     _leave_out(usable, wrong)
     settings, menu, mistakes = _settings(usable, installed, file.parent)
     if mistakes or settings is None:
@@ -224,7 +224,7 @@ def load_usable(path: str | Path = DEFAULT_FILE, *, own: bool = False) -> tuple[
 
 def readable_sources(path: str | Path) -> dict[str, Source]:
     """The sources of all pipelines that can be read, whatever else is wrong with them."""
-    document = _read(Path(path).absolute())
+    document = read_document(Path(path).absolute())
     sources: dict[str, Source] = {}
     for name, pipeline in document.pipelines.items():
         written = as_dict(pipeline).get("source")
@@ -234,7 +234,7 @@ def readable_sources(path: str | Path) -> dict[str, Source]:
     return sources
 
 
-def _read(file: Path, own: bool = False) -> Document:
+def read_document(file: Path, own: bool = False) -> Document:
     """What a file says; where the usual one is not there and need not be one's own, what comes with Assay."""
     if not own and file == Path(DEFAULT_FILE).absolute() and not os.path.lexists(file):
         return embedded_pipelines()

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.pipeline import times_due
 from assay.flows.report.comparison import KeptOutcomes, difference_between
@@ -25,6 +26,7 @@ from assay.infra.masking import mask
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
+from assay.infra.terminal import json_text
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import USUAL_LEVEL, Compared, GateResult, Look, Outcome, judge, look, looked_at_by
@@ -378,16 +380,45 @@ def github_annotations(results: Sequence[GateResult], pipeline: str, config: str
     """In a GitHub job, the commands that mark each gate that did not pass at its line of the pipelines file."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    lines = load_usable(config)[0].lines if Path(config).is_file() else None
-    for position, result in enumerate(results):
+    for result, (file, line) in zip(results, _places(results, pipeline, config), strict=True):
         if result.outcome in _COMMANDS:
-            where = ""
-            if lines is not None:
-                line = lines.document.line(("pipelines", pipeline, "gates", position))
-                file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or ".")
-                where = f"file={_property(file)}," + (f"line={line}," if line is not None else "")
+            where = f"file={_property(file)}," if file else ""
+            where += f"line={line}," if line is not None else ""
             title = _property(f"{pipeline}: gate {result.outcome}")
             yield f"::{_COMMANDS[result.outcome]} {where}title={title}::{_escaped(result.sentence)}"
+
+
+def _places(results: Sequence[GateResult], pipeline: str, config: str) -> list[tuple[str, int | None]]:
+    """The file, as a CI server sees it, and the line that each gate stands on; no file where it is not there."""
+    if not Path(config).is_file():
+        return [("", None)] * len(results)
+    document = load_usable(config)[0].lines.document
+    file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or ".")
+    return [(file, document.line(("pipelines", pipeline, "gates", at))) for at in range(len(results))]
+
+
+def gates_as_sarif(results: Sequence[GateResult], pipeline: str, config: str) -> str:
+    """The gates as SARIF 2.1.0, which code-scanning pages show at the lines of the pipelines file: a rule per finding
+    that gates are on, a result per gate."""
+    rules = dict.fromkeys(f"assay/{result.gate.finding}" for result in results)
+    shown: list[dict[str, object]] = []
+    for result, (file, line) in zip(results, _places(results, pipeline, config), strict=True):
+        region = {} if line is None else {"region": {"startLine": line}}
+        place = {"physicalLocation": {"artifactLocation": {"uri": Path(file).as_posix()}, **region}}
+        level = _COMMANDS.get(result.outcome)
+        shown.append(
+            {
+                "ruleId": f"assay/{result.gate.finding}",
+                **({"kind": "pass", "level": "none"} if level is None else {"level": level}),
+                "message": {"text": mask(f"{pipeline}: {result.sentence}")},
+                "locations": [place] if file else [],
+                "partialFingerprints": {"gate/v1": f"{pipeline}: {result.gate.title()}"},
+            }
+        )
+    driver = {"name": "Assay", "version": __version__, "rules": [{"id": rule} for rule in rules]}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    runs = [{"tool": {"driver": driver}, "results": shown}]
+    return json_text({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2) + "\n"
 
 
 def _escaped(text: str) -> str:

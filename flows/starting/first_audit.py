@@ -12,13 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from assay.flows.configuration.schema import json_schema
 from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
 from assay.flows.starting.first_look import address_of, first_look
 from assay.flows.starting.proposal import Line, Proposal, propose
 from assay.infra.errors import InputError
+from assay.infra.terminal import json_text
 from assay.tasks.ingest.file_search import is_remote
 from assay.tasks.labeling.settings import WrittenRule
 
+SCHEMA = "pipelines.schema.json"
 PIPELINES, RULES, TEST, IGNORED, JOB = (
     "pipelines.yaml",
     "rules.yaml",
@@ -26,7 +29,7 @@ PIPELINES, RULES, TEST, IGNORED, JOB = (
     ".gitignore",
     ".github/workflows/assay.yml",
 )
-NAMES = (PIPELINES, RULES, TEST, IGNORED, JOB)
+NAMES = (PIPELINES, RULES, TEST, IGNORED, JOB, SCHEMA)
 _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./*+-]*( [A-Za-z0-9_./+-]+)*")
 _FRACTION = re.compile(r"\d+/\d+")
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan")
@@ -41,6 +44,7 @@ def files_of(proposal: Proposal) -> dict[str, str]:
         **rules,
         IGNORED: "# What Assay writes: artifacts, runs and reports.\n/artifacts/\n__pycache__/\n",
         JOB: job_page(proposal),
+        SCHEMA: json_text(json_schema(), indent=1) + "\n",
     }
 
 
@@ -51,6 +55,7 @@ def pipelines_page(proposal: Proposal) -> str:
     """
     name = proposal.name
     lines = [
+        f"# yaml-language-server: $schema={SCHEMA}",
         f"# Written by `assay init` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
         *(f"#   - {_commented(remark)}" for remark in proposal.seen),
         "# Every setting: docs/pipelines.md.  What is wrong or understood: assay check.  Tonight, now: assay run "

@@ -1,5 +1,6 @@
 """What gates show in a pull request, and that the action and the GitLab snippet do it: both run here as plain shell."""
 
+import json
 import os
 import re
 import subprocess
@@ -127,6 +128,38 @@ def test_the_action_judges_a_run_and_tells_the_job(job: Path, pipeline: str) -> 
     assert f"::error file=pipelines.yaml,line={LINE}" in done.stdout
     assert "1 of 3 gates failed" in (job / "summary.md").read_text()
     assert len(ElementTree.parse(job / "assay-gates.xml").findall(".//failure")) == 1
+    assert (job / "assay-gates.sarif").is_file()
+
+
+def test_sarif_has_a_result_per_gate_at_its_line(job: Path) -> None:
+    assert answer(["gate", "latest", "--sarif", "gates.sarif"]) == 1
+    [run] = json.loads((job / "gates.sarif").read_text())["runs"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert [result["level"] for result in run["results"]] == ["none", "error", "warning"]
+    assert {result["ruleId"] for result in run["results"]} == rules == {"assay/ordering.auc", "assay/ordering.trend_p"}
+    places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    assert [place["region"]["startLine"] for place in places] == [LINE - 1, LINE, LINE + 1]
+    assert {place["artifactLocation"]["uri"] for place in places} == {"pipelines.yaml"}
+
+
+def test_the_gitlab_component_runs_and_judges(job: Path) -> None:
+    head, body = (ROOT / "templates" / "audit.yml").read_text().split("\n---\n")
+    inputs = {name: said.get("default") for name, said in YAML(typ="safe").load(head)["spec"]["inputs"].items()}
+    given = {**inputs, "pipeline": "breast-cancer", "install": "assay.whl"}
+    audit = YAML(typ="safe").load(re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda match: given[match[1]], body))["assay"]
+    done = shell(job, "\n".join(audit["script"]), **audit["variables"])
+    assert done.returncode == 1, done.stderr
+    named = [*audit["artifacts"]["paths"], audit["artifacts"]["reports"]["junit"]]
+    assert all((job / name).stat().st_size for name in named)
+
+
+def test_the_hook_checks_what_a_commit_changes(job: Path) -> None:
+    hooks = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert {hook["id"] for hook in hooks} == {"assay-check", "assay-check-installed"}
+    assert all(re.search(hook["files"], "audits/pipelines.yaml") for hook in hooks)
+    assert all(answer(hook["entry"].split()[1:]) == 0 for hook in hooks)
+    (job / "pipelines.yaml").write_text(CONFIG.replace("datasets: 10", "datasets: ten"))
+    assert all(answer(hook["entry"].split()[1:]) == 2 for hook in hooks)
 
 
 def test_the_gitlab_snippet_judges_a_run_and_leaves_its_artifacts(job: Path) -> None:

@@ -116,6 +116,7 @@ def test_the_commands_of_the_design_are_all_there() -> None:
         "init",
         "notify",
         "rules",
+        "schema",
     }
 
 

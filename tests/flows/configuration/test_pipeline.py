@@ -5,10 +5,12 @@
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from repository import ROOT
 
-from assay.flows.configuration.loading import Project, load_project
-from assay.flows.yaml_document import ConfigurationError
+from assay.flows.configuration.loading import Project, embedded_pipelines, load_project
+from assay.flows.configuration.schema import json_schema
+from assay.flows.yaml_document import ConfigurationError, read_yaml
 from assay.infra.errors import InputError
 
 GOOD = """\
@@ -59,85 +61,89 @@ def test_our_own_file_is_right() -> None:
     assert "breast-cancer" in project.pipelines
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("correlation: 0.5", "correlation: 1.5", ":8: pruning.correlation: 1.5 — expected a number between 0 and 1"),
-        (
-            "correlation: 0.5",
-            'correlation: "0.5"',
-            ':8: pruning.correlation: "0.5" — expected a number between 0 and 1',
-        ),
-        ("correlation: 0.5", "correlation: .nan", ":8: pruning.correlation: NaN — expected a number between 0 and 1"),
-        ("correlation: 0.5", "corelation: 0.5", ":8: pruning.corelation — unknown key; did you mean correlation?"),
-        ("pruning:", "prunning:", ":8: prunning — unknown key; did you mean pruning?"),
-        ("store: artifacts", "stores: artifacts", ":1: stores — unknown key; did you mean store?"),
-        (
-            "datasets: 10",
-            "datasets: ten",
-            ':10: ordering.datasets: "ten" — expected a whole number between 3 and 1,000',
-        ),
-        (
-            "datasets: 10",
-            "datasets: 10.5",
-            ":10: ordering.datasets: 10.5 — expected a whole number between 3 and 1,000",
-        ),
-        ("datasets: 10", "compare: on", ':10: ordering.compare: "on" — expected true or false'),
-        (
-            "datasets: 10",
-            "datasets: true",
-            ":10: ordering.datasets: true — expected a whole number between 3 and 1,000",
-        ),
-        (
-            "[majority]",
-            "[majorty]",
-            ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel, dawid-skene, triplets; did you mean majority?',
-        ),
-        (
-            "[majority]",
-            "majority",
-            ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel, dawid-skene, triplets; write [majority]',
-        ),
-        (
-            "{functions: breast-cancer}",
-            "{}",
-            ":7: labeling — labelling functions are functions (a rulebook) or rules (written here), and here is neither",
-        ),
-        (
-            "{functions: breast-cancer}",
-            "7",
-            ":7: labeling: 7 — expected a mapping with some of rules, classes, files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
-        ),
-        (
-            "workers: auto",
-            "workers: -1",
-            ":2: compute.workers: -1 — expected the word auto or a whole number between 0 and 4,096",
-        ),
-        (
-            "workers: auto",
-            "gpu: prefered",
-            ':2: compute.gpu: "prefered" — expected one of preferred, required, never; did you mean preferred?',
-        ),
-        (
-            '"0 2 * * *"',
-            '"0 25 * * *"',
-            ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and hours go from 0 to 23',
-        ),
-        (
-            '"0 2 * * *"',
-            "nightly",
-            ':5: schedule: "nightly" — expected a cron line such as "0 2 * * *": it has 1 fields, and cron has five (minute, '
-            "hour, day, month, weekday)",
-        ),
-        (
-            "    schedule:",
-            "    name: x\n    schedule:",
-            ":5: name — a pipeline is named by the key it stands under; remove this line",
-        ),
-    ],
-)
+WRONG = [
+    ("correlation: 0.5", "correlation: 1.5", ":8: pruning.correlation: 1.5 — expected a number between 0 and 1"),
+    ("correlation: 0.5", 'correlation: "0.5"', ':8: pruning.correlation: "0.5" — expected a number between 0 and 1'),
+    ("correlation: 0.5", "correlation: .nan", ":8: pruning.correlation: NaN — expected a number between 0 and 1"),
+    ("correlation: 0.5", "corelation: 0.5", ":8: pruning.corelation — unknown key; did you mean correlation?"),
+    ("pruning:", "prunning:", ":8: prunning — unknown key; did you mean pruning?"),
+    ("store: artifacts", "stores: artifacts", ":1: stores — unknown key; did you mean store?"),
+    ("datasets: 10", "datasets: ten", ':10: ordering.datasets: "ten" — expected a whole number between 3 and 1,000'),
+    ("datasets: 10", "datasets: 10.5", ":10: ordering.datasets: 10.5 — expected a whole number between 3 and 1,000"),
+    ("datasets: 10", "compare: on", ':10: ordering.compare: "on" — expected true or false'),
+    ("datasets: 10", "datasets: true", ":10: ordering.datasets: true — expected a whole number between 3 and 1,000"),
+    (
+        "[majority]",
+        "[majorty]",
+        ':9: weak_labels.labelers.0: "majorty" — expected one of majority, snorkel, dawid-skene, triplets; did you mean majority?',
+    ),
+    (
+        "[majority]",
+        "majority",
+        ':9: weak_labels.labelers: "majority" — expected a list of at least 1, each item one of majority, snorkel, dawid-skene, triplets; write [majority]',
+    ),
+    (
+        "{functions: breast-cancer}",
+        "{}",
+        ":7: labeling — labelling functions are functions (a rulebook) or rules (written here), and here is neither",
+    ),
+    (
+        "{functions: breast-cancer}",
+        "7",
+        ":7: labeling: 7 — expected a mapping with some of rules, classes, files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
+    ),
+    (
+        "workers: auto",
+        "workers: -1",
+        ":2: compute.workers: -1 — expected the word auto or a whole number between 0 and 4,096",
+    ),
+    (
+        "workers: auto",
+        "gpu: prefered",
+        ':2: compute.gpu: "prefered" — expected one of preferred, required, never; did you mean preferred?',
+    ),
+    (
+        '"0 2 * * *"',
+        '"0 25 * * *"',
+        ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and hours go from 0 to 23',
+    ),
+    (
+        '"0 2 * * *"',
+        "nightly",
+        ':5: schedule: "nightly" — expected a cron line such as "0 2 * * *": it has 1 fields, and cron has five (minute, '
+        "hour, day, month, weekday)",
+    ),
+    (
+        "    schedule:",
+        "    name: x\n    schedule:",
+        ":5: name — a pipeline is named by the key it stands under; remove this line",
+    ),
+]
+# What a schema cannot see: how often a cron line comes, that one word is no list here, what a mapping must have.
+BEYOND_A_SCHEMA = ("nightly", '"0 25 * * *"', "majority", "{}", "correlation: .nan")
+
+
+@pytest.mark.parametrize(("old", "new", "said"), WRONG)
 def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert mistakes(tmp_path, changed(old, new)) == [f"pipelines.yaml{said}"]
+
+
+@pytest.fixture(scope="module")
+def schema() -> Draft202012Validator:
+    Draft202012Validator.check_schema(json_schema())
+    return Draft202012Validator(json_schema())
+
+
+@pytest.mark.parametrize(("old", "new", "said"), WRONG)
+def test_the_schema_refuses_what_is_wrong_at_one_place(
+    schema: Draft202012Validator, old: str, new: str, said: str
+) -> None:
+    assert schema.is_valid(read_yaml(changed(old, new), "x").value) == (new in BEYOND_A_SCHEMA)
+
+
+@pytest.mark.parametrize("name", embedded_pipelines().pipelines)
+def test_the_schema_takes_every_pipeline_of_ours(schema: Draft202012Validator, name: str) -> None:
+    assert [*schema.iter_errors({"pipelines": {name: embedded_pipelines().pipelines[name]}})] == []
 
 
 @pytest.mark.parametrize(
