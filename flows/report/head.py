@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from assay.flows.audits.table import AnyKind
 from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes
@@ -13,16 +14,17 @@ from assay.flows.report.gates import accepted
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.tasks.reporting.estimates import capital
+from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES, Head, Scorecard
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Mark, Part, Tone, Verdict
 from assay.tasks.reporting.report import red_flags
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, findings_of, highest, lowest, measured
 from assay.tasks.statistics.gates import GateResult
 from assay.tasks.statistics.multiplicity import adjusted
 
-_LEVEL = 0.05
+_LEVEL, _APART = 0.05, 0.05
+"""How sure a change must be; and how far a class must lie below the rest to be named."""
 CLEAN = "clean"
 
 
@@ -37,7 +39,7 @@ class Question:
 def _clean(findings: FindingIndex, subject: str) -> Finding | None:
     """How much is right on samples as they are; along D1 … DN, on the last of these, which holds all."""
     along = (findings.select("subject.accuracy", subject=subject, of=labels)[-1:] for labels in ("gold", "weak"))
-    scores = (findings.get(metric, subject, CLEAN) for metric in ("subject.accuracy", "ner.f1", "sts.pearson"))
+    scores = (findings.get(metric, subject, CLEAN) for metric in ("subject.accuracy", *_SCORES))
     return next(filter(None, scores), None) or next((last[0] for last in along if last), None)
 
 
@@ -56,6 +58,7 @@ def _hardest(findings: FindingIndex, subject: str) -> Finding | None:
     return next(filter(None, tenths), None) or next((last for last in reversed(cut) if last.slice.stratum), None)
 
 
+@lru_cache(maxsize=2)
 def asked_eps(findings: FindingIndex) -> str:
     """The group of the ε at which subjects are compared."""
     from assay.tasks.attacks.page import AttackFindings
@@ -69,7 +72,7 @@ def _attacked(findings: FindingIndex, subject: str) -> Finding | None:
     if eps and any(finding.group == eps for finding in findings.select("attack.accuracy", subject=subject)):
         return lowest(findings.select("attack.accuracy", subject=subject, group=eps))
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
-    terms = [score for metric in ("ner.f1", "sts.pearson") for score in findings.select(metric, subject=subject)]
+    terms = [score for metric in _SCORES for score in findings.select(metric, subject=subject)]
     return lowest(words or [score for score in terms if score.of != CLEAN])
 
 
@@ -136,20 +139,12 @@ def scorecard_changes(
     store: Store, against: RunRecord, record: RunRecord, findings: FindingIndex, kinds: Sequence[AnyKind]
 ) -> list[Change]:
     """What the scorecard says otherwise than the run before, beyond chance among all its numbers, worst first."""
-    from assay.tasks.statistics.findings import findings_of
-
     earlier, later = KeptOutcomes(store, against, kinds), KeptOutcomes(store, record, kinds)
-    now = [
-        answer
-        for subject in subjects_of(findings)
-        for question in QUESTIONS
-        if (answer := question.answer(findings, subject))
-    ]
     try:
         old = {finding.key: finding for finding in findings_of(store, against)}
     except InputError:
         return []
-    pairs = {finding.key: finding for finding in now if finding.key in old}
+    pairs = {finding.key: finding for finding in answers_of(findings) if finding.key in old}
     compared = finding_changes(
         [old[key] for key in pairs], list(pairs.values()), lambda was, new: difference_between(earlier, later, was, new)
     )
@@ -195,9 +190,7 @@ def state_of(gates: Sequence[GateResult], failures: Sequence[str], against: RunR
         rest = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
         return Verdict(f"Failed: {broken[0].gate.title()}{rest} · {since}", "bad")
     unsure = sum(gate.outcome != "passed" for gate in gates)
-    passed = (
-        f"Passed, {plural(unsure, 'gate')} with a warning" if unsure else "Passed" if gates else "Done, no gate is set"
-    )
+    passed = f"Passed, {unsure} with a warning" if unsure else "Passed" if gates else "Done, no gate is set"
     return Verdict(f"{passed} · {since}", "bad" if worse else "good" if gates else "neutral")
 
 
@@ -205,6 +198,12 @@ def subjects_of(findings: FindingIndex) -> list[str]:
     """The subjects that a scorecard has rows for."""
     stages = ("subject", "attack", "ner", "sts", "corruption", "trust", "overfitting")
     return [name for name in distinct(f.subject for stage in stages for f in findings.select(stage)) if name]
+
+
+def answers_of(findings: FindingIndex) -> list[Finding]:
+    """All that stands in the scorecard, subject by subject."""
+    answers = (question.answer(findings, subject) for subject in subjects_of(findings) for question in QUESTIONS)
+    return [answer for answer in answers if answer is not None]
 
 
 def scorecard(findings: FindingIndex) -> Scorecard | None:
@@ -231,24 +230,24 @@ def _titled(question: Question, finding: Finding) -> str:
 
 
 def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:
-    """What one constant answer gets on the samples of a finding, or on the clean ones of its subject."""
-    own = (findings.get(f"{finding.stage}.{name}", *finding.about) for name in ("constant_accuracy", "majority_rate"))
-    clean = (
-        findings.first(f"subject.{name}", subject=finding.subject) for name in ("constant_accuracy", "majority_rate")
-    )
+    """What one constant answer gets on the samples of a finding, or on the clean ones of its subject; None of what is
+    no accuracy."""
+    if not finding.metric.endswith("accuracy"):
+        return None
+    names = ("constant_accuracy", "majority_rate")
+    own = (findings.get(f"{finding.stage}.{name}", *finding.about) for name in names)
+    clean = (findings.first(f"subject.{name}", subject=finding.subject) for name in names)
     return next(filter(None, (*own, *clean)), None)
 
 
 def _alone(findings: FindingIndex, finding: Finding) -> str:
-    if finding.metric == "subject.worst_recall":
-        return percent(0.0)
-    constant = constant_of(findings, finding) if finding.metric.endswith("accuracy") else None
-    return percent(constant.value, 0) if constant else ""
+    constant = constant_of(findings, finding)
+    return percent(0.0) if finding.metric.endswith("recall") else percent(constant.value, 0) if constant else ""
 
 
-def _is_beaten(findings: FindingIndex, finding: Finding) -> bool:
+def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
     """Whether one constant answer gets as much, as far as this can tell."""
-    constant = constant_of(findings, finding) if finding.metric.endswith("accuracy") else None
+    constant = constant_of(findings, finding)
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 
 
@@ -259,15 +258,16 @@ def _mark(findings: FindingIndex, finding: Finding | None) -> Mark | None:
     if finding.metric == "overfitting.p_value":
         shown = _OVERFITTED.get(finding.verdict, finding.verdict)
         return Mark(shown, "bad" if shown == "shown" else "neutral", f"n = {integer(finding.n)}")
-    share = finding.metric not in ("ner.f1", "sts.pearson")
+    share = finding.metric not in _SCORES
     value = percent(finding.value, 0) if share else number(finding.value, 2)
     ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
     named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
     below = f"{ends} of {integer(finding.n)}"
-    tone: Tone = "bad" if _is_beaten(findings, finding) else "neutral"
+    tone: Tone = "bad" if is_beaten(findings, finding) else "neutral"
     return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)
 
 
+_SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r"}
 _OVERFITTED = {"overfit": "shown", "underpowered": "too few samples"}
 
 
@@ -281,11 +281,15 @@ def _checks(findings: FindingIndex) -> str:
 
 
 def sentences(kinds: Sequence[AnyKind], findings: FindingIndex) -> list[Verdict]:
-    """What was found, one thing a sentence, the most consequential first."""
-    rooms = (_beaten, _suffering, _flagged, _memorised, _slice, _fallen, _reasons, _doubted, _worn)
-    lines = [line for of_room in rooms for line in of_room(findings)]
+    """What was found, one thing a sentence, the most consequential first; of subjects, what the first withstands."""
+    about = (_beaten, _suffering, _flagged, _memorised, _slice, _fallen, _reasons, _doubted, _worn)
+    base = next(iter(bases_of(findings)), "")
+    lines = [Verdict(*line) for sentence in about for line in sentence(findings, base)]
     others = [kind for kind in kinds if kind.origin is not None or not lines]
     return [*lines, *(line for kind in others for line in kind.verdict(findings))][:SENTENCES]
+
+
+Lines = Iterator[tuple[str, Tone]]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -300,7 +304,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _share(finding: Finding) -> str:
-    return f"{percent(finding.value, 0)} {interval(finding.low, finding.high, digits=0)}".strip()
+    return share_text(finding, 0)
 
 
 def _copies(findings: FindingIndex, base: str) -> list[str]:
@@ -308,132 +312,112 @@ def _copies(findings: FindingIndex, base: str) -> list[str]:
     return [name for name in subjects_of(findings) if name.startswith(f"{base}+") and not name.endswith("-control")]
 
 
-def _bases(findings: FindingIndex) -> list[str]:
+def bases_of(findings: FindingIndex) -> list[str]:
+    """The subjects that are no copy of another."""
     return [name for name in subjects_of(findings) if "+" not in name]
 
 
-def _beaten(findings: FindingIndex) -> Iterator[Verdict]:
+def _beaten(findings: FindingIndex, _: str) -> Lines:
     """Subjects that are not shown to be better than one constant answer."""
-    answers = {name: answer for name in subjects_of(findings) if (answer := _clean(findings, name)) is not None}
-    beaten = [name for name, answer in answers.items() if _is_beaten(findings, answer)]
-    if not beaten:
-        return
-    constant = constant_of(findings, answers[beaten[0]])
-    alone = percent(constant.value if constant else None, 0)
-    right = f" ({_share(answers[beaten[0]])})" if len(beaten) == 1 else ""
-    tone: Tone = "bad" if set(beaten) & set(_bases(findings)) else "neutral"
-    are = "is" if len(beaten) == 1 else "are"
-    yield Verdict(
-        f"{listed(beaten)} {are} not shown to be right more often{right} than one constant answer, which gets {alone}.",
-        tone,
-    )
+    clean = {name: answer for name in subjects_of(findings) if (answer := _clean(findings, name)) is not None}
+    beaten = {name: answer for name, answer in clean.items() if is_beaten(findings, answer)}
+    if beaten:
+        names, first = list(beaten), next(iter(beaten.values()))
+        are, right = ("are", "") if len(names) > 1 else ("is", f" ({_share(first)})")
+        text = f"{listed(names)} {are} not shown to be right more often{right} than one constant answer"
+        constant = constant_of(findings, first)
+        alone = percent(constant.value if constant else None, 0)
+        yield f"{text}, which gets {alone}.", "neutral" if all("+" in name for name in names) else "bad"
 
 
-def _suffering(findings: FindingIndex) -> Iterator[Verdict]:
+def _suffering(findings: FindingIndex, base: str) -> Lines:
     """The class that a subject recognises least, and the copy of it that recognises its own worst class least."""
-    for base in _bases(findings)[:1]:
-        worst, clean = _worst_class(findings, base), _clean(findings, base)
-        if worst is None or clean is None or (worst.value or 0.0) > (clean.value or 0.0) - 0.05:
-            continue
-        copy = lowest(_worst_class(findings, name) for name in _copies(findings, base))
-        then = ""
-        if copy is not None and (copy.value or 0.0) < (worst.value or 0.0) - 0.05:
-            then = (
-                f"; {copy.subject} finds {_share(copy)}{'' if copy.verdict == worst.verdict else f' of {copy.verdict}'}"
-            )
-        tone: Tone = "bad" if (worst.value or 0.0) < 0.5 else "neutral"
-        yield Verdict(f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}.", tone)
+    worst, clean = _worst_class(findings, base), _clean(findings, base)
+    if worst is None or clean is None or (worst.value or 0.0) > (clean.value or 0.0) - _APART:
+        return
+    copy, then = lowest(_worst_class(findings, name) for name in _copies(findings, base)), ""
+    if copy is not None and (copy.value or 0.0) < (worst.value or 0.0) - _APART:
+        named = "" if copy.verdict == worst.verdict else f" of {copy.verdict}"
+        then = f"; {copy.subject} finds {_share(copy)}{named}"
+    text = f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}."
+    yield text, "bad" if (worst.value or 0.0) < 0.5 else "neutral"
 
 
-def _flagged(findings: FindingIndex) -> Iterator[Verdict]:
+def _raised(findings: FindingIndex) -> list[Finding]:
+    return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
+
+
+def _flagged(findings: FindingIndex, _: str) -> Lines:
     from assay.tasks.attacks.red_flags import FLAGS
 
-    raised = [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
-    if raised:
-        named = FLAGS.get(raised[0].of, (raised[0].of, ""))[0]
+    for flag in (raised := _raised(findings))[:1]:
+        named = FLAGS.get(flag.of, (flag.of, ""))[0]
         rest = f" ({plural(len(raised) - 1, 'more red flag')})" if len(raised) > 1 else ""
-        whose = f" of {raised[0].subject}" if raised[0].subject else ""
-        yield Verdict(
-            f"What attacks say{whose} cannot be trusted as it stands: {named[:1].lower()}{named[1:]}{rest}.", "bad"
-        )
+        whose = f" of {flag.subject}" if flag.subject else ""
+        yield f"What attacks say{whose} cannot be trusted as it stands: {named[:1].lower()}{named[1:]}{rest}.", "bad"
 
 
-def _fallen(findings: FindingIndex) -> Iterator[Verdict]:
+def _fallen(findings: FindingIndex, base: str) -> Lines:
     """What the strongest attack does to a subject, and what its best defence keeps."""
-    for base in _bases(findings)[:1]:
-        left = _attacked(findings, base)
-        success = highest(f for f in findings.select("attack.success_rate", subject=base) if not f.group)
-        if left is None or (left.slice.eps is None and success is None and left.stage == "attack"):
-            continue
-        copies = [copy for name in _copies(findings, base) if (copy := _attacked(findings, name)) is not None]
-        best = highest(copies)
-        kept = f"; {best.subject} keeps {_share(best)}" if best is not None and left.stage == "attack" else ""
-        if left.slice.eps is not None:
-            yield Verdict(
-                f"At ε = {left.slice.eps_text} the strongest attack leaves {base} right on {_share(left)}{kept}."
-            )
-        elif success is not None:
-            yield Verdict(
-                f"{capital(success.of)} changes the answer of {base} on {_share(success)} of the texts it attacks."
-            )
-        elif (clean := _clean(findings, base)) is not None:
-            name = "F1" if left.stage == "ner" else "Pearson's r"
-            ends = interval(left.low, left.high, "number")
-            yield Verdict(
-                f"{name} of {base} falls from {number(clean.value, 2)} to {number(left.value, 2)} {ends} "
-                f"under {left.of}."
-            )
-
-
-def _worn(findings: FindingIndex) -> Iterator[Verdict]:
-    for base in _bases(findings)[:1]:
-        worst = _corrupted(findings, base)
-        if worst is not None and worst.verdict:
-            what = worst.verdict.replace("-", " ").replace(", severity=", " at severity ")
-            yield Verdict(
-                f"{capital(what)} leaves {base} right on {_share(worst)}, the least of all corruptions tried."
-            )
-
-
-def _reasons(findings: FindingIndex) -> Iterator[Verdict]:
-    for base in _bases(findings)[:1]:
-        wrong = next(iter(findings.select("trust.untrustworthy", subject=base, group="all")), None)
-        if wrong is not None and wrong.value is not None:
-            yield Verdict(f"Of what {base} gets right, {_share(wrong)} is right for the wrong reasons, by {wrong.of}.")
-
-
-def _memorised(findings: FindingIndex) -> Iterator[Verdict]:
-    for base in _bases(findings)[:1]:
-        test = _overfitted(findings, base)
-        if test is not None and _OVERFITTED.get(test.verdict) == "shown":
-            yield Verdict(
-                f"{base} is shown to be fitted to its test samples: what it scores on them is too good.", "bad"
-            )
-
-
-def _slice(findings: FindingIndex) -> Iterator[Verdict]:
-    for worse in [test for test in findings.select("slices.worse_p") if test.verdict == "worse"][:1]:
-        right, rest = (
-            findings.get(f"slices.{name}_accuracy", worse.subject, worse.of) for name in ("confirmed", "rest")
+    left, clean = _attacked(findings, base), _clean(findings, base)
+    if left is None:
+        return
+    best = highest(_attacked(findings, name) for name in _copies(findings, base))
+    kept = f"; {best.subject} keeps {_share(best)}" if best is not None else ""
+    success = highest(rate for rate in findings.select("attack.success_rate", subject=base) if not rate.group)
+    if left.slice.eps is not None:
+        yield (
+            f"At ε = {left.slice.eps_text} the strongest attack leaves {base} right on {_share(left)}{kept}.",
+            "neutral",
         )
+    elif left.stage == "attack" and success is not None:
+        yield (
+            f"{capital(success.of)} changes the answer of {base} on {_share(success)} of the texts it attacks.",
+            "neutral",
+        )
+    elif left.stage != "attack" and clean is not None:
+        fall = f"from {number(clean.value, 2)} to {number(left.value, 2)} {interval(left.low, left.high, 'number')}"
+        yield f"{_SCORES[left.metric]} of {base} falls {fall} under {left.of}.", "neutral"
+
+
+def _worn(findings: FindingIndex, base: str) -> Lines:
+    worst = _corrupted(findings, base)
+    if worst is not None and worst.verdict:
+        what = capital(worst.verdict.replace("-", " ").replace(", severity=", " at severity "))
+        yield f"{what} leaves {base} right on {_share(worst)}, the least of all corruptions tried.", "neutral"
+
+
+def _reasons(findings: FindingIndex, base: str) -> Lines:
+    for wrong in measured(findings.select("trust.untrustworthy", subject=base, group="all"))[:1]:
+        yield f"Of what {base} gets right, {_share(wrong)} is right for the wrong reasons, by {wrong.of}.", "neutral"
+
+
+def _memorised(findings: FindingIndex, base: str) -> Lines:
+    test = _overfitted(findings, base)
+    if test is not None and test.verdict == "overfit":
+        yield f"{base} is shown to be fitted to its test samples: what it scores on them is too good.", "bad"
+
+
+def _slice(findings: FindingIndex, _: str) -> Lines:
+    for worse in [test for test in findings.select("slices.worse_p") if test.verdict == "worse"][:1]:
+        about = worse.subject, worse.of
+        right, rest = (findings.get(f"slices.{half}_accuracy", *about) for half in ("confirmed", "rest"))
         if right is not None and rest is not None:
             elsewhere = f"on {percent(rest.value, 0)} of the rest"
-            yield Verdict(f"{worse.subject} is right on {_share(right)} where {worse.of}, {elsewhere}.", "bad")
+            yield f"{worse.subject} is right on {_share(right)} where {worse.of}, {elsewhere}.", "bad"
 
 
-def _doubted(findings: FindingIndex) -> Iterator[Verdict]:
+def _doubted(findings: FindingIndex, _: str) -> Lines:
     """Whether the rules' labels get worse along the order."""
     test = findings.first("ordering.trend_p", of="ours")
     if test is None or test.value is None:
         return
     first, last = (findings.get(f"ordering.{end}_tenth", of="ours", group=test.group) for end in ("first", "last"))
-    ends = (
-        f": {percent(first.value, 0)} right in the easiest tenth, {_share(last)} in the hardest"
-        if first and last
-        else ""
-    )
+    ends = ""
+    if first is not None and last is not None:
+        ends = f": {percent(first.value, 0)} right in the easiest tenth, {_share(last)} in the hardest"
     shown, tone = _ORDERS.get(test.verdict, ("are not shown to get worse", "neutral"))
-    yield Verdict(f"The rules' labels {shown} along the order{ends}.", tone)
+    yield f"The rules' labels {shown} along the order{ends}.", tone
 
 
 _ORDERS: dict[str, tuple[str, Tone]] = {
@@ -444,39 +428,23 @@ _ORDERS: dict[str, tuple[str, Tone]] = {
 
 def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     """Settings that would tell more, the one that tells most first."""
-    for base in _bases(findings):
+    from assay.tasks.attacks.red_flags import FLAGS
+
+    for base in bases_of(findings):
         clean = _clean(findings, base)
-        if clean is not None and _is_beaten(findings, clean):
-            yield (
-                f"Train {base} longer or on more samples (train: epochs). "
-                "Until it beats one constant answer, attacks on it tell little."
-            )
-    for _ in red_flags(findings)[:1]:
-        yield "Give the attacks more steps and restarts (attacks: steps, restarts), until no red flag is raised."
-    for need in findings.select("overfitting.samples_needed")[:1]:
-        if need.value is not None:
-            yield (
-                f"Audit {integer(round(need.value))} samples in place of {integer(need.n)} (evaluation: limit): "
-                "so many would show overfitting."
-            )
-    card = [
-        answer
-        for question in QUESTIONS
-        for name in subjects_of(findings)
-        if (answer := question.answer(findings, name))
-    ]
-    wide = max(
-        (answer for answer in card if answer.high is not None),
-        key=lambda answer: (answer.high or 0) - (answer.low or 0),
-        default=None,
-    )
-    if wide is not None and wide.n:
-        about = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
-        yield (
-            f"Audit more samples (evaluation: limit). The widest interval is that of {about}, {_share(wide)} of "
-            f"{integer(wide.n)}; "
-            "four times as many would halve it."
-        )
+        if clean is not None and is_beaten(findings, clean):
+            better = f"Train {base} longer or on more samples (train: epochs)."
+            yield f"{better} Until it beats one constant answer, attacks on it tell little."
+    for flag in _raised(findings):
+        yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
+    for need in measured(findings.select("overfitting.samples_needed")):
+        many = f"Audit {integer(round(need.value or 0))} samples in place of {integer(need.n)}"
+        yield f"{many} (evaluation: limit): so many would show overfitting."
+    sized = [answer for answer in answers_of(findings) if answer.high is not None and answer.metric not in _SCORES]
+    for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
+        whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
+        widest = f"The widest interval is that of {whose}, {_share(wide)} of {integer(wide.n)}"
+        yield f"Audit more samples (evaluation: limit). {widest}; four times as many would halve it."
     test = findings.first("ordering.trend_p", of="ours")
     if test is not None and test.verdict.startswith("not shown"):
         yield f"Give more samples a true label: {integer(test.n)} do not show whether the order is adverse."
