@@ -94,11 +94,8 @@ def test_geometry_flips_as_in_the_prototype_at_the_prototypes_amplitude(subject,
     )
     assert at_most == ({"degrees": 15}, {"degrees": 15})
 
-    def prototypes(perturbation, severity, height, width):
-        return {
-            name: severity * value
-            for name, value in constants(CORRUPTIONS.named(perturbation).levels, 5, height, width).items()
-        }
+    def prototypes(levels, severity, height, width):
+        return {name: severity * value for name, value in constants(levels, 5, height, width).items()}
 
     monkeypatch.setattr(table, "constants", prototypes)
     found = measured(subject, digits, Corruptions(perturbations=("rotate", "shear"), severities=(1, 3)))
