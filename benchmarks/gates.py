@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from assay.flows.report.gates import Budget
 from assay.tasks.statistics.between_runs import RunDifference, Sampled, by_intervals, difference, right_or_wrong
+from assay.tasks.statistics.e_process import NewSamples, evidence
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import Compared, look
 from assay.tasks.statistics.proportions import share
@@ -159,11 +160,39 @@ def nights_until_found(
     }
 
 
+def together(n: int, known: int, drop: float, years: int, rng: np.random.Generator, best_of: int = 1) -> float:
+    """In how many quarters (or in the thirty nights after a drop) what new samples say together comes to an alarm; the
+    first night is the best of so many."""
+    nights, alarms = QUARTER if not drop else known + 30, 0
+    for _ in range(years):
+        right = rng.binomial(n, [ACCURACY - drop * (night >= known) for night in range(nights)])
+        right[0] = rng.binomial(n, ACCURACY, size=best_of).max()
+        by_night = evidence([NewSamples(int(hits), n) for hits in right], QUARTER)
+        alarms += max(by_night) >= Budget(1, "quarter", GATES * QUARTER, GATES).alarm
+    return alarms / years
+
+
+def say_together(years: int) -> None:
+    """One JSON line per number of new samples a night: false alarms of all gates, and the drops that are found."""
+    for n in (50, 150, 500, 5000):
+        rng = np.random.default_rng(23)
+        line: dict[str, object] = {"way": "new samples together", "n": n, "quarters": years}
+        line["false alarms a quarter"] = round(GATES * together(n, QUARTER, 0.0, years, rng), 3)
+        line["after the best of ten"] = round(GATES * together(n, QUARTER, 0.0, years, rng, best_of=10), 3)
+        line |= {
+            f"drop {drop:g} after {known} nights": round(together(n, known, drop, years // 10, rng), 3)
+            for known in (14, 30, 60)
+            for drop in DROPS
+        }
+        print(json.dumps(line), flush=True)
+
+
 def main() -> None:
     """One JSON line per kind of year, number of samples and way of judging."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="one year and ten drops: whether it works")
     years, drops = (1, 10) if parser.parse_args().quick else (100, 400)
+    say_together(years * 10)
     level = Budget(1, "quarter", GATES * QUARTER).level
     ways = {
         "gate on change, against last-passed": Way(on_change(level)),

@@ -16,7 +16,7 @@ from assay.flows.nights.after_run import leave_traces
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
-from assay.flows.report.gates import Past, as_recorded, judge_night, level_of, write_budget
+from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, judge_night, write_budget
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance
@@ -163,7 +163,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     report_reuse(run)
     findings = _named_findings(run, audited, of_this_run)
     run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
-    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), level_of(project))
+    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget_of(project) or NO_BUDGET)
     run.record.gates = as_recorded(gates)
     write_budget(run.store, project)
     code = _exit_code(audited, gates)

@@ -70,11 +70,11 @@ def question_about(
 
 def _worst_judged(store: Store, config: str, later: RunRecord, against: RunRecord | None) -> GateResult | None:
     """The gate on change that did worst, of those that failed, warned or could not tell."""
-    gates, level = gates_for(later, config, store)
+    gates, budget = gates_for(later, config, store)
     on_change = [gate for gate in gates if gate.is_on_change]
     judged = [
         result
-        for result in judge_night(on_change, findings_of(store, later), Past(store, later), level)
+        for result in judge_night(on_change, findings_of(store, later), Past(store, later), budget)
         if result.outcome != "passed"
         and result.looked.get("against") not in (None, later.id)
         and (against is None or result.looked["against"] == against.id)

@@ -2,7 +2,8 @@
 they find, and how a CI job shows it.
 
 By Bonferroni's inequality the expected number of false alarms is at most the sum of the levels of all looks,
-whatever their dependence: looks at budget / (gates x nights due) each keep it.
+whatever their dependence: looks at half the budget / (gates x nights due) each keep half of it. The other half is for
+what samples that are new every night say together (`e_process`), an alarm at gates / half the budget.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
@@ -28,10 +32,23 @@ from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.infra.terminal import json_text
 from assay.tasks.ingest.settings import share_in_words
+from assay.tasks.statistics.e_process import NewSamples, evidence
 from assay.tasks.statistics.findings import Finding, findings_of
-from assay.tasks.statistics.gates import USUAL_LEVEL, Compared, GateResult, Look, Outcome, judge, look, looked_at_by
+from assay.tasks.statistics.gates import (
+    USUAL_LEVEL,
+    Compared,
+    GateResult,
+    Look,
+    Outcome,
+    judge,
+    look,
+    looked_at_by,
+    with_evidence,
+)
 from assay.tasks.statistics.settings import Gate
 
+_LEAST_EVIDENCE = 10.0  # of new samples for an alarm, however large the budget is
+_MOST_NIGHTS = 200  # whose samples are looked through for those that are new
 DAYS = {"week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 _BUDGET_FILE = "alarms.json"
 
@@ -43,15 +60,34 @@ class Budget:
     false: float
     per: str
     looks: float
+    gates: int = 0
 
     @property
     def level(self) -> float:
         """The one-sided level of one look; never wider than that of the usual 95 % interval.
 
         >>> Budget(1, "quarter", 400).level
-        0.0025
+        0.00125
         """
-        return min(USUAL_LEVEL, self.false / self.looks) if self.looks else USUAL_LEVEL
+        return min(USUAL_LEVEL, self.false / 2 / self.looks) if self.looks else USUAL_LEVEL
+
+    @property
+    def alarm(self) -> float:
+        """The evidence of new samples at which one gate raises an alarm.
+
+        >>> Budget(1, "quarter", 400, 6).alarm
+        12.0
+        """
+        return max(_LEAST_EVIDENCE, 2 * self.gates / self.false) if self.gates else 1 / USUAL_LEVEL
+
+    @property
+    def days(self) -> float:
+        """How long a period lasts, after which what new samples add up to begins anew."""
+        return DAYS.get(self.per, DAYS["quarter"])
+
+    def period(self, run: RunRecord) -> int:
+        """The number of the period in which a run began."""
+        return int(datetime.fromisoformat(run.started).timestamp() / 86400 / self.days)
 
 
 def budget_of(project: Project) -> Budget | None:
@@ -67,12 +103,12 @@ def budget_of(project: Project) -> Budget | None:
         * (days if pipeline.schedule is None else times_due(pipeline.schedule, days))
         for pipeline in project.pipelines.values()
     )
-    return Budget(project.alarms.false, project.alarms.per, looks)
+    gates = sum(gate.is_on_change for pipeline in project.pipelines.values() for gate in pipeline.gates)
+    return Budget(project.alarms.false, project.alarms.per, looks, gates)
 
 
-def level_of(project: Project) -> float:
-    """The one-sided level of each look of a gate on change."""
-    return (budget_of(project) or Budget(0, "", 0)).level
+NO_BUDGET = Budget(0, "", 0)
+"""Every look at the usual level."""
 
 
 def write_budget(store: Store, project: Project) -> None:
@@ -89,8 +125,8 @@ def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
     read = store.folder.read_json(_BUDGET_FILE)
     if read is None:
         return ""
-    budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]))
-    since = datetime.now(UTC) - timedelta(days=DAYS.get(budget.per, DAYS["quarter"]))
+    budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]), int(read.get("gates", 0)))
+    since = datetime.now(UTC) - timedelta(days=budget.days)
     nights = [run for run in runs if not run.is_sample]
     looks = [look for run in nights if datetime.fromisoformat(run.started) >= since for look in looks_of(run)]
     spent = sum(float(look.get("level", 0.0)) for look in looks)
@@ -98,7 +134,8 @@ def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
     return (
         f"Budget: {budget.false:g} false alarms a {budget.per}. Gates on change looked {len(looks)} times since "
         f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {alarms}. Each look spends {budget.level:.2g}, "
-        "but where all outcomes are the same nothing."
+        "but where all outcomes are the same nothing; half of the budget is for what samples that are new every night "
+        f"say together, an alarm at {budget.alarm:.3g} to 1. Gates with constant bounds look outside of it."
     )
 
 
@@ -186,10 +223,41 @@ class Past:
         """What single samples add to the findings of the run itself."""
         return KeptOutcomes(self.store, self.record)
 
-    def failures(self, gate: str, nights: int) -> int:
-        """On how many of so many nights before this one that judged the gate it failed."""
-        judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate]
-        return sum(look.get("raw") == "failed" for look in judged[:nights])
+    def failures(self, gate: Gate, nights: int, against: object) -> int:
+        """On how many of so many nights before this one that judged the gate it failed, held against the same run."""
+        counts = ("failed", "inconclusive") if gate.inconclusive == "fail" else ("failed",)
+        judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate.title()]
+        return sum(look.get("raw") in counts and look.get("against") == against for look in judged[:nights])
+
+    def evidence(self, gate: Gate, finding: Finding, budget: Budget) -> float | None:
+        """What the samples that were new on each night say together of a loss, each counted on its first night; None
+        where samples are not simply right or wrong, or not independent, or none were new."""
+        if gate.against not in (LAST_PASSED, ACCEPTED) or gate.compared_samples == "shared":
+            return None
+        seen, nights = set[str](), list[NewSamples]()
+        for run in self._since_anything_changed(gate)[-_MOST_NIGHTS:]:
+            outcomes = self.outcomes if run is self.record else KeptOutcomes(self.store, run)
+            sampled = outcomes.of(finding)
+            if sampled is None:
+                continue
+            if not sampled.binary or sampled.groups is not None:
+                return None
+            new = np.array([sample not in seen for sample in sampled.ids.tolist()], dtype=np.bool_)
+            seen |= set(sampled.ids.tolist())
+            right = sampled.above[new] if gate.drop_at_most is not None else 1 - sampled.above[new]
+            counts = budget.period(run) == budget.period(self.record)
+            nights.append(NewSamples(int(right.sum()), int(new.sum()), counts))
+        if sum(night.n > 0 for night in nights) < 2:
+            return None
+        return evidence(nights, round(budget.days), gate.change_at_most)[-1]
+
+    def _since_anything_changed(self, gate: Gate) -> list[RunRecord]:
+        """The nights of the same models and settings, oldest first, with this one; none before what was accepted."""
+        runs = [self.record, *takewhile(lambda run: _audited(run) == _audited(self.record), self.nights)]
+        acceptance = accepted(self.store, self.record.pipeline) if gate.against == ACCEPTED else None
+        if acceptance is not None:
+            runs = [run for run in runs if run.id == acceptance["run"] or run.started >= acceptance["at"]]
+        return list(reversed(runs))
 
     def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
         """The run that a gate on change holds this one against, with those of its findings that the gate is on."""
@@ -211,6 +279,13 @@ class Past:
         return [self.store.run(str(gate.against))]
 
 
+def _audited(run: RunRecord) -> tuple[object, ...]:
+    """The models that a run audited, and its settings but for gates."""
+    outputs = [output for stage in run.stages for output in stage.outputs.values()]
+    models = sorted(str(output["digest"]) for output in outputs if output.get("kind") == "SubjectFiles")
+    return models, {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
+
+
 def _gate_failed(run: RunRecord, gate: Gate) -> bool:
     """Whether the gate failed in a run that passed all the same, since it only warns: that is no level to hold."""
     return any(seen.get("gate") == gate.title() and seen.get("raw") == "failed" for seen in run.gates)
@@ -226,23 +301,23 @@ def judge_run(name: str, config: str, store: str | None) -> tuple[RunRecord, lis
     """A run and what its gates say: those of pipelines.yaml as it is now, or else those the run was started with."""
     opened = open_store(config, store)
     record = find_run(opened, name)
-    gates, level = gates_for(record, config, opened)
-    return record, judge_night(gates, findings_of(opened, record), Past(opened, record), level)
+    gates, budget = gates_for(record, config, opened)
+    return record, judge_night(gates, findings_of(opened, record), Past(opened, record), budget)
 
 
-def gates_for(record: RunRecord, config: str, store: Store) -> tuple[list[Gate], float]:
-    """The gates that hold for a run, and the level of each look of those on change."""
+def gates_for(record: RunRecord, config: str, store: Store) -> tuple[list[Gate], Budget]:
+    """The gates that hold for a run, and the budget of those on change."""
     if Path(config).is_file():
         project, refused = load_usable(config)
         if record.pipeline in refused:
             raise InputError(refused[record.pipeline])
         if record.pipeline in project.pipelines:
             require_baselines(project, record.pipeline, store)
-            return list(project.pipelines[record.pipeline].gates), level_of(project)
-    return [Gate.model_validate(gate) for gate in record.settings.get("gates", ())], USUAL_LEVEL
+            return list(project.pipelines[record.pipeline].gates), budget_of(project) or NO_BUDGET
+    return [Gate.model_validate(gate) for gate in record.settings.get("gates", ())], NO_BUDGET
 
 
-def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, level: float) -> list[GateResult]:
+def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, budget: Budget) -> list[GateResult]:
     """Every gate held against a run's findings and, where it bounds a change, against an earlier run.
 
     One that finds nothing in a run of which a part failed was not asked: it lets no run pass, and has not failed.
@@ -251,7 +326,7 @@ def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, 
         replace(alone, outcome="not asked", sentence=f"{gate.title()}: not asked, for {past.record.failures[0]}")
         if past.record.failures and not alone.matched
         else _weighed(
-            _on_change(gate, alone, findings, past, level) if gate.is_on_change and alone.passed else alone, past
+            _on_change(gate, alone, findings, past, budget) if gate.is_on_change and alone.passed else alone, past
         )
         for gate, alone in zip(gates, judge(gates, findings), strict=True)
     ]
@@ -265,7 +340,7 @@ def as_recorded(results: Iterable[GateResult]) -> list[dict[str, Any]]:
     ]
 
 
-def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, level: float) -> GateResult:
+def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past: Past, budget: Budget) -> GateResult:
     held_against = past.baseline(gate)
     if held_against is None:
         otherwise = f"run {gate.against} has no such finding, or saw another share of the samples"
@@ -279,19 +354,20 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
     pairs = [(known[now.key[1:]], now) for now in looked_at_by(gate, findings) if now.key[1:] in known]
     looks: list[tuple[Finding, Look]] = []
     for was, now in pairs:
-        share = level / len(pairs)  # several findings of one gate share its alarms
+        share = budget.level / len(pairs)  # several findings of one gate share its alarms
         usual, strict = (
             difference_between(earlier, past.outcomes, was, now, confidence, gate.compared_samples)
             for confidence in (0.95, 1 - 2 * share)
         )
         if usual is not None and strict is not None:
-            looks.append((now, look(gate, Compared(now, usual, strict), against, share)))
+            seen = look(gate, Compared(now, usual, strict), against, share)
+            looks.append((now, with_evidence(seen, past.evidence(gate, now, budget), budget.alarm * len(pairs), usual)))
     if not looks:
         sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
         if gate.compared_samples != "all":
             sentence = f"{gate.title()}: no such samples can be compared with {against}."
         return replace(alone, sentence=sentence, looked={"raw": "inconclusive", "against": baseline.id})
-    return _decided(gate, looks, baseline.id, level)
+    return _decided(gate, looks, baseline.id, budget.level)
 
 
 def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, level: float) -> GateResult:
@@ -320,15 +396,13 @@ def _weighed(result: GateResult, past: Past) -> GateResult:
     if raw == "passed" or (raw == "inconclusive" and gate.inconclusive == "pass"):
         return result
     owner = f" Concerns {gate.owner}." if gate.owner else ""
-    if raw == "inconclusive":
-        fails = gate.inconclusive == "fail"
-        outcome: Outcome = "failed" if fails else "inconclusive"
-        return replace(result, passed=not fails, outcome=outcome, sentence=result.sentence + owner)
+    if raw == "inconclusive" and gate.inconclusive == "warn":
+        return replace(result, passed=True, outcome="inconclusive", sentence=result.sentence + owner)
     wanted, nights = gate.nights
-    failed = 1 + (past.failures(gate.title(), nights - 1) if nights > 1 else 0)
+    failed = 1 + (past.failures(gate, nights - 1, result.looked.get("against")) if nights > 1 else 0)
     history = f" Failed on {failed} of the latest {nights} nights; {wanted} fail the run." if nights > 1 else ""
     waits = failed < wanted or gate.severity == "warn"
-    outcome = "warned" if waits else "failed"
+    outcome: Outcome = "warned" if waits else "failed"
     return replace(result, passed=waits, outcome=outcome, sentence=result.sentence + history + owner)
 
 

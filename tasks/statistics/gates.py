@@ -8,7 +8,7 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
@@ -261,6 +261,18 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
         loss,
         detectable,
     )
+
+
+def with_evidence(seen: Look, evidence: float | None, alarm: float, usual: RunDifference) -> Look:
+    """The look with what new samples say together: an alarm where they say it, and where the two nights have no sample
+    in common none but theirs, for a baseline that was picked as the best of several looks better than it is."""
+    if evidence is None:
+        return seen
+    said = f" Samples that are new every night speak against it {evidence:.3g} to 1; {alarm:.3g} raise an alarm."
+    raw = "failed" if evidence >= alarm else seen.raw
+    if evidence < alarm and seen.raw == "failed" and usual.how == "other samples":
+        raw = "inconclusive"
+    return replace(seen, raw=raw, sentence=seen.sentence + said)
 
 
 def _detectable(bound: float, reach: float, spread: float, difference: RunDifference) -> float:

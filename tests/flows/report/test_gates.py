@@ -1,27 +1,33 @@
 """A budget of false alarms is shared out over every look that is due, and the page of all nights keeps its account."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
+import numpy as np
 import pytest
 
 from assay.flows.configuration.loading import load_project
 from assay.flows.report.gates import (
+    NO_BUDGET,
+    Budget,
     Past,
+    _weighed,
     budget_in_words,
     budget_of,
     detectable_in_words,
     judge_night,
-    level_of,
     write_budget,
 )
 from assay.flows.yaml_document import ConfigurationError
-from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.gates import verdict
+from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import gates_as_junit, gates_as_markdown
+from assay.tasks.statistics.gates import GateResult, gates_as_junit, gates_as_markdown
 from assay.tasks.statistics.settings import Gate
 
 CONFIG = """\
@@ -55,12 +61,15 @@ def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
     assert budget is not None
     nights = 365.25 / 4
     assert budget.looks == pytest.approx(2 * nights + 2 * nights / 7, rel=0.01)  # constant gates spend nothing
-    assert level_of(project) == pytest.approx(1 / budget.looks)
-    assert level_of(replace(project, alarms=None)) == 0.025
+    assert budget.level == pytest.approx(0.5 / budget.looks)  # half is for what new samples say together
+    assert budget.alarm == 10.0  # of four gates eight would do
+    assert budget_of(replace(project, alarms=None)) is None
 
 
 def test_a_budget_is_never_an_excuse_to_look_less_strictly_than_usual(tmp_path: Path) -> None:
-    assert level_of(load_project(written(tmp_path, "false: 1000"))) == 0.025
+    budget = budget_of(load_project(written(tmp_path, "false: 1000")))
+    assert budget is not None
+    assert (budget.level, budget.alarm) == (NO_BUDGET.level, 10.0) == (0.025, 10.0)
 
 
 @pytest.mark.parametrize("alarms", ["false: 0, per: quarter", "false: 1, per: night", "true: 1"])
@@ -94,9 +103,9 @@ def test_a_gate_on_what_was_refused_was_not_asked_and_has_not_failed(tmp_path: P
     record = RunRecord("2026-01-01-0000-next", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
     past, gates = Past(Store(str(tmp_path / "store")), record), [Gate(finding="subject.accuracy", at_least=0.8)]
     findings = [Finding("ordering.auc", value=0.7)]
-    assert [result.outcome for result in judge_night(gates, findings, past, 0.025)] == ["failed"]
+    assert [result.outcome for result in judge_night(gates, findings, past, NO_BUDGET)] == ["failed"]
     record.failures.append("The file was refused.")
-    (result,) = results = judge_night(gates, findings, past, 0.025)
+    (result,) = results = judge_night(gates, findings, past, NO_BUDGET)
     assert (result.outcome, result.passed) == ("not asked", False)
     assert result.sentence.endswith("not asked, for The file was refused.")
     assert verdict(results)[0].text.startswith("No gate was asked; not asked: subject.accuracy")
@@ -109,5 +118,75 @@ def test_no_text_of_a_gate_begins_a_line_of_its_own(tmp_path: Path) -> None:
     gate = Gate(finding="a.b", of="x\n::stop-commands::y", at_least=0.8, owner="me\n::set-output name=a::b")
     findings = [Finding("a.b", of="x\n::stop-commands::y", value=0.1)]
     for found in (findings, []):
-        (result,) = judge_night([gate], found, Past(Store(str(tmp_path / "store")), record), 0.025)
+        (result,) = judge_night([gate], found, Past(Store(str(tmp_path / "store")), record), NO_BUDGET)
         assert "\n" not in result.sentence
+
+
+class OfNights:
+    """A store that knows of nothing but the runs of one pipeline."""
+
+    def __init__(self, runs: list[RunRecord]) -> None:
+        self.known = runs
+
+    def runs(self, _pipeline: str) -> list[RunRecord]:
+        return self.known
+
+
+def night(day: int, model: str = "m", **settings: object) -> RunRecord:
+    stage = StageRecord("train", "train", "k", False, 0.0, "", {"result": {"kind": "SubjectFiles", "digest": model}})
+    at = f"2026-01-{day:02d}T00:00:00+00:00"
+    return RunRecord(
+        f"r{day}", "p", at, 0, "here", 1, status="done", stages=[stage], settings={"gates": day, **settings}
+    )
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[RunRecord]], float | None]:
+    """What a gate makes of nights of 500 new samples each: 90 % right, and from the 21st on 80 %."""
+
+    class Outcomes:
+        def __init__(self, _store: object, run: RunRecord) -> None:
+            self.day = int(run.id[1:])
+
+        def of(self, _finding: Finding) -> Sampled:
+            right = np.arange(500) < (400 if self.day > 20 else 450)
+            return right_or_wrong([f"{self.day}-{sample}" for sample in range(500)], right)
+
+    monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", Outcomes)
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.0)
+
+    def evidence_of(runs: list[RunRecord]) -> float | None:
+        past = Past(cast(Store, OfNights(runs)), runs[-1])
+        return past.evidence(gate, Finding("a.b", value=0.9), Budget(1, "quarter", 1092, 12))
+
+    return evidence_of
+
+
+def test_new_samples_of_many_nights_speak_together(fresh: Callable[[list[RunRecord]], float | None]) -> None:
+    same, worse = (fresh([night(day) for day in range(1, last)]) for last in (20, 25))
+    assert same is not None
+    assert worse is not None
+    assert same < 1 < 24 < worse
+
+
+def test_another_model_or_other_settings_begin_anew(fresh: Callable[[list[RunRecord]], float | None]) -> None:
+    nights = [night(day) for day in range(1, 25)]
+    assert fresh([*nights[:20], *(night(day, "other") for day in range(21, 25))]) == pytest.approx(1.0, abs=0.1)
+    assert fresh([*nights[:20], *(night(day, limit=5) for day in range(21, 25))]) == pytest.approx(1.0, abs=0.1)
+    assert fresh([*nights[:20], night(21, "other")]) is None
+
+
+def test_failures_count_against_the_same_baseline_only_and_what_cannot_be_told_counts_where_it_fails() -> None:
+    gate = Gate.model_validate(
+        {"finding": "a.b", "against": "accepted", "drop_at_most": 0, "for": "2 of 3 nights", "inconclusive": "fail"}
+    )
+    seen = {"gate": gate.title(), "raw": "inconclusive", "against": "r0"}
+    runs = [night(1), night(2), night(3)]
+    runs[0].gates, runs[1].gates = [seen | {"raw": "failed", "against": "older"}], [seen]
+    past = Past(cast(Store, OfNights(runs)), runs[2])
+    assert past.failures(gate, 2, "r0") == 1
+    untold = GateResult(gate, True, "Too few.", looked={"raw": "inconclusive", "against": "r0"})
+    assert _weighed(untold, past).outcome == "failed"
+    assert _weighed(replace(untold, looked={"raw": "inconclusive", "against": "new"}), past).outcome == "warned"
+    warns = replace(untold, gate=gate.model_copy(update={"severity": "warn"}))
+    assert (_weighed(warns, past).outcome, _weighed(warns, past).passed) == ("warned", True)

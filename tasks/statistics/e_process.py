@@ -1,0 +1,51 @@
+"""What samples that are new every night say together of a loss: evidence that may be looked at after every night.
+
+While nothing changes, tonight's right answers are a draw from all that were ever counted: given how many of these are
+right, hypergeometric. So its p-values are those of independent nights (conformal test martingales, Vovk et al. 2005),
+and bets on them, exp(−λz − λ²/2) with z = Φ⁻¹(p), multiply up to what exceeds T with a chance of 1/T at most, however
+often one looks (Ville). The loss may begin on any night, and be small or large: the bets are spread over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_TILTS = np.array([0.25, 0.5, 1.0, 2.0])  # λ: losses of so many standard errors a night
+_MOST_SURE = 1e-300, 1 - 1e-12
+
+
+class NewSamples(NamedTuple):
+    """Of the samples that no earlier night had, how many are right, of how many; and whether the night is bet on, or
+    only known."""
+
+    right: int
+    n: int
+    counts: bool = True
+
+
+def evidence(nights: Sequence[NewSamples], starts: int, bound: float = 0.0) -> list[float]:
+    """E after every night, against the hypothesis that nothing is lost, or no more than the bound; the loss may begin
+    on any of so many nights.
+
+    >>> same, worse = NewSamples(450, 500), NewSamples(420, 500)
+    >>> by_night = evidence([same] * 20 + [worse] * 6, 91)
+    >>> by_night[19] < 1, by_night[25] > 100
+    (True, True)
+    """
+    from scipy.stats import hypergeom, norm
+
+    right, n, counts = np.array(nights, dtype=np.int64).T
+    bag, known = np.cumsum(n) - n, np.cumsum(right) - right
+    known = np.maximum(0, known - np.ceil(bound * bag)).astype(np.int64)  # as if they had lost as much as may be
+    z = norm.ppf(np.clip(hypergeom.cdf(right, bag + n, known + right, n), *_MOST_SURE))
+    bets, unspent, by_night = np.zeros(len(_TILTS)), 1.0, []
+    for night in range(len(nights)):
+        if counts[night] and n[night] and bag[night]:
+            stake = min(1 / starts, unspent)
+            unspent -= stake
+            bets = (bets + stake) * np.exp(-_TILTS * z[night] - _TILTS**2 / 2)
+        by_night.append(float(bets.mean()) + unspent)
+    return by_night
