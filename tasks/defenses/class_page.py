@@ -42,9 +42,8 @@ def losses(findings: FindingIndex, subject: str, defences: Sequence[str], where:
     lines = []
     for (place, name), each in told.items():
         before = _recall(findings, each[0][1], NONE)
-        names, left = (
-            _joined(parts) for parts in ([one[0] for one in each], [percent(one[2].value, 0) for one in each])
-        )
+        names = _joined([defence for defence, _, _ in each])
+        left = _joined([percent(after.value, 0) for _, _, after in each])
         p = _joined([p_equals(gain.p_value) for _, gain, _ in each])
         lines.append(
             f"{names} lose{'s' if len(each) == 1 else ''} {name}: {left} of {integer(each[0][2].n)} found where "

@@ -135,7 +135,7 @@ def _no_better_than_one_answer(findings: FindingIndex, of: str = CLEAN) -> list[
         )
         if (above.low or 0.0) > 0 and (test is None or test.verdict == "better"):
             continue
-        shares = [percent(None if one is None else one.value, 0) for one in (share, always)]
+        shares = [percent(getattr(finding, "value", None), 0) for finding in (share, always)]
         unsure.append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
     if not unsure:
         return []
