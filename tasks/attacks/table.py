@@ -101,6 +101,7 @@ METRICS = (
     metric("attack.aurc", better="less"),
     metric("attack.brier", better="less"),
     metric("attack.ece", better="less"),
+    metric("attack.ece_by_chance", title="Calibration error of a calibrated score"),
     metric("attack.red_flag", better="less"),
     metric("attack.synonym_auc"),
     metric("attack.degenerate", unit="share"),

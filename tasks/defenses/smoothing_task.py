@@ -171,7 +171,7 @@ def certify_subject(
     return certified
 
 
-@stage(version=2, title="certified accuracy")
+@stage(version=3, title="certified accuracy")
 def measure_certified(
     certified: Artifact[Certified], name: str, how: str, settings: Smoothing, evaluation: Artifact[Samples]
 ) -> Artifact[Findings]:

@@ -33,7 +33,14 @@ from assay.tasks.ordering.ranges import (
     mean_risk,
 )
 from assay.tasks.ordering.settings import OURS
-from assay.tasks.statistics.calibration import BINS, PARTS, gap_interval, share_interval
+from assay.tasks.statistics.calibration import (
+    BINS,
+    PARTS,
+    CalibrationError,
+    error_findings,
+    gap_interval,
+    share_interval,
+)
 from assay.tasks.statistics.clusters import counted_share, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
@@ -258,14 +265,13 @@ def calibration_findings(counted: CalibrationCounts, labeler: str, generator: np
     n = int(counted.samples.sum())
     if not n:
         return [Finding(f"weak_labels.{name}", n=0, verdict="not measured", group=labeler) for name in ("ece", "brier")]
-    measured = {
-        "weak_labels.ece": order_calibration_error(counted, generator),
-        "weak_labels.brier": mean_over_pools(counted.squares, counted.samples.sum(axis=1), generator),
-    }
-    return [replace(area_finding(metric, found, n), group=labeler) for metric, found in measured.items()]
+    error = order_calibration_error(counted, generator)
+    score = mean_over_pools(counted.squares, counted.samples.sum(axis=1), generator)
+    findings = [*error_findings(Finding("weak_labels.ece", n=n), error), area_finding("weak_labels.brier", score, n)]
+    return [replace(finding, group=labeler) for finding in findings]
 
 
-def order_calibration_error(counted: CalibrationCounts, generator: np.random.Generator) -> Interval:
+def order_calibration_error(counted: CalibrationCounts, generator: np.random.Generator) -> CalibrationError:
     """The calibration error of what was counted, over resampled pools."""
     return gap_interval(counted.right - counted.confidence, counted.samples.sum(axis=1).astype(np.float64), generator)
 

@@ -177,7 +177,7 @@ def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
     )
 
 
-def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot]:
+def calibration_plots(curated: pa.Table, error: Finding | None, by_chance: Finding | None) -> list[LinePlot]:
     """How often labels of a confidence are right, beside the line on which a confidence would be a chance; none without
     gold."""
     known = curated.filter(pc.is_valid(curated["gold"]))
@@ -190,6 +190,7 @@ def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot
     )
     chance = Series("a chance", [0.0, 1.0], [0.0, 1.0], style="dashed")
     gap = f"{percent(error.value, 0)} {interval(error.low, error.high, digits=0)}"
+    usual = "" if by_chance is None else f": {percent(by_chance.value)} of a calibrated score here"
     return [
         LinePlot(
             "Is the confidence a chance?",
@@ -200,7 +201,8 @@ def calibration_plots(curated: pa.Table, error: Finding | None) -> list[LinePlot
             scale="percent",
             y_range=(0.0, 1.0),
             note=f"A confidence is a score. On average it is {gap} away from the share that is right (expected "
-            "calibration error, equal-mass bins); on the dashed line it would be a chance.",
+            f"calibration error, equal-mass bins, without what chance adds{usual}); on the dashed line it would be a "
+            "chance.",
         )
     ]
 
@@ -255,7 +257,9 @@ def page(
     blocks: list[Block] = []
     if known:
         blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), strata_plot(rows, chosen)]
-        blocks += calibration_plots(curated, findings.get("weak_labels.ece", group=chosen))
+        blocks += calibration_plots(
+            curated, *(findings.get(f"weak_labels.{name}", group=chosen) for name in ("ece", "ece_by_chance"))
+        )
     if known and len(measured) > 1:
         blocks += [approaches_plot(measured), _table_one(findings, measured)]
     n = curated.num_rows if samples is None else samples

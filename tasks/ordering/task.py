@@ -109,7 +109,7 @@ def find_clusters(
     return clusters
 
 
-@stage(version=3, title="trend", draws=True)
+@stage(version=4, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],

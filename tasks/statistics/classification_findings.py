@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc, label_auc, macro_auc
-from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
+from assay.tasks.statistics.calibration import brier, calibration_error, error_findings, risk_area_interval
 from assay.tasks.statistics.class_scores import (
     NOTHING,
     ClassCounts,
@@ -224,13 +224,13 @@ _SEED = 0  # the same resamples for every subject: what is measured twice is the
 def chance_findings(
     about: About, probabilities: npt.NDArray[np.float64], truth: npt.NDArray[np.integer], groups: Groups = None
 ) -> list[Finding]:
-    """`STAGE.ece`, `STAGE.brier` and `STAGE.aurc` of the confidence in the most probable class; none of several labels
-    at once, and none without truth.
+    """`STAGE.ece`, `STAGE.ece_by_chance`, `STAGE.brier` and `STAGE.aurc` of the confidence in the most probable class;
+    none of several labels at once, and none without truth.
 
     >>> chances = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
     >>> findings = chance_findings(About("subject", "clean"), chances, np.array([0, 1, 1]))
     >>> [(finding.metric, round(finding.value, 3)) for finding in findings]
-    [('subject.ece', 0.3), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
+    [('subject.ece', 0.274), ('subject.ece_by_chance', 0.196), ('subject.brier', 0.273), ('subject.aurc', 0.111)]
     """
     known = truth >= 0 if truth.ndim == 1 else np.zeros(len(truth), dtype=np.bool_)
     if not known.any():
@@ -239,10 +239,13 @@ def chance_findings(
     clusters = np.arange(len(codes)) if groups is None else groups[known]
     confidence, right = np.clip(chances.max(axis=1), 0, 1), (chances.argmax(axis=1) == codes).astype(np.int64)
     generator = np.random.default_rng(_SEED)
+    blank = Finding("", about.of, about.group, about.subject, n=len(codes))
+    error = calibration_error(confidence, right, clusters, generator)
+    findings = error_findings(replace(blank, metric=f"{about.stage}.ece"), error)
     measured = {
-        "ece": calibration_error(confidence, right, clusters, generator),
         "brier": brier(chances, codes, clusters, generator),
         "aurc": risk_area_interval(confidence, right, clusters),
     }
-    blank = Finding("", about.of, about.group, about.subject, n=len(codes))
-    return [replace(blank, metric=f"{about.stage}.{name}").estimated(score) for name, score in measured.items()]
+    return findings + [
+        replace(blank, metric=f"{about.stage}.{name}").estimated(score) for name, score in measured.items()
+    ]

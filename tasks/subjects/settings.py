@@ -414,6 +414,7 @@ METRICS = (
     metric("subject.aurc", better="less"),
     metric("subject.brier", better="less"),
     metric("subject.ece", better="less"),
+    metric("subject.ece_by_chance", title="Calibration error of a calibrated score"),
     metric("subject.degenerate", unit="share"),
     metric("subject.majority_rate", unit="share"),
     metric("subject.prediction_entropy", unit="bits"),

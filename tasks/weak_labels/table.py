@@ -88,4 +88,5 @@ METRICS = (
     metric("weak_labels.undecided", unit="share", better="less"),
     metric("weak_labels.brier", better="less"),
     metric("weak_labels.ece", better="less"),
+    metric("weak_labels.ece_by_chance", title="Calibration error of a calibrated score"),
 )

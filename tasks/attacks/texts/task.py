@@ -381,7 +381,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=8, title="word findings")
+@stage(version=9, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,
@@ -516,7 +516,7 @@ def _noised(
     return noisy
 
 
-@stage(version=5, title="noise findings")
+@stage(version=6, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples],
     said: Artifact[Predictions],

@@ -32,7 +32,14 @@ from assay.tasks.ordering.order_test import (
     share_finding,
 )
 from assay.tasks.ordering.ranges import LabelledSamples
-from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval, share_interval
+from assay.tasks.statistics.calibration import (
+    CalibrationError,
+    brier,
+    calibration_error,
+    error_findings,
+    risk_area_interval,
+    share_interval,
+)
 from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
@@ -48,6 +55,7 @@ from assay.tasks.statistics.order_test import (
     trend_findings,
 )
 from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.resampling import Interval
 
 Counts = npt.NDArray[np.int64]  # [N], one per stratum: the samples that D_i adds to D_{i−1}
 YARDSTICKS = ("weak", "gold")
@@ -210,13 +218,15 @@ def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Find
             sums = area_sums(scores, right, clusters, groups)
             risk = area_finding("subject.aurc", risk_area_interval(scores, right, clusters), len(right))
             findings += [replace(finding, of="gold", group=name) for finding in [*_own_areas(sums, ours), risk]]
-    measured = {
-        "subject.ece": calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator),
-        "subject.brier": brier(chances, answered.gold[known], clusters, generator),
-    }
-    return findings + [
-        replace(area_finding(name, interval, len(right)), of="gold") for name, interval in measured.items()
-    ]
+    error = calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator)
+    score = brier(chances, answered.gold[known], clusters, generator)
+    return findings + _as_chances(error, score, len(right))
+
+
+def _as_chances(error: CalibrationError, score: Interval, n: int) -> list[Finding]:
+    """Whether the subject's probabilities are chances."""
+    findings = [*error_findings(Finding("subject.ece", n=n), error), area_finding("subject.brier", score, n)]
+    return [replace(finding, of="gold") for finding in findings]
 
 
 def _own_areas(sums: AreaSums, ours: AreaSums) -> list[Finding]:
@@ -315,12 +325,9 @@ def _own_scores_by_ranges(
     if not there.any():
         return findings
     sums = 2 * joined(squares[there, 1], squares[there, 2])
-    measured = {
-        "subject.ece": order_calibration_error(counted, generator),
-        "subject.brier": mean_over_pools(sums, squares[there, 0], generator),
-    }
-    n = int(squares[:, 0].sum())
-    return findings + [replace(area_finding(name, interval, n), of="gold") for name, interval in measured.items()]
+    error = order_calibration_error(counted, generator)
+    score = mean_over_pools(sums, squares[there, 0], generator)
+    return findings + _as_chances(error, score, int(squares[:, 0].sum()))
 
 
 def probabilities_given(predictions: pa.Table) -> dict[str, frozenset[int]]:

@@ -180,7 +180,7 @@ def predict_texts(
     return predictions
 
 
-@stage(version=4, title="clean")
+@stage(version=5, title="clean")
 def measure_texts(
     predictions: Artifact[Predictions], samples: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:

@@ -157,7 +157,7 @@ def test_confidence_is_a_score_and_not_a_chance(order, pools):
     confidence = scores_of(order("majority", "confidence", apart=False).keys.scores)
     assert confidence.mean() == pytest.approx(0.853, abs=5e-4)
     assert round(found["majority"]["weak_labels.ece"].value, 2) == 0.21
-    assert round(found["snorkel"]["weak_labels.ece"].value, 2) == 0.27
+    assert round(found["snorkel"]["weak_labels.ece"].value, 2) == 0.26  # .27 before what chance adds is taken away
     for one in found.values():
         assert one["weak_labels.ece"].low > 0.1
 

@@ -112,10 +112,10 @@ def test_it_is_what_the_plain_statistics_say(seed):
     assert (ours.value, ours.low, ours.high) == pytest.approx(tuple(aurc), abs=1e-10)
 
     counted = calibration_counts_at_once(labelled_samples(first, samples, clusters, "confidence", False), pools)
-    ece, squares = calibration_findings(counted, "majority", np.random.default_rng(3))
+    ece, by_chance, squares = calibration_findings(counted, "majority", np.random.default_rng(3))
     generator, sure = np.random.default_rng(3), first["confidence"].to_numpy()[known]
     error = calibration_error(sure, right[known], codes[known], generator)
-    assert (ece.value, ece.low, ece.high) == pytest.approx(tuple(error), abs=1e-12)
+    assert (ece.value, ece.low, ece.high, by_chance.value) == pytest.approx(tuple(error), abs=1e-12)
     score = brier(sure[:, None], np.where(right[known] == 1, 0, 1), codes[known], generator)
     assert (squares.value, squares.low, squares.high) == pytest.approx(tuple(score), abs=1e-12)
 

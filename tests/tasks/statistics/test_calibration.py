@@ -21,9 +21,20 @@ def seeded() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_one_bin_is_the_gap_of_the_means():
-    found = calibration_error([0.9, 0.8, 0.7], [1, 0, 0], range(3), seeded(), bins=1)
+def test_one_bin_is_the_gap_of_the_means_where_chance_adds_nothing():
+    found = calibration_error([0.9, 0.8, 0.7] * 100, [1, 0, 0] * 100, range(300), seeded(), bins=1)
     assert found.value == pytest.approx(0.8 - 1 / 3)
+
+
+def test_a_calibrated_score_of_180_shows_nearly_eight_per_cent_by_chance_and_half_of_it_is_taken_away():
+    rng = np.random.default_rng(2)
+    drawn = []
+    for _ in range(30):
+        scores = rng.uniform(0.55, 1, 180)
+        drawn.append(calibration_error(scores, rng.random(180) < scores, range(180), rng))
+    assert np.mean([each.by_chance for each in drawn]) == pytest.approx(0.07, abs=0.008)
+    assert np.mean([each.value for each in drawn]) < 0.05
+    assert all(each.low <= 0.01 for each in drawn)
 
 
 def test_equal_confidences_share_a_bin_and_bins_hold_as_many():
