@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -19,20 +18,18 @@ from assay.tasks.reporting.estimates import (
     class_columns,
     class_text,
     column,
+    columns_over,
     more_below,
     series_of,
     share_text,
     table_of,
 )
-from assay.tasks.reporting.numerals import integer, interval, percent, plural
+from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
-    Cell,
-    Column,
     DataTable,
     Gallery,
     LinePlot,
-    Mark,
     Panels,
     Part,
     Picture,
@@ -103,64 +100,30 @@ EXPLAINED = (
 )
 
 
-class Divided(NamedTuple):
-    """A measure that is divided by the reference's: its metric, what its table is called, and what it is."""
-
-    metric: str
-    title: str
-    about: str
-    nothing: str
-    """What a dash means, of the reference."""
+_BESIDE = ("corruption.relative_flip_probability", "corruption.error", "corruption.relative_error")
 
 
-BESIDE = (
-    Divided(
-        "relative_flip_probability",
-        "Relative flip probability",
-        "Flip probability divided by that of {}, over all severities",
-        "never flips",
-    ),
-    Divided(
-        "error",
-        "Corruption error",
-        "Wrong answers at full strength, added over severities, divided by those of {} (CE; the mean is mCE)",
-        "is never wrong",
-    ),
-    Divided(
-        "relative_error",
-        "Relative corruption error",
-        "The same of the wrong answers beyond those on clean images: what corruption adds, divided by what it "
-        "adds for {} (the mean is relative mCE)",
-        "loses nothing",
-    ),
-)
-
-
-def beside_table(corruptions: CorruptionFindings, divided: Divided) -> DataTable | None:
-    """A measure as a multiple of the reference's, over all severities; None where none of it was measured."""
+def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> list[DataTable]:
+    """Flips and errors as multiples of the reference's, over all severities; none where none was measured."""
     reference, *others = corruptions.subjects
-    cells = {
-        name: [corruptions.get(divided.metric, subject, name, None) for subject in others]
-        for name in (MEAN, *corruptions.perturbations)
-    }
-    if not any(any(row) for row in cells.values()):
-        return None
-    rows: list[list[Cell]] = [
-        ["Mean" if name == MEAN else name_of(name), *map(_ratio, row)] for name, row in cells.items()
+    names = (MEAN, *corruptions.perturbations)
+    rows = [
+        row
+        for row in (About(subject, name, ALL) for subject in others for name in names)
+        if any(findings.get(metric, *row) for metric in _BESIDE)
+    ]
+    columns = [
+        column("Subject", "subject"),
+        column("Perturbation", lambda row: name_of(row.of)),
+        *columns_over(METRICS, *_BESIDE),
     ]
     note = (
-        f"{divided.about.format(reference)}, with its 95 % interval; the mean is of the ratios, each perturbation "
-        f"counting the same. Below 1 is better than {reference}, above 1 worse. A dash, which the mean leaves out: "
-        f"{reference} {divided.nothing}. Among so many cells some intervals leave 1 out by chance alone, so no cell is "
-        "marked."
+        f"Divided by those of {reference}: flips; wrong answers at full strength (CE, the mean is mCE); and of these "
+        "the ones beyond clean images (relative CE). The mean is of the ratios, each perturbation counting the same. "
+        f"Below 1 is better than {reference}. A dash, which the mean leaves out: {reference} has none to divide by. "
+        "Among so many cells some intervals leave 1 out by chance alone, so no cell is marked."
     )
-    return DataTable(f"{divided.title}, beside {reference}", [Column("Perturbation"), *map(Column, others)], rows, note)
-
-
-def _ratio(ratio: Finding | None) -> Cell:
-    if ratio is None or ratio.value is None:
-        return None
-    return Mark(f"{ratio.value:.2f}", "neutral", interval(ratio.low, ratio.high, "number"), order=ratio.value)
+    return [table_of(f"Beside {reference}", rows, columns, note, findings=findings)] if rows else []
 
 
 _SHOWN = 3  # the severity of the pictures, where it was tried
@@ -180,7 +143,7 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     if corruptions.severities:
         blocks += [_mean_plot(corruptions), *map(partial(_panels, corruptions), _DRAWN)]
     if len(corruptions.subjects) > 1:
-        blocks += [compared for divided in BESIDE if (compared := beside_table(corruptions, divided)) is not None]
+        blocks += beside_table(corruptions, findings)
     blocks += corruptions.class_tables()
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)

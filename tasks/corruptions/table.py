@@ -488,6 +488,6 @@ METRICS = (
     metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
     metric("corruption.worst_flip_probability", unit="share", better="less"),
     metric("corruption.relative_flip_probability", unit="ratio", better="less"),
-    metric("corruption.error", unit="ratio", better="less"),
-    metric("corruption.relative_error", unit="ratio", better="less"),
+    metric("corruption.error", unit="ratio", better="less", title="Corruption error"),
+    metric("corruption.relative_error", unit="ratio", better="less", title="Relative corruption error"),
 )

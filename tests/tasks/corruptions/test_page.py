@@ -10,7 +10,7 @@ from assay.tasks.corruptions.page import page as page_of
 from assay.tasks.corruptions.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
-from assay.tasks.reporting.parts import DataTable, Gallery, LinePlot, Mark, Panels
+from assay.tasks.reporting.parts import DataTable, Gallery, LinePlot, Panels
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -67,9 +67,9 @@ def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
 def test_the_reference_comes_first_and_the_others_are_divided_by_it():
     part = page(findings())
     assert [series.name for series in blocks(part, LinePlot)[0].series] == ["plain", "<b>hardened</b>"]
-    relative = next(table for table in blocks(part, DataTable) if table.title.startswith("Relative"))
-    assert [column.name for column in relative.columns] == ["Perturbation", "<b>hardened</b>"]
-    assert relative.rows[0] == ["Mean", Mark("0.50", "neutral", "[0.400, 0.600]", order=0.5)]
+    beside = next(table for table in blocks(part, DataTable) if table.title.startswith("Beside"))
+    assert beside.rows[0][:2] == ["<b>hardened</b>", "Mean"]
+    assert (beside.rows[0][2].value, beside.rows[0][2].low) == pytest.approx((0.5, 0.4))
 
 
 def test_every_perturbation_has_a_panel_of_flips_and_one_of_accuracy_with_every_subject():
@@ -101,15 +101,11 @@ def test_corruption_errors_stand_beside_relative_flips_where_they_were_measured(
     found = findings()
     errors = [finding("error", "<b>hardened</b>", of, "all", 0.9) for of in (*PERTURBATIONS, "mean")]
     added = [finding("relative_error", "<b>hardened</b>", "mean", "all", 1.2)]
-    tables = [one for one in blocks(page(found + errors + added), DataTable) if "beside plain" in one.title]
-    assert [one.title for one in tables] == [
-        "Relative flip probability, beside plain",
-        "Corruption error, beside plain",
-        "Relative corruption error, beside plain",
-    ]
-    assert tables[1].rows[0] == ["Mean", Mark("0.90", "neutral", "[0.720, 1.080]", order=0.9)]
-    assert [row[1] for row in tables[2].rows[1:]] == [None] * len(PERTURBATIONS)
-    assert "plain loses nothing" in tables[2].note
+    (beside,) = [one for one in blocks(page(found + errors + added), DataTable) if one.title == "Beside plain"]
+    assert [column.name for column in beside.columns[3:]] == ["Corruption error", "Relative corruption error"]
+    assert beside.rows[0][3].value == 0.9
+    assert [row[4] for row in beside.rows[1:]] == [None] * len(PERTURBATIONS)
+    assert "plain has none to divide by" in beside.note
 
 
 def test_nothing_corrupted_is_said_so():
@@ -129,7 +125,7 @@ def test_the_page_is_laid_out_with_everything_escaped():
     html = render_report(Report("r", "p", "2026-11-22T02:00:00+00:00", 1.0, 0, "completed", [], [part]))
     assert "<b>hardened" not in html
     assert "&lt;b&gt;hardened" in html
-    assert html.count("data:image/png;base64") == 2 * 6
+    assert html.count("<use href=") == 2 * 6  # each is drawn, and kept once
 
 
 def test_the_worst_cell_stands_in_the_verdict_and_the_sentence_with_the_interval_it_was_named_with():
