@@ -11,7 +11,7 @@ from contextlib import nullcontext
 import click
 
 from assay import __version__
-from assay.flows.commands.data import data, export, init, rules, store
+from assay.flows.commands.data import audit, data, export, init, rules, store
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.flows.commands.review import (
     accept,
@@ -42,6 +42,7 @@ def assay() -> None:
 
 
 ALL = (
+    audit,
     init,
     rules,
     run,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,76 @@ from assay.flows.commands.options import Answering, command, config_option, stor
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
-    from assay.flows.starting.column_roles import Question
+    from assay.flows.starting.column_roles import Answers, Question
+    from assay.flows.starting.proposal import Proposal
     from assay.infra.storage.artifacts import RunRecord
     from assay.infra.storage.store import Store
+
+
+def _columns_said(function: Callable[..., None]) -> Callable[..., None]:
+    """The options by which a person says what columns of data mean."""
+    options = (
+        ("--kind", click.Choice(["table", "images", "texts"]), None, "What it is, where that is not plain."),
+        ("--label", str, "COLUMN", "The column with the true class; - for none."),
+        ("--classes", str, "A,B", "The classes, where there is no label."),
+        ("--id", str, "COLUMN", "The column that names a sample; - for none."),
+        ("--text", str, "COLUMN", "The column with the text."),
+        ("--group", str, "COLUMN", "The column of what is independent (patient, author); - for none."),
+        ("--split", str, "COLUMN", "The column that says train or test; - for none."),
+        ("--name", str, "NAME", "What the pipeline is called; left out, as the data is."),
+    )
+    for flag, kind, shown, help_ in reversed(options):
+        function = click.option(flag, type=kind, metavar=shown, help=help_)(function)
+    return click.option("--yes", is_flag=True, help="Ask nothing: take what the data shows, or refuse.")(function)
+
+
+@command(
+    "audit",
+    example="assay audit ./my-bert --data reviews.csv\nassay audit model.onnx --data scans --budget 10m\n"
+    "assay audit org/name --data sample/reviews --yes\nassay audit model.py:night --data patients.parquet",
+)
+@click.argument("model")
+@click.option("--data", metavar="DATA", required=True, help="A file, folder, pattern, URL, database or sample/….")
+@click.option("--budget", default="5m", show_default=True, metavar="TIME", help="How long it may take: 90s, 5m, 2h.")
+@click.option("--query", metavar="SELECT", help="Of a database: the rows, as in 'select * from visits'.")
+@click.option("--revision", metavar="COMMIT", help="The commit of a hub model; left out, the one of now, written down.")
+@click.option("--features", metavar="A,B", help="The columns that the model reads, in its order.")
+@click.option("--weights", metavar="FILE", help="A safetensors file with the weights of timm:NAME or torchvision:NAME.")
+@_columns_said
+@click.pass_context
+def audit(ctx: click.Context, /, model: str, data: str, budget: str, query: str | None, yes: bool, **said: Any) -> None:
+    """Audit MODEL on DATA now, without a file of settings.
+
+    MODEL is a folder or id of Hugging Face, timm:NAME, torchvision:NAME, a file (ONNX, skops), models:/NAME of MLflow,
+    https://… or file.py:object. Shows what it takes both for and what it would do, asks where that is not plain, runs
+    it, and writes pipelines.yaml for the next night.
+    """
+    from assay.flows.pipeline import seconds_in
+    from assay.flows.starting.first_audit import Model, Wanted, proposal_for, write_pipeline
+
+    revision, weights, features = said.pop("revision"), said.pop("weights"), said.pop("features")
+    columns_read = tuple(name.strip() for name in features.split(",")) if features else ()
+    brought = Model(model, seconds_in(budget), revision, columns_read, weights)
+    name, answers = said.pop("name"), _answers_of(said)
+    proposal = proposal_for(Wanted(data, Path(), name, answers, query=query, model=brought), partial(_ask, yes))
+    echo(_seen_in(proposal))
+    echo("Proposed:\n" + "\n".join(f"  {line.key}: {shown}" for line, shown in proposal.in_short))
+    if not yes and sys.stdin.isatty() and not click.confirm("Run this audit?", default=True, err=True):
+        echo("Nothing was written.")
+        return
+    file = write_pipeline(proposal, Path())
+    from rich.console import Console
+
+    from assay.flows.configuration.loading import load_project
+    from assay.flows.running import run_pipeline
+
+    project = load_project(file, pipeline=proposal.name)
+    result = run_pipeline(project, project.pipeline(proposal.name), console=Console(soft_wrap=True, highlight=False))
+    named = "" if file.name == "pipelines.yaml" else f" --config {file.name}"
+    echo(f"Written   {file}: the next night is assay run {proposal.name}{named}")
+    if result.report and sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
+        click.launch(result.report)
+    ctx.exit(result.exit_code)
 
 
 @command(
@@ -28,36 +96,24 @@ if TYPE_CHECKING:
 )
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
 @click.option("--data", metavar="PATH", help="Where the data lies: a file, a folder, a pattern or a URL.")
-@click.option("--kind", type=click.Choice(["table", "images", "texts"]), help="What it is, where that is not plain.")
-@click.option("--label", metavar="COLUMN", help="The column with the true class; - for none.")
-@click.option("--classes", metavar="A,B", help="The classes, where there is no label.")
-@click.option("--id", metavar="COLUMN", help="The column that names a sample; - for none.")
-@click.option("--text", metavar="COLUMN", help="The column with the text.")
-@click.option("--group", metavar="COLUMN", help="The column of what is independent (patient, author); - for none.")
-@click.option("--split", metavar="COLUMN", help="The column that says train or test; - for none.")
-@click.option("--name", metavar="NAME", help="What the pipeline is called; left out, as the data is.")
+@_columns_said
 @click.option("--keep", is_flag=True, help="Where some of the files are there, keep those and write the others.")
-@click.option("--yes", is_flag=True, help="Ask nothing: take what the data shows, or refuse.")
-def init(
-    directory: Path, data: str | None, classes: str | None, name: str | None, keep: bool, yes: bool, **said: Any
-) -> None:
+def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: bool, **said: Any) -> None:
     """Look at data, and write a first audit of it.
 
     Writes pipelines.yaml, rules.yaml, a test of the rules, .gitignore and a CI job into DIR (here); overwrites nothing.
     """
-    from assay.flows.starting.column_roles import Answers, Question
-    from assay.flows.starting.first_audit import Wanted, proposal_for, require_free, with_answer, write_audit
+    from assay.flows.starting.column_roles import Question
+    from assay.flows.starting.first_audit import Wanted, proposal_for, require_free, write_audit
 
     ask = partial(_ask, yes)
     require_free(directory, keep)
-    answers = Answers(**said)
-    if classes is not None:
-        answers = with_answer(answers, Question("classes", ""), classes)
+    answers = _answers_of(said)
     if data is None:
         data = ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
     wanted = Wanted(data, directory, name, answers, keep)
     proposal = proposal_for(wanted, ask)
-    echo("\n".join([f"Seen ({proposal.looked_at}):", *(f"  {remark}" for remark in proposal.seen)]))
+    echo(_seen_in(proposal))
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
         echo("Nothing was written.")
         return
@@ -66,6 +122,20 @@ def init(
     called = proposal.name
     rules = f"; assay rules try rules.yaml --pipeline {called} --watch" if proposal.rules.rules else ""
     echo(f"Next: {there}assay check; assay run {called}{rules}")
+
+
+def _seen_in(proposal: Proposal) -> str:
+    return "\n".join([f"Seen ({proposal.looked_at}):", *(f"  {remark}" for remark in proposal.seen)])
+
+
+def _answers_of(said: Mapping[str, Any]) -> Answers:
+    """What a person said of the columns."""
+    from assay.flows.starting.column_roles import Answers, Question
+    from assay.flows.starting.first_audit import with_answer
+
+    classes, named = said["classes"], {key: value for key, value in said.items() if key != "classes"}
+    answers = Answers(**named)
+    return answers if classes is None else with_answer(answers, Question("classes", ""), classes)
 
 
 def _ask(yes: bool, question: Question) -> str:

@@ -87,6 +87,8 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     """What the columns mean, or the first thing that has to be asked."""
     if look.address.origin == "images":
         return _of_images(look, answers)
+    if look.address.origin == "dataset":
+        return _of_sample(look)
     _require_columns(look, answers)
     texts = sorted((column for column in look.columns if column.holds == "texts"), key=lambda column: -column.words)
     kind = answers.kind or ("texts" if answers.text or texts else "table")
@@ -147,6 +149,21 @@ def _without(columns: Iterable[Column], *names: str | None) -> list[Column]:
 def _said_or(answer: str | None, found: str | None) -> str | None:
     """What a person said, `-` being no column at all; else what was found."""
     return found if not answer else None if answer == NONE else answer
+
+
+def _of_sample(look: Look) -> Roles:
+    """A data set of ours says itself what a sample is."""
+    numbers, texts, words = (
+        tuple(column.name for column in look.columns if column.holds == held and column.distinct > 1)
+        for held in ("numbers", "texts", "words")
+    )
+    if len(look.classes) < 2:
+        raise InputError(f"{look.address.path} says no class a sample: name another one (assay data list shows all).")
+    parts = "split" if "split" in words else None
+    if look.shapes:
+        return Roles("images", label="class", split=parts)
+    kind: Kind = "texts" if texts else "table"
+    return Roles(kind, "class", text=texts[0] if texts else None, split=parts, numbers=numbers, words=words)
 
 
 def _of_images(look: Look, answers: Answers) -> Roles:

@@ -5,6 +5,7 @@ or none, and never over what is there.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -13,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.flows.configuration.schema import json_schema
+from assay.flows.starting.brought_model import Brought, look_at_model
 from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
-from assay.flows.starting.first_look import address_of, first_look
+from assay.flows.starting.first_look import Look, address_of, first_look
 from assay.flows.starting.proposal import Line, Proposal, propose
 from assay.infra.errors import InputError
 from assay.infra.terminal import json_text
@@ -53,10 +55,10 @@ def pipelines_page(proposal: Proposal) -> str:
 
     The schedule is commented out: nothing runs by itself until somebody wants it to.
     """
-    name = proposal.name
+    name, command = proposal.name, "init" if proposal.brought is None else "audit"
     lines = [
-        f"# yaml-language-server: $schema={SCHEMA}",
-        f"# Written by `assay init` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
+        *([f"# yaml-language-server: $schema={SCHEMA}"] if proposal.brought is None else []),
+        f"# Written by `assay {command}` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
         *(f"#   - {_commented(remark)}" for remark in proposal.seen),
         "# Every setting: docs/pipelines.md.  What is wrong or understood: assay check.  Tonight, now: assay run "
         + name,
@@ -278,6 +280,17 @@ Ask = Callable[[Question], str]
 
 
 @dataclass(frozen=True)
+class Model:
+    """The model that a person brings, what they said of it, and how many seconds its audit may take."""
+
+    written: str
+    seconds: float
+    revision: str | None = None
+    features: tuple[str, ...] = ()
+    weights: str | None = None
+
+
+@dataclass(frozen=True)
 class Wanted:
     """What a person wants: where the data lies, into which folder, under which name, and what they said of the data."""
 
@@ -286,22 +299,63 @@ class Wanted:
     name: str | None = None
     answers: Answers = NOTHING_SAID
     keep: bool = False
+    query: str | None = None
+    model: Model | None = None
 
 
 def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
     """The audit that is proposed for the data; whatever cannot be known is asked."""
-    require_free(wanted.folder, wanted.keep)
     name = wanted.name or _pipeline_name(wanted)
     if not NAME.fullmatch(name):
         raise InputError(
             f"{name!r} names no pipeline: give up to 80 letters, digits, dots, dashes and underscores with --name."
         )
-    seen = first_look(address_of(wanted.data, Path.cwd()), Path.cwd())
-    answers, roles = wanted.answers, settle(seen, wanted.answers)
+    model, brought, answers = wanted.model, None, wanted.answers
+    if model is None:
+        require_free(wanted.folder, wanted.keep)
+    else:
+        brought = look_at_model(model.written, model.revision, model.features, model.weights)
+    seen = first_look(address_of(wanted.data, Path.cwd(), wanted.query), Path.cwd(), answers.id)
+    if brought is not None:
+        answers = _as_it_answers(answers, brought, seen)
+    roles = settle(seen, answers)
     while not isinstance(roles, Roles):
         answers = with_answer(answers, roles, ask(roles))
         roles = settle(seen, answers)
-    return propose(seen, roles, name, seen_from(seen.address.path, wanted.folder))
+    path = seen.address.path
+    place = path if seen.address.origin in ("dataset", "sql") else seen_from(path, wanted.folder)
+    return propose(seen, roles, name, place, brought, math.inf if model is None else model.seconds)
+
+
+def _as_it_answers(answers: Answers, brought: Brought, seen: Look) -> Answers:
+    """What a person said, and what the model leaves no doubt about: what it looks at, and the label, whose values are
+    its classes."""
+    if seen.address.origin == "images":
+        return answers
+    if answers.kind is None and brought.kind in ("table", "texts"):
+        answers = replace(answers, kind=brought.kind)
+    names = {name.casefold() for name in brought.classes}
+    meant = [
+        one.name for one in seen.columns if len(one.values) > 1 and {each.casefold() for each in one.values} <= names
+    ]
+    if answers.label is None and len(meant) == 1:
+        answers = replace(answers, label=meant[0])
+    if answers.label == NONE and not answers.classes and brought.classes:
+        answers = replace(answers, classes=brought.classes)
+    return answers
+
+
+def write_pipeline(proposal: Proposal, folder: Path) -> Path:
+    """Writes the pipeline alone: as pipelines.yaml, or under its own name where that is there; returns the file."""
+    names = (PIPELINES, f"{proposal.name}.yaml")
+    name = next((name for name in names if not (folder / name).exists()), None)
+    if name is None:
+        raise InputError(
+            f"{names[0]} and {names[1]} are there already, and nothing is overwritten: run it with assay run "
+            f"{proposal.name} --config {names[1]}, or give another --name."
+        )
+    write_files({name: pipelines_page(proposal)}, folder)
+    return folder / name
 
 
 def write_audit(proposal: Proposal, wanted: Wanted) -> list[str]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.samples.registry import embedded
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.ingest.entry import declared_classes, prepare, read_piece, survey_piece, surveyed_classes
@@ -33,7 +34,7 @@ from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import opened
 from assay.tasks.ingest.sources import ResolvedSource, resolve
 
-Origin = Literal["csv", "parquet", "jsonl", "images"]
+Origin = Literal["csv", "parquet", "jsonl", "images", "sql", "dataset"]
 
 _TABLES: dict[str, Origin] = {
     ".csv": "csv",
@@ -44,6 +45,7 @@ _TABLES: dict[str, Origin] = {
     ".ndjson": "jsonl",
 }
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "mssql", "oracle")
 _BETWEEN_CELLS = (",", ";", "\t", "|")
 
 
@@ -54,16 +56,28 @@ class Address:
     origin: Origin
     path: str
     delimiter: str = ","
+    query: str | None = None
 
     @property
     def settings(self) -> dict[str, object]:
         """What a source says of it."""
+        if self.origin == "dataset":
+            return {"dataset": self.path}
+        if self.query is not None:
+            return {"sql": (self.path,), "query": self.query}
         apart = {"delimiter": self.delimiter} if self.delimiter != "," else {}
         return {self.origin: (self.path,), **apart}
 
 
-def address_of(data: str, base: Path) -> Address:
-    """What a path, a pattern, a folder or a URL is, paths counted from `base`; a sentence where that cannot be told."""
+def address_of(data: str, base: Path, query: str | None = None) -> Address:
+    """What a path, a pattern, a folder, a URL, a database with its query or a data set of ours is, paths counted from
+    `base`; a sentence where that cannot be told."""
+    if data.startswith("sample/"):
+        return Address("dataset", embedded(data).name)
+    if query is not None:
+        return Address("sql", data, query=query)
+    if data.partition("://")[0].partition("+")[0] in _DATABASES:
+        raise InputError(f"{data} is a database: say which rows with --query 'select …', and their id with --id.")
     if not data.strip():
         raise InputError("Where the data lies is empty: give a file, a folder, a pattern or a URL with --data PATH.")
     place = base / Path(data).expanduser()
@@ -80,7 +94,9 @@ def address_of(data: str, base: Path) -> Address:
 
 
 def _in_folder(data: str, place: Path) -> Address:
-    """A folder holds images in folders of classes, or tables of one kind."""
+    """A folder holds images in folders of classes, or tables of one kind, or is a Delta table."""
+    if (place / "_delta_log").is_dir():
+        return Address("parquet", data)
     endings = Counter[str]()
     for _, folders, files in os.walk(place):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -193,9 +209,11 @@ MOST_VALUES = 20
 """A column with more different values is no column of classes."""
 
 
-def first_look(address: Address, base: Path) -> Look:
+def first_look(address: Address, base: Path, identity: str | None = None) -> Look:
     """What the data at an address shows; a seeded part of it where there is much."""
-    source = Source.model_validate(address.settings)
+    if address.origin == "dataset":
+        return _at_sample(address, base)
+    source = Source.model_validate(address.settings if address.query is None else {**address.settings, "id": identity})
     return _at_images(address, source, base) if address.origin == "images" else _at_table(address, source, base)
 
 
@@ -325,6 +343,16 @@ def _is_fixed(
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _at_sample(address: Address, base: Path) -> Look:
+    """A data set of ours: its columns but for id and class, which it names itself."""
+    seen = read_samples(Source(dataset=address.path), base)
+    names = [field.name for field in seen.samples.schema if _is_plain(field.type) and field.name not in ("id", "gold")]
+    columns = tuple(column_of(seen.samples[name], name) for name in names)
+    shape = [seen.samples[name][0].as_py() for name in ("channels", "height", "width") if name in names]
+    shapes = (tuple(shape),) if len(shape) == 3 else ()
+    return Look(address, seen.rows, seen.samples.num_rows, columns, classes=seen.classes, shapes=shapes)
 
 
 def _at_images(address: Address, source: Source, base: Path) -> Look:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from assay.flows.starting.brought_model import Brought, seen_of, within
 from assay.flows.starting.column_roles import Roles
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
 from assay.infra.errors import InputError
-from assay.tasks.ingest.file_search import SPLITS
+from assay.tasks.ingest.file_search import SPLIT, SPLITS
 from assay.tasks.ingest.settings import Source
+from assay.tasks.subjects.resolved import resolve_subject
+from assay.tasks.subjects.settings import Subject
 
 RESERVED = ("id", "gold", "labels")
 """Names of columns that mean something inside."""
@@ -46,20 +50,31 @@ class Proposal:
     lines: tuple[Line, ...]
     gates: tuple[Line, ...]
     rules: FirstRules
+    brought: Brought | None = None
+
+    @property
+    def in_short(self) -> list[tuple[Line, str]]:
+        """Every key of the pipeline, with its value in one line."""
+        shown = {"labeling": f"{len(self.rules.rules)} rules found in the data"}
+        return [(line, shown.get(line.key) or json.dumps(line.value, ensure_ascii=False)) for line in self.lines]
 
 
-def source_settings(look: Look, roles: Roles) -> dict[str, object]:
+def source_settings(look: Look, roles: Roles, brought: Brought | None = None) -> dict[str, object]:
     """What `source` says of the data."""
     settings = dict(look.address.settings)
     settings[look.address.origin] = look.address.path
+    if look.address.origin == "dataset":
+        return settings
     if roles.kind == "images":
-        return {**settings, **_pixels(look)}
+        return {**settings, **_pixels(look, None if brought is None else brought.side)}
     for name in ("id", "label", "split", "group"):
         if getattr(roles, name) is not None:
             settings[name] = getattr(roles, name)
     label = look.column(roles.label or "")
     if label is None:
         settings["classes"] = list(roles.classes)
+    elif brought is not None and _are_codes(label.values, brought.classes):
+        settings["classes"] = list(brought.classes)
     elif label.holds == "numbers" and sorted(label.values) != [str(code) for code in range(label.distinct)]:
         settings["classes"] = sorted(label.values, key=int)  # its values are names: 1 and 2 are two classes, not three
     taken = {roles.id, roles.label, roles.group}
@@ -69,21 +84,31 @@ def source_settings(look: Look, roles: Roles) -> dict[str, object]:
     return settings
 
 
-def _pixels(look: Look) -> dict[str, object]:
-    """How images are brought to one shape, where they are not of one that a small network takes."""
+def _are_codes(values: Sequence[str], classes: Sequence[str]) -> bool:
+    """Whether labels are the numbers of a model's classes."""
+    return len(classes) > 1 and set(values) <= {str(code) for code in range(len(classes))}
+
+
+def _pixels(look: Look, side: int | None) -> dict[str, object]:
+    """How images are brought to one shape: to the `side` that a model sees, else where they are not of one shape that a
+    small network takes."""
     sides = {side for _, height, width in look.shapes for side in (height, width)}
     same = len({shape[1:] for shape in look.shapes}) == 1
     small = max(sides, default=0) <= _LARGEST and min(sides, default=_SMALLEST) >= _SMALLEST
-    pixels: dict[str, object] = {} if same and small else {"size": _DRAWN}
+    fits = same and (sides == {side} if side else small)
+    pixels: dict[str, object] = {} if fits else {"size": side or _DRAWN}
     channels = {shape[0] for shape in look.shapes}
     if len(channels) > 1 or 0 in channels:
         pixels["channels"] = 3
     return {"pixels": pixels} if pixels else {}
 
 
-def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
-    """A first audit of the data, which is read as a run would read it; `place` is where pipelines.yaml finds it."""
-    source = source_settings(look, roles)
+def propose(
+    look: Look, roles: Roles, name: str, place: str, brought: Brought | None = None, seconds: float = math.inf
+) -> Proposal:
+    """A first audit of the data, which is read as a run would read it; `place` is where pipelines.yaml finds it. Of a
+    model that is `brought` it takes about so many `seconds`."""
+    source = source_settings(look, roles, brought)
     strict = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
     seen = read_samples(Source.model_validate(strict), Path.cwd())
     source[look.address.origin] = place
@@ -91,25 +116,52 @@ def propose(look: Look, roles: Roles, name: str, place: str) -> Proposal:
     numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
     roles = replace(roles, numbers=tuple(numbers), words=tuple(words), give_away=away)
     rules = first_rules(seen, roles)
-    lines = (Line("source", source), *_curated(rules), *_audited(look, roles, seen, rules))
+    audited = _audited(look, roles, seen, rules) if brought is None else _brought(brought, roles, seen, rules, seconds)
+    lines = (Line("source", source), *_curated(rules, brought is None), *audited)
     if len(lines) == 1:
         raise InputError(
             f"Nothing of {look.address.path} can be audited as it is: no column of numbers or texts is left for a "
             "model, and no rule was right more often than one answer. Name another column with --label, or bring a "
             "model of your own (docs/bring-your-own.md)."
         )
-    remarks = tuple(_remarks(look, roles, seen, rules))
-    return Proposal(name, place, roles, remarks, seen.in_words, lines, tuple(_gates(roles, rules, lines)), rules)
+    remarks = tuple(_remarks(look, roles, seen, rules, brought))
+    gates = tuple(_gates(roles, rules, lines))
+    return Proposal(name, place, roles, remarks, seen.in_words, lines, gates, rules, brought)
 
 
-def _curated(rules: FirstRules) -> Iterator[Line]:
-    """What makes weak labels and an order of them, where there are rules."""
+def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
+    """What makes weak labels and an order of them, where there are rules: in a file of their own, or in place."""
     if not rules.rules:
         return
     labelers = ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]  # Snorkel's model needs three votes
-    yield Line("labeling", {"functions": "rules.yaml"}, "the rules beside this file: assay rules try rules.yaml")
+    written = [rule.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules.rules]
+    said: dict[str, object] = {"functions": "rules.yaml"}
+    comment = "the rules beside this file: assay rules try rules.yaml"
+    if not in_file:
+        said, comment = {"classes": list(rules.classes), "rules": written}, "found in the data: write your own"
+    yield Line("labeling", said, comment)
     yield Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence")
     yield Line("ordering", {"datasets": 5}, "D1 … D5, ever harder")
+
+
+def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
+    """The model that a person brings, and what is done to its samples in the time allowed."""
+    subject = brought.subject(roles, len(seen.classes))
+    strict = {key: tuple(value) if isinstance(value, list) else value for key, value in subject.items()}
+    resolve_subject(Subject.model_validate(strict), Path.cwd())  # what is wrong with it is said before all else
+    trained_here = brought.what.endswith("trained here")
+    if trained_here:
+        subject |= {"train": _training(seen.rows)}
+    steps = {key: Line(key, value, comment) for key, value, comment in within(seconds, brought, roles.kind)}
+    if (parted := steps.pop("evaluation", None)) is not None and isinstance(parted.value, dict):
+        parts = {} if trained_here or roles.split else {"holdout": parted.value["holdout"]}
+        by_split = dict(_of_parts(seen, roles))
+        yield Line("evaluation", {**parts, **by_split, "limit": parted.value["limit"]}, parted.comment)
+    yield Line("subjects", [subject])
+    yield from steps.values()
+    if roles.kind == "table":
+        yield from _slices(roles, rules)
+    yield Line("budget", f"{math.ceil(seconds)}s", "what is not begun by then is left to the next run")
 
 
 _YOURS = "trained here; your own in its place: docs/bring-your-own.md"
@@ -160,22 +212,29 @@ def _evaluation(look: Look, roles: Roles, seen: Seen) -> Iterator[Line]:
     evaluation: dict[str, object] = {}
     if since := _since(roles, seen):
         evaluation |= {"column": roles.day, "since": since}
-    if roles.split is not None and roles.kind != "table":
-        column = look.column(roles.split)
-        values = look.parts if column is None else column.values
-        meant = {SPLITS.get(value.lower(), value): value for value in values}
-        audited, trains = meant.get("test") or meant.get("valid"), meant.get("train")
-        if audited is None or trains is None:
-            raise InputError(
-                f"The parts of the data are {', '.join(values)}: one that trains (train) and one that is audited "
-                "(test) are needed; name another column with --split, or - for none."
-            )
-        evaluation |= {"split": audited} if audited != "test" else {}
-        evaluation |= {"train": trains} if trains != "train" else {}
+    if roles.kind != "table":
+        evaluation |= dict(_of_parts(seen, roles))
     if look.rows > 4 * _AUDITED and roles.kind != "table":
         evaluation["limit"] = _AUDITED
     if evaluation:
         yield Line("evaluation", evaluation, "what is audited; the rest may train")
+
+
+def _of_parts(seen: Seen, roles: Roles) -> Iterator[tuple[str, object]]:
+    """Which parts of the data are audited and train, where they are called otherwise than test and train."""
+    if roles.split is None:
+        return
+    column = roles.split if roles.split in seen.samples.column_names else SPLIT
+    values = sorted(str(value) for value in seen.samples[column].drop_null().unique().to_pylist())
+    meant = {SPLITS.get(value.lower(), value): value for value in values}
+    audited, trains = meant.get("test") or meant.get("valid"), meant.get("train")
+    if audited is None or trains is None:
+        raise InputError(
+            f"The parts of the data are {', '.join(values)}: one that trains (train) and one that is audited "
+            "(test) are needed; name another column with --split, or - for none."
+        )
+    yield from (("split", audited),) if audited != "test" else ()
+    yield from (("train", trains),) if trains != "train" else ()
 
 
 def _since(roles: Roles, seen: Seen) -> str | None:
@@ -209,8 +268,10 @@ def _parted_by_day(line: Line) -> bool:
     return line.key == "evaluation" and isinstance(line.value, dict) and "since" in line.value
 
 
-def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterator[str]:
+def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: Brought | None) -> Iterator[str]:
     """What was seen, a sentence each."""
+    if brought is not None:
+        yield seen_of(brought)
     gold = seen.samples["gold"]
     codes = Counter(gold.drop_null().to_pylist())
     shares = ", ".join(f"{name} {codes[code]:,}" for code, name in enumerate(seen.classes))
@@ -239,7 +300,7 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
         yield f"The first line is taken for names of columns; write them above it where it is a row: {', '.join(data)}"
     if since := _since(roles, seen):
         yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
-    if roles.kind == "table" and roles.numbers and roles.words:
+    if brought is None and roles.kind == "table" and roles.numbers and roles.words:
         yield f"The model trained here looks at numbers alone: rules and slices look at {', '.join(roles.words[:6])}"
     left_out = {
         "they name or count rows": roles.suspects,

@@ -42,7 +42,7 @@ def test_the_page_is_walked_through(
         return capsys.readouterr().out
 
     first = does("init --data patients.csv --yes")
-    assert first.splitlines() == [line for line in CONSOLES[0].splitlines()[1:] if not line.startswith("$")]
+    assert first.splitlines() == [line for line in CONSOLES[1].splitlines()[1:] if not line.startswith("$")]
     assert "Everything is in order." in does("check")
     assert "2 of 2 gates passed" in does("run patients")
     assert passes(folder, "test_rules.py")
@@ -66,6 +66,20 @@ def test_the_page_is_walked_through(
     assert "0 2 * * *" in does("list")
     assert COMMANDS[-1] == "serve"  # which stays at work: tests/flows/test_deployments.py
     assert {run.pipeline for run in Store(str(folder / "artifacts")).runs()} == {"patients", "by-prompts", "answered"}
+
+
+@pytest.mark.slow
+def test_its_first_command_audits_a_model(
+    on_teams_prefect: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_and_run(tmp_path, [FILES["make_data.py"], FILES["model.py"]], ["make_data.py"])
+    monkeypatch.chdir(tmp_path)
+    assert COMMANDS[0].startswith("audit ")
+    assert answer(COMMANDS[0].split()) == 0
+    said = capsys.readouterr().out
+    assert "Label diagnosis: ill 120, well 180" in said
+    assert "the next night is assay run patients" in said
+    assert set(load_project(tmp_path / "pipelines.yaml").pipelines) == {"patients"}
 
 
 def passes(folder: Path, name: str) -> bool:

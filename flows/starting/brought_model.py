@@ -1,0 +1,217 @@
+"""A model that a person brings, looked at before anything runs: what it looks at, which classes it answers with, and
+how many samples an audit of it can look at in the time allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.flows.starting.column_roles import Kind, Roles
+from assay.infra.errors import InputError
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.subjects.addresses.given import KindName
+from assay.tasks.subjects.addresses.table import address_of, is_only_asked, refused
+
+SETTINGS: dict[Kind, KindName] = {"table": "model", "texts": "classifier", "images": "network"}
+"""The setting that names a model, by what the data are."""
+_LOOKS_AT = {"model": "columns", "classifier": "texts", "network": "images"}
+_HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForImageClassification": "network"}
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A model as it was written, and what was seen of it."""
+
+    written: str
+    looks_at: tuple[KindName, ...]
+    """The settings that it may stand under."""
+    what: str
+    """What it is, in words."""
+    classes: tuple[str, ...] = ()
+    """The names of its classes in their order, where it knows them."""
+    columns: int | None = None
+    """How many columns it reads, or their names, where it says so."""
+    features: tuple[str, ...] = ()
+    side: int | None = None
+    """How many pixels an image has on a side, where it says so."""
+    numbers: int = 0
+    """How many weights it has, where they can be counted."""
+    settings: tuple[tuple[str, object], ...] = ()
+    """What a subject says of it besides."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the data have to be; None where it may be one or another."""
+        fits = [kind for kind, setting in SETTINGS.items() if setting in self.looks_at]
+        return fits[0] if len(fits) == 1 else None
+
+    def subject(self, roles: Roles, classes: int) -> dict[str, object]:
+        """The subject of a pipeline; refused where it looks at something else than the data are."""
+        setting = SETTINGS[roles.kind]
+        if setting not in self.looks_at:
+            wanted = " or ".join(_LOOKS_AT[name] for name in self.looks_at)
+            raise InputError(f"{self.written} looks at {wanted}, and the data are {_LOOKS_AT[setting]}: give others.")
+        if self.classes and len(self.classes) != classes:
+            raise InputError(
+                f"{self.written} tells {len(self.classes)} classes apart ({', '.join(self.classes[:8])}), and the data "
+                f"name {classes}: say which column is the label with --label."
+            )
+        read: dict[str, object] = {"text": str(roles.text)} if setting == "classifier" else {}
+        if setting == "model" and (features := self._features(roles)):
+            read = {"features": list(features)}
+        return {"name": "model", setting: self.written, **read, **dict(self.settings)}
+
+    def _features(self, roles: Roles) -> tuple[str, ...]:
+        if self.features:
+            return self.features
+        every = tuple(name for name in (*roles.numbers, *roles.give_away))
+        fits = [names for names in (roles.numbers, every) if self.columns in (None, len(names))]
+        if not fits:
+            raise InputError(
+                f"{self.written} reads {plural(int(self.columns or 0), 'column')}, and {len(roles.numbers)} of the "
+                f"data hold numbers ({', '.join(roles.numbers[:8])}): name those that it reads, in their order, with "
+                "--features."
+            )
+        return fits[0] if ":" not in self.written or "://" in self.written else ()
+
+
+def look_at_model(written: str, revision: str | None, features: tuple[str, ...], weights: str | None) -> Brought:
+    """What a model is, by its address; refused in a sentence where nothing can be audited of it."""
+    if not written.startswith((".", "/")) and Path(written).is_dir():
+        written = f"./{written}"
+    if ":" not in written and (why := refused(written)):
+        raise InputError(f"{written} {why}.")
+    address = address_of(written)
+    if address is None and ":" not in written:
+        raise InputError(
+            f"{written} is no model that can be found: give a folder or an id of Hugging Face (./folder, org/name), "
+            "timm:NAME, torchvision:NAME, a file (model.onnx, model.skops), models:/NAME of MLflow, https://…, or a "
+            "function of your own (file.py:object)."
+        )
+    if address is None:
+        return Brought(written, tuple(SETTINGS.values()), "a function of yours", features=features)
+    address.require_library(written)
+    if address.word == "hugging-face":
+        return _of_hugging_face(written, revision)
+    if address.word == "onnx":
+        return _of_onnx(written, features)
+    if address.word in ("timm", "torchvision"):
+        named = (("weights", weights),) if weights else ()
+        what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
+        return Brought(written, address.looks_at, what, settings=named)
+    what = {"endpoint": "a service", "mlflow": "a model of MLflow", "skops": "a fitted classifier"}[address.word]
+    return Brought(written, address.looks_at, what, features=features)
+
+
+def _of_hugging_face(written: str, revision: str | None) -> Brought:
+    from assay.tasks.subjects.token_networks.hugging_face import in_its_own_order
+    from assay.tasks.subjects.token_networks.sources import PROCESSOR, find_model
+
+    source = find_model(written, revision, Path.cwd())
+    files = source.read()
+    config: dict[str, Any] = json.loads(files["config.json"])
+    made = str((config.get("architectures") or ["model without architectures in its config.json"])[0])
+    setting = next((setting for ending, setting in _HEADS.items() if made.endswith(ending)), None)
+    if setting is None:
+        tagger = made.endswith("ForTokenClassification")
+        why = (
+            "marks words: its tagged sentences are named by hand, as in docs/biomedical.md"
+            if tagger
+            else (
+                "answers with no classes: audited are models saved as …ForSequenceClassification, "
+                "…ForImageClassification or …ForTokenClassification"
+            )
+        )
+        raise InputError(f"{written} is a {made}, which {why}.")
+    named = [str(name) for _, name in sorted((config.get("id2label") or {}).items(), key=lambda pair: int(pair[0]))]
+    if len(named) == 1 or config.get("problem_type") in ("regression", "multi_label_classification"):
+        raise InputError(
+            f"{written} is a {made} that gives a number or several labels at once, and what is audited here is one "
+            "class a sample: write its pipeline by hand, as in docs/bring-your-own.md."
+        )
+    said = () if in_its_own_order(config) else tuple(named)
+    weights = sum(len(content) for name, content in files.items() if name.endswith(".safetensors")) // 4
+    pinned = () if source.folder is not None else (("revision", source.commit),)
+    side = _side(json.loads(files[PROCESSOR])) if PROCESSOR in files else None
+    return Brought(written, (setting,), made, said, side=side, numbers=weights, settings=pinned)
+
+
+def _side(processor: dict[str, Any]) -> int | None:
+    """How many pixels the network sees on a side, by its processor."""
+    size = processor.get("crop_size") if processor.get("do_center_crop") else processor.get("size")
+    sides = size.values() if isinstance(size, dict) else [size]
+    return max((int(side) for side in sides if isinstance(side, int)), default=None)
+
+
+def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
+    import onnxruntime
+
+    from assay.tasks.subjects.addresses.model_files import content_at
+
+    content = content_at(written, Path.cwd(), "The ONNX file")
+    try:
+        inputs = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).get_inputs()
+    except Exception as fault:
+        raise InputError(f"{written} cannot be read as ONNX: {' '.join(str(fault).split())[:200]}.") from fault
+    shape, numbers = inputs[0].shape, len(content) // 4
+    if len(shape) == 4:
+        side = shape[2] if isinstance(shape[2], int) else None
+        return Brought(written, ("network",), "an ONNX graph over images", side=side, numbers=numbers)
+    width = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
+    named = features or (tuple(given.name for given in inputs) if len(inputs) > 1 else ())
+    return Brought(written, ("model",), "an ONNX graph over columns", columns=width, features=named, numbers=numbers)
+
+
+_WORK, _SHARE = 2e10, 0.4
+"""Multiplications a second of one processor, and the share of the time allowed that is planned for the model."""
+_MOST, _FEW = 200, 24
+_TOKENS, _PATCH, _SIDE = 64, 16, 64
+_UNKNOWN = 0.01
+"""Seconds that a service, or code that nobody can count, is expected to take for a sample."""
+
+
+def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[tuple[str, object, str]]:
+    """The keys of a pipeline on what is done to samples, and to how many, with comments: the most that the time allows;
+    what would leave too few samples is left out, the dearest first."""
+    places = _TOKENS if kind == "texts" else ((brought.side or _SIDE) / _PATCH) ** 2
+    each = max(2 * brought.numbers * places / _WORK, 0.002 if brought.numbers else _UNKNOWN)
+    left = {"table": [], "texts": [_NOISE], "images": [_CORRUPTIONS, _attack(brought)]}[kind]
+    while left and _SHARE * seconds / each / (1 + sum(passes for _, _, _, passes in left)) < _FEW:
+        left = left[1:]
+    passes = 1 + sum(passes for _, _, _, passes in left)
+    if kind != "table":
+        limit = int(min(_MOST, max(_FEW, _SHARE * seconds / each / passes)))
+        yield "evaluation", {"holdout": 0.9, "limit": limit}, f"about {passes} answers a sample in the time allowed"
+    for key, value, comment, _ in reversed(left):
+        yield key, value, comment
+
+
+_Step = tuple[str, object, str, int]
+_NOISE: _Step = ("attacks", ["noise"], "typing errors; more: docs/word-attacks.md", 20)
+_CORRUPTIONS: _Step = (
+    "corruptions",
+    {"perturbations": ["gaussian-noise", "brightness"], "severities": [1, 3], "frames": 7},
+    "what cameras do; left out: all perturbations",
+    28,
+)
+
+
+def _attack(brought: Brought) -> _Step:
+    """The attack on images: along the gradient where there is one, else by asking."""
+    how = "how little makes it wrong; more: docs/images.md"
+    if is_only_asked(brought.written):
+        return "attacks", [{"square": {"eps": ["8/255"], "queries": 50}}], how, 50
+    return "attacks", [{"pgd": {"eps": ["2/255", "8/255"], "steps": 10}}], how, 60
+
+
+def seen_of(brought: Brought) -> str:
+    """What was seen of the model, in a sentence."""
+    classes = f", classes {', '.join(brought.classes[:8])}" if brought.classes else ""
+    shown = f", {brought.side} pixels a side" if brought.side else ""
+    counted = f", {brought.numbers:,} weights" if brought.numbers else ""
+    return f"Model {os.path.basename(brought.written.rstrip('/'))}: {brought.what}{shown}{counted}{classes}"
