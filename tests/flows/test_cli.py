@@ -113,6 +113,7 @@ def test_the_commands_of_the_design_are_all_there() -> None:
         "accept",
         "blame",
         "history",
+        "audit",
         "init",
         "notify",
         "rules",
