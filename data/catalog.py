@@ -128,13 +128,14 @@ def entry_of(name: str) -> CatalogEntry:
     raise InputError(f"There is no data set {name!r} in the catalogue; {suggestion(name, entries)}")
 
 
-def is_votes(name: str) -> bool:
-    """Whether a data set brings its votes with it.
+def is_votes(name: str | None) -> bool:
+    """Whether a data set brings its votes with it; False of what is not in the catalogue.
 
-    >>> is_votes("weather-crowd"), is_votes("youtube-spam")
-    (True, False)
+    >>> is_votes("weather-crowd"), is_votes("youtube-spam"), is_votes("sample/digits"), is_votes(None)
+    (True, False, False, False)
     """
-    return entry_of(name).holds == "votes"
+    entry = None if name is None else catalog().get(name)
+    return entry is not None and entry.holds == "votes"
 
 
 def is_masked(name: str | None) -> bool:

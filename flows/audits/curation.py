@@ -64,12 +64,10 @@ def comes_with_votes(pipeline: Written) -> bool:
     source = as_dict(pipeline.get("source"))
     if source.get("votes") is not None:
         return True
-    dataset = source.get("dataset")
-    if not isinstance(dataset, str) or dataset.startswith("sample/"):
-        return False
-    from assay.data.catalog import catalog, is_votes
+    from assay.data.catalog import is_votes
 
-    return dataset in catalog() and is_votes(dataset)
+    dataset = source.get("dataset")
+    return isinstance(dataset, str) and is_votes(dataset)
 
 
 def ordering_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
@@ -95,9 +93,7 @@ def carries_votes(pipeline: AuditRequest) -> bool:
     """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
     from assay.data.catalog import is_votes
 
-    name = pipeline.source.dataset
-    in_catalog = name is not None and not name.startswith("sample/") and is_votes(name)
-    return pipeline.source.votes is not None or in_catalog
+    return pipeline.source.votes is not None or is_votes(pipeline.source.dataset)
 
 
 def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:

@@ -66,7 +66,7 @@ class About:
 def prediction_findings(
     about: About,
     answers: Said,
-    probabilities: npt.NDArray[np.float64],
+    probabilities: npt.NDArray[np.float64] | None,
     truth: Truth,
     classes: Sequence[str],
     *,
@@ -75,7 +75,8 @@ def prediction_findings(
 ) -> list[Finding]:
     """Accuracy, AUC, recall per class, `class_findings`, the entropy of the answers, and whether there is but one.
 
-    `answers` and `truth` as in `classification`; `probabilities` [n, k]. Under attack accuracy and recall are of the
+    `answers` and `truth` as in `classification`; `probabilities` [n, k], without which there is no AUC. Under
+    attack accuracy and recall are of the
     answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n] are what is independent.
 
     >>> flat = np.full((4, 2), 0.5)
@@ -86,12 +87,11 @@ def prediction_findings(
     ('subject.accuracy', 0.75, 'degenerate: every sample is called benign')
     """
     k, judged = len(classes), answers if robust is None else robust
-    if not (truth >= 0).any():
-        area = AUC(None, None, None, 0)
-        most = NOTHING
-    else:
-        area = (label_auc if truth.ndim == 2 else macro_auc)(probabilities, truth, groups=groups)
+    area, most = AUC(None, None, None, 0), NOTHING
+    if (truth >= 0).any():
         most = majority_rate(truth, k, groups)
+        if probabilities is not None:
+            area = (label_auc if truth.ndim == 2 else macro_auc)(probabilities, truth, groups=groups)
     measured = [
         about.finding("accuracy", accuracy(judged, truth, groups)),
         about.area("auc", area, classes),

@@ -167,14 +167,19 @@ def _count_cut(model: TextModel, texts: Sequence[str]) -> int:
 def text_findings(
     predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
 ) -> list[Finding]:
-    """How good the subject is on the texts as they are, and whether it says more than one thing."""
+    """How good the subject is on the samples as they are, and whether it says more than one thing; of answers without
+    probabilities neither AUC nor calibration."""
     require_same_samples(predictions, samples, name)
-    flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
+    given, probabilities = predictions["probabilities"].combine_chunks(), None
+    if not given.null_count:
+        flat = given.flatten().to_numpy(zero_copy_only=False)
+        probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
     about = About("subject", "clean", subject=name)
     *findings, answers = prediction_findings(about, predicted, probabilities, truth, classes, groups=groups)
-    areas = class_areas(about, probabilities, truth, classes, groups)
-    above = constant_findings(about, above_constant_of(predicted, truth, len(classes), groups))
-    return [*findings, *above, *areas, *chance_findings(about, probabilities, truth, groups), answers]
+    findings += constant_findings(about, above_constant_of(predicted, truth, len(classes), groups))
+    if probabilities is not None:
+        findings += class_areas(about, probabilities, truth, classes, groups)
+        findings += chance_findings(about, probabilities, truth, groups)
+    return [*findings, answers]
