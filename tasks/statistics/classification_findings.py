@@ -75,9 +75,9 @@ def prediction_findings(
 ) -> list[Finding]:
     """Accuracy, AUC, recall per class, `class_findings`, the entropy of the answers, and whether there is but one.
 
-    `answers` and `truth` as in `classification`; `probabilities` [n, k], without which there is no AUC. Under
-    attack accuracy and recall are of the
-    answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n] are what is independent.
+    `answers` and `truth` as in `classification`; `probabilities` [n, k], without which there is no AUC. Under attack
+    accuracy and recall are of the answers `robust`, in which a sample stays wrong that was wrong before. `groups` [n]
+    are what is independent.
 
     >>> flat = np.full((4, 2), 0.5)
     >>> about = About("subject", "clean")

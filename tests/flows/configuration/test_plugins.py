@@ -194,14 +194,16 @@ def test_an_audit_is_a_module_that_workers_can_import(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_package_breaks_is_said_before_any_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_package_breaks_is_said_to_the_project_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = module_of(tmp_path, monkeypatch, "TALLY = kind(key='trust')")
     told = tmp_path / "broken-1.0.dist-info"
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (told / "entry_points.txt").write_text(f"[assay.audits]\ntally = {name}:TALLY\n")
     with pytest.raises(InputError) as caught:
-        project(tmp_path, "pipelines:\n  p: {source: {dataset: sample/digits}}\n")
+        project(tmp_path, "pipelines:\n  p: {source: {dataset: sample/digits}, tally: {}}\n")
     assert str(caught.value) == (
         'The plug-in "tally" of broken 1.0 is no kind of audit that can be used: its key trust is a key of trust '
         "already."
