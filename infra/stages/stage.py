@@ -95,7 +95,7 @@ class Workbench:
     quarantined: list[str] = field(default_factory=list)
     waited: float = 0.0
     """Seconds in which the stage could not begin: workers were starting, or a library was being imported."""
-    started: float = field(default_factory=time.perf_counter)
+    started: float = 0.0
     cost: dict[str, float] = field(default_factory=dict)
     """What it took, once the stage is committed."""
 
@@ -322,7 +322,9 @@ class Stage(Generic[P, R]):
         with run.bodies():
             run.allowance.require_time(self.title)
             seeds = Seeds(run.seed, self.name) if self.draws else None
-            bench = Workbench(run, self.name, self.title, key, self.gpu, seeds, on_progress, shown)
+            bench = Workbench(
+                run, self.name, self.title, key, self.gpu, seeds, on_progress, shown, started=time.perf_counter()
+            )
             bench.surroundings = {name: part for name, part in ingredients.items() if name != "arguments"}
             manifest = self._compute(bench, ingredients, args, kwargs)
             since = run.seconds - (time.perf_counter() - bench.started)
