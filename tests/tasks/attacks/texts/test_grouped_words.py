@@ -84,7 +84,8 @@ def test_groups_change_no_value_and_widen_what_goes_together():
         word_findings(table, "a2t", "bert", CLASSES), word_findings(table, "a2t", "bert", CLASSES, groups), strict=True
     ):
         assert (alone.metric, alone.n) == (grouped.metric, grouped.n)
-        assert alone.value == pytest.approx(grouped.value, nan_ok=True)
+        if not alone.metric.startswith("attack.ece"):  # what chance adds to it depends on how many go together
+            assert alone.value == pytest.approx(grouped.value, nan_ok=True)
         if alone.low is not None and 0 < alone.value < 1 and alone.metric != "attack.similarity":
             assert grouped.high - grouped.low > 1.7 * (alone.high - alone.low)
 
@@ -110,7 +111,7 @@ def test_two_attacks_are_compared_patient_by_patient():
         for name, groups in (("by text", None), ("by patient", np.repeat(np.arange(60), 4)))
     }
     p = {name: one["attack.mcnemar_p"].value for name, one in found.items()}
-    assert p == {"by text": pytest.approx(2 / 2**40), "by patient": pytest.approx(2 / 2**10)}
+    assert p == {"by text": pytest.approx(1 / 2**40), "by patient": pytest.approx(1 / 2**10)}  # mid-p
     apart = [one["attack.success_difference"] for one in found.values()]
     assert apart[0].value == apart[1].value
     assert apart[1].high - apart[1].low > 1.7 * (apart[0].high - apart[0].low)
