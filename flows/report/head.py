@@ -246,7 +246,10 @@ def _alone(findings: FindingIndex, finding: Finding) -> str:
 
 
 def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
-    """Whether one constant answer gets as much, as far as this can tell."""
+    """Whether one constant answer gets as much, as far as this can tell: by the run's own test where it made one."""
+    test = findings.get("subject.above_constant_p", *finding.about) if finding.metric == "subject.accuracy" else None
+    if test is not None:
+        return test.verdict != "better"
     constant = constant_of(findings, finding)
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 

@@ -74,7 +74,7 @@ def head_of_run(pipeline: str, worse: int = 0) -> str:
         ("first-night", "what does a defence keep?", "net+standard keeps 77 %"),
         ("first-night", "can the attack be trusted?", "21 checks of the attacks raised no red flag"),
         ("first-night", "is it fitted to its test set?", "too few samples"),
-        ("first-night", "what would a stronger test need?", "samples in place of 180 (evaluation: limit)"),
+        ("first-night", "what would a stronger test need?", "Train net longer or on more samples"),
         ("first-night", "which samples should a person look at?", "lesion-7 called benign, in truth malignant"),
         ("first-night", "which corruption is worst?", "Gaussian noise at severity 3 leaves net right on 76 %"),
         ("reviews-night", "is it right for the right reasons?", "43 % [32, 54] is right for the wrong reasons"),
@@ -84,7 +84,7 @@ def head_of_run(pipeline: str, worse: int = 0) -> str:
             "small-bert and small-bert+on-noise are not shown to be right more often",
         ),
         ("lesions-night", "can the attack be trusted?", "cannot be trusted as it stands"),
-        ("breast-cancer", "are the rules' labels worse where they doubt?", "65 % [50, 77] in the hardest"),
+        ("breast-cancer", "are the rules' labels worse where they doubt?", "65 % [51, 76] in the hardest"),
         ("abstracts-ner", "what does an attack on terms do?", "F1 of small falls from 0.78 to 0.37"),
     ],
 )
