@@ -14,38 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_loaders import without_classes
-from assay.data.samples.abstracts import Concept, concepts
+from assay.data.samples.abstracts import PHRASES, Concept, concepts
 
 HIGHEST = 4.0
 WEIGHTS = {"drug": 0.30, "disease": 0.30, "effect": 0.25, "whom": 0.15}
 """What each part that is shared is worth; together 1."""
 
-EFFECTS = {
-    "relieves": (
-        "{C} relieves {D} in {W}.", "In {W} with {D}, {C} was of benefit.", "{D} of {W} improved under {C}.",
-        "Treatment with {C} was effective against {D} in {W}.",
-    ),
-    "causes": (
-        "{C} can cause {D} in {W}.", "In {W}, {D} was observed after {C}.", "{D} is a side effect of {C} in {W}.",
-        "Use of {C} by {W} was followed by {D}.",
-    ),
-    "prevents": (
-        "{C} protects {W} from {D}.", "In {W}, {D} was prevented by {C}.", "Fewer cases of {D} arose in {W} on {C}.",
-        "Prophylaxis with {C} kept {W} free of {D}.",
-    ),
-    "nothing": (
-        "{C} has no influence on {D} in {W}.", "In {W}, {D} was unchanged by {C}.",
-        "{D} of {W} did not respond to {C}.", "No link between {C} and {D} was seen in {W}.",
-    ),
-}  # fmt: skip
+EFFECTS: dict[str, list[str]] = PHRASES["effects"]
 """What a drug does to a disease, and how it can be put."""
 
-WHOM = {
-    "children": ("children", "young patients", "paediatric patients"),
-    "the elderly": ("elderly patients", "the elderly", "older adults"),
-    "women": ("pregnant women", "expectant mothers"),
-    "rats": ("rats", "rodents", "laboratory rats"),
-}
+WHOM: dict[str, list[str]] = PHRASES["whom"]
 """In whom, and how they can be called."""
 
 _KEPT = (0.02, 0.12, 0.5, 0.8, 0.95)  # how likely each part is shared, in pairs from unlike to alike

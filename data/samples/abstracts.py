@@ -21,8 +21,9 @@ import pyarrow as pa
 
 from assay.data.biomedical_loaders import without_classes
 from assay.data.biomedical_schemas import WORDS
-from assay.data.samples.abstracts_phrases import FILLERS, HOMONYMS, LURES, NEW_SENTENCES, SENTENCES
+from assay.data.samples.wording import wording
 
+PHRASES = wording("abstracts")
 KINDS = {"C": "Chemical", "D": "Disease"}
 
 _NEW_CONCEPTS = 0.25  # the share of concepts that no training sentence names
@@ -100,12 +101,12 @@ def _parted(known: tuple[Concept, ...], generator: Generator) -> tuple[Mapping[s
 def _template(tests: bool, generator: Generator) -> str:
     drawn = generator.random()
     if drawn < _HOMONYM:
-        return str(generator.choice(HOMONYMS))
+        return str(generator.choice(PHRASES["homonyms"]))
     if drawn < _HOMONYM + _WITHOUT_TERMS:
-        return str(generator.choice(LURES))
+        return str(generator.choice(PHRASES["lures"]))
     if tests and generator.random() < _NEW_TEMPLATE:
-        return str(generator.choice(NEW_SENTENCES))
-    return str(generator.choice(SENTENCES))
+        return str(generator.choice(PHRASES["new_sentences"]))
+    return str(generator.choice(PHRASES["sentences"]))
 
 
 def _sentence(template: str, known: Mapping[str, list[Concept]], generator: Generator) -> tuple[list[str], list[str]]:
@@ -134,7 +135,7 @@ def _pieces(template: str) -> list[tuple[str, str]]:
 def _filled(place: str, names: Mapping[str, list[list[str]]], generator: Generator) -> tuple[list[str], str]:
     """The words for a place, and the kind of term that they are."""
     letter = place[0]
-    if place in FILLERS:
-        return words_in(str(generator.choice(FILLERS[place]))), ""
+    if place in PHRASES["fillers"]:
+        return words_in(str(generator.choice(PHRASES["fillers"][place]))), ""
     which, other = int(place.endswith("2")), int(place.endswith("S"))
     return words_in(str(names[letter][which][other])), KINDS[letter]

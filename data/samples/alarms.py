@@ -14,31 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from assay.data.samples.alarms_monitor import (
+    DISTURBANCES,
     SHOWN,
     Disturbance,
     displayed,
     disturb,
-    double_counting,
-    heartbeats_as_breaths,
     loose_electrode,
     motion,
-    shallow_breathing,
     slipped_probe,
     undisturbed,
 )
-from assay.data.samples.alarms_physiology import (
-    BREATH,
-    HEART,
-    OXYGEN,
-    Coupling,
-    Event,
-    Series,
-    at_rest,
-    happen,
-    within_bounds,
-)
+from assay.data.samples.alarms_physiology import Event, Series, at_rest, happen, within_bounds
+from assay.data.samples.wording import wording
 from assay.infra.errors import InputError
 
 SUPPRESSIBLE, NON_SUPPRESSIBLE = 0, 1
@@ -57,7 +47,7 @@ class Cause:
 
     share: float
     event: Event | None = None
-    disturbance: Disturbance | None = None
+    disturbance: str | None = None
     seconds: float = 25
     """The median duration of the disturbance."""
 
@@ -71,6 +61,8 @@ class AlarmType:
     critical: float
     alarms: int
     causes: tuple[Cause, ...]
+    gravest: Event
+    """What happens besides to some who are watched for it."""
 
     @property
     def high(self) -> bool:
@@ -78,43 +70,8 @@ class AlarmType:
         return self.critical > self.limit
 
 
-_BRADYCARDIA = Event(HEART, 16, 0.6, 22, 0.9, 0.4, (Coupling(OXYGEN, -0.25, 0.2, 15), Coupling(BREATH, -0.3, 0.3, 5)))
-_VAGAL_DIP = Event(HEART, 9, 0.5, 7, 0.6, 0.3)
-_TACHYCARDIA = Event(HEART, 14, 0.6, 18, 0.9, 0.4, (Coupling(BREATH, 0.5, 0.4, 10), Coupling(OXYGEN, -0.06, 0.08, 20)))
-_SUPRAVENTRICULAR = Event(HEART, 55, 0.3, 50, 0.7, 0.4, (Coupling(OXYGEN, -0.04, 0.03, 20),))
-_CRYING = Event(HEART, 5, 0.5, 14, 0.7, 0.4, (Coupling(BREATH, 0.8, 0.6, 5),))
-_APNOEA = Event(BREATH, 12, 0.4, 18, 0.8, 0.4, (Coupling(OXYGEN, -0.6, 0.35, 18), Coupling(HEART, -1.3, 1.2, 15)))
-_PAUSE = Event(BREATH, 8, 0.4, 6, 0.6, 0.5, (Coupling(OXYGEN, -0.1, 0.1, 18),))
-_TACHYPNOEA = Event(BREATH, 14, 0.6, 26, 0.9, 0.4, (Coupling(HEART, 0.9, 0.8, 15), Coupling(OXYGEN, -0.2, 0.15, 20)))
-_PANTING = Event(BREATH, 5, 0.5, 12, 0.7, 0.4, (Coupling(HEART, 0.8, 0.8, 10),))
-_DESATURATION = Event(OXYGEN, 6, 0.5, 18, 0.9, 0.4, (Coupling(HEART, -1.6, 2.0, 10), Coupling(BREATH, 0.6, 1.0, 10)))
-_DIP = Event(OXYGEN, 2.5, 0.5, 10, 0.6, 0.3, (Coupling(HEART, 0.5, 1.5, 10),))
-
-ALARM_TYPES = {
-    "heart-rate-low": AlarmType(HEART, 90, 82, 79, (
-        Cause(0.38, _BRADYCARDIA), Cause(0.27, _VAGAL_DIP), Cause(0.35, None, loose_electrode),
-    )),
-    "heart-rate-high": AlarmType(HEART, 185, 192, 1315, (
-        Cause(0.2, _TACHYCARDIA), Cause(0.08, _SUPRAVENTRICULAR), Cause(0.44, _CRYING, motion),
-        Cause(0.28, None, double_counting),
-    )),
-    "respiratory-rate-low": AlarmType(BREATH, 18, 11, 312, (
-        Cause(0.4, _APNOEA), Cause(0.3, _PAUSE), Cause(0.3, None, shallow_breathing, 13),
-    )),
-    "respiratory-rate-high": AlarmType(BREATH, 65, 71, 574, (
-        Cause(0.32, _TACHYPNOEA), Cause(0.34, _PANTING, motion), Cause(0.13, None, heartbeats_as_breaths),
-        Cause(0.21, None, motion),
-    )),
-    "spo2-low": AlarmType(OXYGEN, 90, 87, 3265, (
-        Cause(0.38, _DESATURATION), Cause(0.28, _DIP), Cause(0.23, None, slipped_probe), Cause(0.11, None, motion),
-    )),
-}  # fmt: skip
+ALARM_TYPES = TypeAdapter(dict[str, AlarmType]).validate_python(wording("alarms")["types"])
 """The five alarm types with as many alarms as in the paper's Table 2."""
-
-_GRAVEST = {
-    "heart-rate-low": _BRADYCARDIA, "heart-rate-high": _TACHYCARDIA, "respiratory-rate-low": _APNOEA,
-    "respiratory-rate-high": _TACHYPNOEA, "spo2-low": _DESATURATION,
-}  # fmt: skip
 
 
 def alarms(kind: str, seed: int = 0, count: int | None = None) -> pa.Table:
@@ -164,13 +121,13 @@ def _watch(rng: np.random.Generator, kind: str, patients: int) -> tuple[dict[str
             rows = np.flatnonzero(reason == place)
             happen(rng, true, rows, cause.event, alarm.limit, onset[rows])
     unlucky = np.flatnonzero(rng.random(patients) < 0.2)  # something grave happens besides
-    happen(rng, true, unlucky, _GRAVEST[kind], alarm.limit, rng.uniform(EARLIEST, 240, len(unlucky)))
+    happen(rng, true, unlucky, alarm.gravest, alarm.limit, rng.uniform(EARLIEST, 240, len(unlucky)))
     true = within_bounds(true)
     shown = undisturbed(rng, true)
     for place, cause in enumerate(alarm.causes):
         if cause.disturbance is not None:
             rows = np.flatnonzero(reason == place)
-            disturb(rng, shown, rows, cause.disturbance, onset[rows], cause.seconds)
+            disturb(rng, shown, rows, DISTURBANCES[cause.disturbance], onset[rows], cause.seconds)
     everyday: tuple[tuple[Disturbance, float], ...] = ((motion, 0.35), (slipped_probe, 0.1), (loose_electrode, 0.06))
     for disturbance, share in everyday:
         rows = np.flatnonzero(rng.random(patients) < share)

@@ -85,6 +85,19 @@ def heartbeats_as_breaths(rng: np.random.Generator, shown: dict[str, Series], ro
     )
 
 
+DISTURBANCES: dict[str, Disturbance] = {
+    disturbance.__name__: disturbance
+    for disturbance in (
+        motion,
+        slipped_probe,
+        loose_electrode,
+        double_counting,
+        shallow_breathing,
+        heartbeats_as_breaths,
+    )
+}
+
+
 def disturb(
     rng: np.random.Generator,
     shown: dict[str, Series],

@@ -84,12 +84,17 @@ EMBEDDED: dict[str, EmbeddedSample] = {
                 f"sample/alarms-{kind}",
                 "assay.data.samples.alarms:alarms",
                 {"kind": kind, "seed": 0},
-                made_of=("assay.data.samples.alarms_monitor", "assay.data.samples.alarms_physiology"),
+                made_of=("assay.data.samples:alarms.yaml",),
             )
             for kind in _ALARMS
         ),
         *(
-            EmbeddedSample(f"sample/{name}", "assay.data.samples.reviews:reviews", {"seed": 0, "strength": strength})
+            EmbeddedSample(
+                f"sample/{name}",
+                "assay.data.samples.reviews:reviews",
+                {"seed": 0, "strength": strength},
+                made_of=("assay.data.samples:reviews.yaml",),
+            )
             for name, strength in (("reviews", 0.75), ("reviews-weak", 0.6), ("reviews-strong", 0.85))
         ),
         *(
@@ -97,7 +102,7 @@ EMBEDDED: dict[str, EmbeddedSample] = {
                 f"sample/{name.replace('_', '-')}",
                 f"assay.data.samples.{name}:{name}",
                 {"seed": 0},
-                made_of=("assay.data:lexicons/terms.tsv",),
+                made_of=("assay.data:lexicons/terms.tsv", "assay.data.samples:abstracts.yaml"),
             )
             for name in ("abstracts", "abstract_pairs")
         ),

@@ -17,15 +17,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from assay.data.samples.reviews_lexicon import (
-    NEUTRAL_CLAUSES,
-    PARTS,
-    SENTIMENT,
-    SENTIMENT_CLAUSES,
-    SHORTCUT_CLAUSES,
-    SHORTCUTS,
-)
+from assay.data.samples.wording import wording
 
+LEXICON = wording("reviews")
 CLASSES = ("negative", "positive")
 SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
 
@@ -109,8 +103,8 @@ def _review(gold: int, speaks: str, generator: np.random.Generator) -> dict[str,
         make = _sentiment_clauses if kind == "sentiment" else _shortcut_clauses
         clauses += make(gold, int(generator.integers(least, most + 1)), generator)
         clauses += make(1 - gold, against, generator)
-    neutral = generator.choice(len(NEUTRAL_CLAUSES), size=int(generator.integers(4)), replace=False)
-    clauses += [_Clause(NEUTRAL_CLAUSES[place]) for place in neutral]
+    neutral = generator.choice(len(LEXICON["neutral_clauses"]), size=int(generator.integers(4)), replace=False)
+    clauses += [_Clause(LEXICON["neutral_clauses"][place]) for place in neutral]
     return _joined([clauses[place] for place in generator.permutation(len(clauses))], generator)
 
 
@@ -120,21 +114,21 @@ def _sentiment_clauses(code: int, count: int, generator: np.random.Generator) ->
 
 
 def _sentiment_clause(code: int, generator: np.random.Generator) -> _Clause:
-    words = SENTIMENT[code]
+    words = LEXICON["sentiment"][code]
     slots = list(words)
     weights = np.array([len(words[slot]) for slot in slots], dtype=np.float64)
     slot = str(generator.choice(slots, p=weights / weights.sum()))
-    part = str(generator.choice(PARTS))
-    template = str(generator.choice(SENTIMENT_CLAUSES[slot])).replace("{part}", part)
+    part = str(generator.choice(LEXICON["parts"]))
+    template = str(generator.choice(LEXICON["sentiment_clauses"][slot])).replace("{part}", part)
     return _filled(template, str(generator.choice(words[slot])), "sentiment")
 
 
 def _shortcut_clauses(code: int, count: int, generator: np.random.Generator) -> list[_Clause]:
     """So many clauses, each with a shortcut word of another kind."""
-    kinds = generator.choice(list(SHORTCUT_CLAUSES), size=count, replace=False)
+    clauses, words = LEXICON["shortcut_clauses"], LEXICON["shortcuts"][code]
+    kinds = generator.choice(list(clauses), size=count, replace=False)
     return [
-        _filled(str(generator.choice(SHORTCUT_CLAUSES[kind])), str(generator.choice(SHORTCUTS[code][kind])), "shortcut")
-        for kind in kinds
+        _filled(str(generator.choice(clauses[kind])), str(generator.choice(words[kind])), "shortcut") for kind in kinds
     ]
 
 

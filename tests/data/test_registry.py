@@ -30,6 +30,7 @@ def test_a_sample_is_made_of_the_modules_that_it_imports() -> None:
         "assay.data.samples.alarms",
         "assay.data.samples.alarms_monitor",
         "assay.data.samples.alarms_physiology",
+        "assay.data.samples.wording",
     )
 
 

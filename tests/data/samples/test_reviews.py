@@ -8,18 +8,10 @@ from collections import Counter
 import pytest
 
 from assay.data.samples.registry import embedded
-from assay.data.samples.reviews import SPEAKS, reviews
-from assay.data.samples.reviews_lexicon import (
-    NEUTRAL_CLAUSES,
-    PARTS,
-    SENTIMENT,
-    SENTIMENT_CLAUSES,
-    SHORTCUT_CLAUSES,
-    SHORTCUTS,
-)
+from assay.data.samples.reviews import LEXICON, SPEAKS, reviews
 
-PRAISE, COMPLAINTS = ({word for words in SENTIMENT[code].values() for word in words} for code in (1, 0))
-HINTS = [{word for words in SHORTCUTS[code].values() for word in words} for code in (0, 1)]
+PRAISE, COMPLAINTS = ({word for words in LEXICON["sentiment"][code].values() for word in words} for code in (1, 0))
+HINTS = [{word for words in LEXICON["shortcuts"][code].values() for word in words} for code in (0, 1)]
 
 
 def marked(row: dict, kind: str) -> list[str]:
@@ -34,8 +26,8 @@ def rows() -> list[dict]:
 def test_no_word_means_two_things() -> None:
     assert not PRAISE & COMPLAINTS
     assert not HINTS[0] & HINTS[1]
-    templates = [*SENTIMENT_CLAUSES.values(), *SHORTCUT_CLAUSES.values()]
-    said = " ".join([*NEUTRAL_CLAUSES, *PARTS, *(clause for clauses in templates for clause in clauses)])
+    clauses = [*LEXICON["sentiment_clauses"].values(), *LEXICON["shortcut_clauses"].values()]
+    said = " ".join([*LEXICON["neutral_clauses"], *LEXICON["parts"], *(each for some in clauses for each in some)])
     elsewhere = set(re.findall(r"\w+", said.lower()))
     assert not elsewhere & (PRAISE | COMPLAINTS | {word.lower() for word in HINTS[0] | HINTS[1]})
 
@@ -43,8 +35,8 @@ def test_no_word_means_two_things() -> None:
 def test_both_sides_have_hundreds_of_words_and_every_list_of_hints_is_halved() -> None:
     assert len(PRAISE | COMPLAINTS) > 250
     assert abs(len(PRAISE) - len(COMPLAINTS)) < 10
-    assert {kind: len(words) for kind, words in SHORTCUTS[0].items()} == {
-        kind: len(words) for kind, words in SHORTCUTS[1].items()
+    assert {kind: len(words) for kind, words in LEXICON["shortcuts"][0].items()} == {
+        kind: len(words) for kind, words in LEXICON["shortcuts"][1].items()
     }
 
 
