@@ -12,12 +12,22 @@ _PRINTED = YAML(typ="safe").load(Path(__file__).with_suffix(".yaml").read_text(e
 
 
 @dataclass(frozen=True)
+class PrintedGrid:
+    """The heading of lines that are shown together; `absent` stands for a number of ours that nothing measured."""
+
+    title: str
+    headings: tuple[str, ...]
+    absent: str = "not measured"
+
+
+@dataclass(frozen=True)
 class PrintedTable:
     """A table that is reproduced: where the paper prints it, what it shows, and why ours differs in general."""
 
     paper: str
     shows: str
     why: tuple[str, ...]
+    grids: tuple[PrintedGrid, ...]
 
 
 PRINTED_TABLES = TypeAdapter(dict[str, PrintedTable]).validate_python(_PRINTED["tables"])
@@ -96,15 +106,7 @@ TOKI_TABLE_4 = TypeAdapter(tuple[AttackRow, ...]).validate_python(_PRINTED["toki
 
 
 XU_MEASURES = ("ACC", "AUC", "FR")
-XU_CONDITIONS = (
-    ("clean", "", "val"),
-    ("xu-pgd-2", "eps=2/255", "val"),
-    ("xu-pgd-4", "eps=4/255", "val"),
-    ("xu-gap-7", "eps=7/255", "X"),
-    ("xu-gap-7", "eps=7/255", "val"),
-    ("xu-gap-11", "eps=11/255", "X"),
-    ("xu-gap-11", "eps=11/255", "val"),
-)
+XU_CONDITIONS = TypeAdapter(tuple[tuple[str, str, str], ...]).validate_python(_PRINTED["xu_conditions"])
 """The columns of Tables 1 and 2: attack, ε, and the images it is measured on (X: training, val: validation)."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import assay
-from assay.data.published import PRINTED_TABLES, PrintedTable
+from assay.data.published import PRINTED_TABLES, PrintedGrid, PrintedTable
 from assay.flows.report.records import source_in_words, tables_of
 from assay.flows.reproduce.published import (
     OverSeeds,
@@ -267,35 +267,27 @@ class UsersOwn:
 
 @dataclass(frozen=True)
 class Grid:
-    """Lines under one heading; `absent` stands for a number of ours that nothing measured."""
+    """Lines under one heading, as `printed` has it, and what runs on the user's own data may add."""
 
-    title: str
-    headings: Sequence[str]
+    printed: PrintedGrid
     sources: Sequence[Source]
-    absent: str = "not measured"
     users_own: UsersOwn | None = None
-
-
-def headings(text: str) -> tuple[str, ...]:
-    """The headings of a grid, written with bars between them.
-
-    >>> headings("data set | whose | n")
-    ('data set', 'whose', 'n')
-    """
-    return tuple(text.split(" | "))
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper: its name on the command line, and its grids."""
+    """A table of a paper: its name on the command line, where and how the paper prints it, and its grids."""
 
     name: str
+    printed: PrintedTable
     grids: Sequence[Grid]
 
-    @property
-    def printed(self) -> PrintedTable:
-        """Where the paper prints it, what it shows, and why ours differs in general."""
-        return PRINTED_TABLES[self.name]
+
+def paper_table(name: str, *sources: Sequence[Source], users_own: UsersOwn | None = None) -> PaperTable:
+    """The table of that name: its grids in order, each made of some sources."""
+    printed = PRINTED_TABLES[name]
+    grids = [Grid(grid, each, users_own) for grid, each in zip(printed.grids, sources, strict=True)]
+    return PaperTable(name, printed, grids)
 
 
 def compared(labels: Sequence[Sequence[str]], cells: Sequence[Cell]) -> list[Line]:

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import fmean, stdev
 from types import MappingProxyType
@@ -98,10 +98,14 @@ def seeds_as_csv(each: Sequence[OverSeeds]) -> str:
     metric,of,group,subject,seeds,mean,spread,least,largest
     subject.accuracy,clean,,net,2,0.5,0.0,0.5,0.5
     """
+    return _as_csv([field.name for field in fields(OverSeeds)], each)
+
+
+def _as_csv(columns: Sequence[str], rows: Iterable[object]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([field.name for field in fields(OverSeeds)])
-    writer.writerows(map(astuple, each))
+    writer.writerow(columns)
+    writer.writerows([getattr(row, name) for name in columns] for row in rows)
     return text.getvalue()
 
 
@@ -187,11 +191,7 @@ def findings_as_csv(findings: Sequence[Finding]) -> str:
     metric,of,group,subject,value,low,high,n,p_value,p_adjusted,verdict,unit
     attack.accuracy,pgd,eps=0.1,,0.1,,,9,,,,
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([getattr(finding, name) for name in COLUMNS] for finding in findings)
-    return text.getvalue()
+    return _as_csv(COLUMNS, findings)
 
 
 def without_finest_slices(findings: Sequence[Finding], limit: int) -> tuple[list[Finding], dict[str, int]]:

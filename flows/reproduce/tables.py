@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from assay.data.published import PrintedGrid
 from assay.flows.reproduce.paper_table import Cell, Grid, Ours, PaperTable, Result, Results, Source
 from assay.flows.reproduce.papers import araujo, pugh, several_seeds, toki, werpachowski, xu
 from assay.flows.yaml_document import suggestion
@@ -23,8 +24,7 @@ from assay.tasks.statistics.findings import Finding
 class FilledGrid:
     """A table as texts."""
 
-    title: str
-    headings: Sequence[str]
+    printed: PrintedGrid
     rows: Sequence[Sequence[str]]
 
 
@@ -45,7 +45,7 @@ def fill(table: PaperTable, results: Results) -> Filled:
     for grid in table.grids:
         rows = [row for source, result in _pairs(grid, results) for row in _rows(filled, grid, source, result, results)]
         if rows:
-            filled.grids.append(FilledGrid(grid.title, grid.headings, rows))
+            filled.grids.append(FilledGrid(grid.printed, rows))
     filled.missing += results.damaged.values()
     return filled
 
@@ -80,7 +80,7 @@ def _rows(
         filled.missing.append(_way_to_a_run(source, results))
     for line in source.lines_with(result):
         if not line.ours or any(_measured(cell, result) is not None for cell in line.cells):
-            yield [_cell_text(cell, result, grid.absent) for cell in line.cells]
+            yield [_cell_text(cell, result, grid.printed.absent) for cell in line.cells]
 
 
 def _numbers(source: Source, result: Result) -> list[tuple[Ours, Finding]]:
@@ -161,7 +161,7 @@ WIDTH = 118
 
 def table_as_text(table: PaperTable, filled: Filled) -> str:
     """The table for a terminal."""
-    blocks = [f"{grid.title}\n\n{columns(grid.headings, grid.rows)}" for grid in filled.grids]
+    blocks = [f"{grid.printed.title}\n\n{columns(grid.printed.headings, grid.rows)}" for grid in filled.grids]
     for heading, lines in _notes(table, filled):
         whole = lines is filled.measured  # a run's place is copied as it stands
         blocks.append("\n".join([heading, *(f"  {line}" if whole else _wrapped(line) for line in lines)]))
@@ -173,8 +173,9 @@ def table_as_markdown(table: PaperTable, filled: Filled) -> str:
     blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
     for grid in filled.grids:
         rows = ([_escaped_text(cell) for cell in row] for row in grid.rows)
-        lines = [f"| {' | '.join(row)} |" for row in (grid.headings, ["---"] * len(grid.headings), *rows)]
-        blocks += [f"**{_escaped_text(grid.title)}**", "\n".join(lines)]
+        headings = grid.printed.headings
+        lines = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+        blocks += [f"**{_escaped_text(grid.printed.title)}**", "\n".join(lines)]
     for heading, notes in _notes(table, filled):
         items = [f"{_indent(note)}- {_escaped_text(note.strip())}" for note in notes]
         blocks.append("\n".join([f"{heading}:", "", *items]))

@@ -16,7 +16,7 @@ from assay.data.published import (
     Entities,
     Similarity,
 )
-from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Result, Source, verdict
+from assay.flows.reproduce.paper_table import Line, Ours, PaperTable, Result, Source, paper_table, verdict
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
 from assay.tasks.attacks.terms.page_tables import TermFindings
 
@@ -25,12 +25,10 @@ MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"
 DATA = {"abstracts-ner": "sample/abstracts", "abstracts-sts": "sample/abstract-pairs"}
 
 
-def _table(number: int, title: str, stage: Stage, published: Mapping[str, Rows]) -> PaperTable:
+def _table(name: str, stage: Stage, published: Mapping[str, Rows]) -> PaperTable:
     asked = list(dict.fromkeys((row.trained, row.tested) for rows in published.values() for row in rows))
-    sources = [_source(name, ARAUJO_PIPELINES[name], stage, asked, rows) for name, rows in published.items()]
-    headings = ("data", "subject", "trained with", "tested on", *MEASURES[stage], "")
-    grid = Grid(f"Table {number}: {title}", headings, [*sources, _source("", ARAUJO_EMBEDDED[stage], stage, asked, ())])
-    return PaperTable(f"araujo-{number}", [grid])
+    sources = [_source(data, ARAUJO_PIPELINES[data], stage, asked, rows) for data, rows in published.items()]
+    return paper_table(name, [*sources, _source("", ARAUJO_EMBEDDED[stage], stage, asked, ())])
 
 
 def _source(data_set: str, pipeline: str, stage: Stage, asked: Sequence[tuple[str, str]], rows: Rows) -> Source:
@@ -68,9 +66,9 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
 
 
 TABLES = (
-    _table(2, "adversarial evaluation, entities", "ner", ARAUJO_TABLE_2),
-    _table(3, "adversarial evaluation, similarity of sentences", "sts", ARAUJO_TABLE_3),
-    _table(4, "chemicals after adversarial training", "ner", ARAUJO_TABLE_4),
-    _table(5, "diseases after adversarial training", "ner", ARAUJO_TABLE_5),
-    _table(6, "similarity after adversarial training", "sts", ARAUJO_TABLE_6),
+    _table("araujo-2", "ner", ARAUJO_TABLE_2),
+    _table("araujo-3", "sts", ARAUJO_TABLE_3),
+    _table("araujo-4", "ner", ARAUJO_TABLE_4),
+    _table("araujo-5", "ner", ARAUJO_TABLE_5),
+    _table("araujo-6", "sts", ARAUJO_TABLE_6),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.data.published import BROUGHT, PUGH_APPROACHES, PUGH_TABLE_1, Study
-from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Source, headings, number, verdict
+from assay.flows.reproduce.paper_table import Line, Ours, Source, number, paper_table, verdict
 from assay.tasks.statistics.findings import Finding
 
 LABELERS = ("majority", "snorkel")
@@ -49,18 +49,4 @@ def _source(study: Study) -> Source:
     )
 
 
-TABLES = (
-    PaperTable(
-        "pugh-1",
-        [
-            Grid(
-                "Spearman's ρ of (i, accuracy of D_i): the paper's numbers and ours",
-                headings(
-                    "study | labeler | approach | paper ρ (p) | our ρ (p) | tie-free ρ [by luck of ties] | "
-                    "permutation p | verdict"
-                ),
-                [_source(study) for study in PUGH_TABLE_1],
-            )
-        ],
-    ),
-)
+TABLES = (paper_table("pugh-1", [_source(study) for study in PUGH_TABLE_1]),)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.flows.reproduce.paper_table import (
-    PLAIN,
-    Grid,
-    Line,
-    Ours,
-    PaperTable,
-    Result,
-    Source,
-    UsersOwn,
-    headings,
-    share,
-)
+from assay.flows.reproduce.paper_table import PLAIN, Line, Ours, Result, Source, UsersOwn, paper_table, share
 from assay.flows.reproduce.published import OverSeeds
 from assay.tasks.statistics.findings import Finding
 
@@ -56,21 +45,13 @@ def _line(called: str, claim: OverSeeds) -> Line:
 
 
 TABLES = (
-    PaperTable(
+    paper_table(
         "seeds",
-        [
-            Grid(
-                "Over several seeds",
-                headings(
-                    "pipeline | claim | of | at | subject | one run [95 %] | mean | spread | least to largest | seeds"
-                ),
-                [_source(name, {name: data}, claims) for name, (data, claims) in PUBLISHED.items()],
-                users_own=UsersOwn(
-                    lambda settings: bool(settings.get("subjects")),
-                    lambda called: _source(called, {}, OF_ONES_OWN),
-                    over_seeds=True,
-                ),
-            )
-        ],
+        [_source(name, {name: data}, claims) for name, (data, claims) in PUBLISHED.items()],
+        users_own=UsersOwn(
+            lambda settings: bool(settings.get("subjects")),
+            lambda called: _source(called, {}, OF_ONES_OWN),
+            over_seeds=True,
+        ),
     ),
 )

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from assay.data.published import TOKI_MEASURES, TOKI_TABLE_3, TOKI_TABLE_4, Attack, AttackRow, TokiRow
 from assay.flows.reproduce.paper_table import (
     Cell,
-    Grid,
     Line,
     Ours,
-    PaperTable,
     Result,
     Source,
     UsersOwn,
-    headings,
     number,
+    paper_table,
     papers_number,
 )
 from assay.tasks.attacks.table import TEXT_ATTACKS
@@ -215,47 +213,20 @@ def _limits(result: Result) -> list[str]:
 
 
 TABLES = (
-    PaperTable(
+    paper_table(
         "toki-3",
-        [
-            Grid(
-                "Table 3: how good the trust oracles are (positive: trustworthy)",
-                (
-                    *headings("data set | oracle | explainer | whose | labels"),
-                    *(name.replace("_", "-") for name in TOKI_MEASURES),
-                    *headings("keywords s | labels s"),
-                ),
-                [_oracles(data_set) for data_set in dict.fromkeys(row.data_set for row in TOKI_TABLE_3)],
-            ),
-            Grid(
-                "Shortcuts of known strength, counterfactual truth",
-                ("planted", "holds for", "explainer", "G-mean TOKI", "TOKI(-K.I)", "Naive", "AUROC of confidence"),
-                [_planted(pipeline, strength) for pipeline, strength in PLANTED.items()],
-            ),
-        ],
+        [_oracles(data_set) for data_set in dict.fromkeys(row.data_set for row in TOKI_TABLE_3)],
+        [_planted(pipeline, strength) for pipeline, strength in PLANTED.items()],
     ),
-    PaperTable(
+    paper_table(
         "toki-4",
         [
-            Grid(
-                "Table 4: the attack guided by the trust oracle, and A2T",
-                headings(
-                    "data set | whose | texts | guided SAR [95 %] | words [95 %] | sim. 1 | sim. 2 | "
-                    "A2T SAR [95 %] | words [95 %] | sim. 1 | sim. 2 | guided − A2T [95 %] | p"
-                ),
-                [
-                    *map(_attack, TOKI_TABLE_4),
-                    *(
-                        _unpublished(name, {name: f"sample/{name}"})
-                        for name in ("reviews", "reviews-weak", "reviews-strong")
-                    ),
-                ],
-                absent="",
-                users_own=UsersOwn(
-                    lambda settings: any(attack.get("attack") == "guided" for attack in _attacks_asked(settings)),
-                    lambda called: _unpublished(called, {}),
-                ),
-            )
+            *map(_attack, TOKI_TABLE_4),
+            *(_unpublished(name, {name: f"sample/{name}"}) for name in ("reviews", "reviews-weak", "reviews-strong")),
         ],
+        users_own=UsersOwn(
+            lambda settings: any(attack.get("attack") == "guided" for attack in _attacks_asked(settings)),
+            lambda called: _unpublished(called, {}),
+        ),
     ),
 )

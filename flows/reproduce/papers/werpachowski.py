@@ -14,7 +14,7 @@ from assay.data.published import (
     TRANSITION_MEDIAN,
     TRANSITION_P,
 )
-from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Result, Source, share, small
+from assay.flows.reproduce.paper_table import Line, Ours, Result, Source, paper_table, share, small
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {"overfitting-synthetic": "sample/half-spaces", "overfitting-synthetic-quick": "sample/half-spaces"}
@@ -120,25 +120,7 @@ def _models_and_steps(result: Result) -> list[str]:
     return [f"{runs} models of {synthetic.get('steps', '?')} steps each"]
 
 
-TABLES = (
-    PaperTable(
-        "werpachowski-5",
-        [
-            Grid(
-                "Figure 5: the synthetic experiment over ε",
-                ("model", "ε", "mean p", "rejected", "basic test", "R_S", "R_adv", "R_g", "R", "the paper"),
-                [Source("the experiment", PIPELINES, _over_eps, BECAUSE, about=_models_and_steps)],
-            )
-        ],
-    ),
-    PaperTable(
-        "werpachowski-6",
-        [
-            Grid(
-                "Figure 6: p-values of N models",
-                ("model", "ε", "N", "bins", "mean p", "median", "least", "largest", "the paper"),
-                [Source("the experiment", PIPELINES, _of_n_models, BECAUSE, about=_models_and_steps)],
-            )
-        ],
-    ),
+TABLES = tuple(
+    paper_table(name, [Source("the experiment", PIPELINES, lines, BECAUSE, about=_models_and_steps)])
+    for name, lines in (("werpachowski-5", _over_eps), ("werpachowski-6", _of_n_models))
 )

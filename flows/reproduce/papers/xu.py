@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 from assay.data import published
 from assay.flows.reproduce.paper_table import (
     Cell,
-    Grid,
     Line,
     Ours,
-    PaperTable,
     Result,
     Source,
     compared,
     number,
+    paper_table,
     papers_number,
     share,
 )
@@ -39,16 +37,6 @@ def _attacked(subject: published.Attacked) -> Source:
     return Source(subject.model, {subject.pipeline: DATA[subject.pipeline]}, lines, BECAUSE)
 
 
-def _attacks(name: str, subjects: Sequence[published.Attacked]) -> PaperTable:
-    grid = Grid(
-        "Accuracy, AUC and fooling rate under attack (X: training images)",
-        ("model", "", "", "clean", "PGD 2/255", "PGD 4/255", "GAP 7 X", "GAP 7 val", "GAP 11 X", "GAP 11 val"),
-        [_attacked(subject) for subject in subjects],
-        absent="–",
-    )
-    return PaperTable(name, [grid])
-
-
 def _flips(row: published.FlipProbability) -> Source:
     ours = Ours("corruption.flip_probability", "mean", "all", row.subject, share(2), (row.flip_probability,))
     because = BECAUSE if row.model != "CheXNet" else f"the paper's number was not divided by n − 1, and {BECAUSE}"
@@ -65,6 +53,12 @@ def _six_networks(row: published.Compared) -> Line:
         Ours(relative, "mean", "all", row.subject, number(".2f"), (row.relative_flips,), otherwise=flips),
     )
     return Line((row.model, *(text for cell in cells for text in (papers_number(cell), cell))))
+
+
+def _all_six() -> Source:
+    pipelines = {published.XU_TABLE_4_PIPELINE: DATA["lesions"]}
+    lines = [_six_networks(row) for row in published.XU_TABLE_4]
+    return Source("all six", pipelines, lines, BECAUSE, remarks=_with_depth)
 
 
 def _with_depth(result: Result) -> list[str]:
@@ -111,37 +105,9 @@ def _degenerate(result: Result) -> list[str]:
 
 
 TABLES = (
-    _attacks("xu-1", published.XU_TABLE_1),
-    _attacks("xu-2", published.XU_TABLE_2),
-    PaperTable(
-        "xu-3", [Grid("Flip probability", ("model", "paper", "ours"), [_flips(row) for row in published.XU_TABLE_3])]
-    ),
-    PaperTable(
-        "xu-4",
-        [
-            Grid(
-                "Six networks on skin lesions",
-                ("model", "Ori_ACC", "ours", "Adv_ACC", "ours", "RFP", "ours"),
-                [
-                    Source(
-                        "all six",
-                        {published.XU_TABLE_4_PIPELINE: DATA["lesions"]},
-                        [_six_networks(row) for row in published.XU_TABLE_4],
-                        BECAUSE,
-                        remarks=_with_depth,
-                    )
-                ],
-            )
-        ],
-    ),
-    PaperTable(
-        "xu-5",
-        [
-            Grid(
-                "Accuracy under PGD at 4/255, 4 steps (None: clean); ours from the subject's weights and from scratch",
-                ("model", "accuracy", "paper", "ours", "from scratch"),
-                [_defended(subject) for subject in published.XU_TABLE_5],
-            )
-        ],
-    ),
+    paper_table("xu-1", [_attacked(subject) for subject in published.XU_TABLE_1]),
+    paper_table("xu-2", [_attacked(subject) for subject in published.XU_TABLE_2]),
+    paper_table("xu-3", [_flips(row) for row in published.XU_TABLE_3]),
+    paper_table("xu-4", [_all_six()]),
+    paper_table("xu-5", [_defended(subject) for subject in published.XU_TABLE_5]),
 )
