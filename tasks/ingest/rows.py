@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,11 @@ NEARLY_NUMBERS = b"nearly numbers"
 _MOSTLY = 0.9
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
-_MISSING_SET = pa.array(MISSING)
+
+@cache
+def _missing() -> pa.Array:
+    """`MISSING` as Arrow takes it; made when first asked for, since Arrow imports pandas for it."""
+    return pa.array(MISSING)
 
 
 def cast_text(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -90,7 +95,7 @@ def cast_text(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, NDArray[
     if pa.types.is_string(target):
         return column, nothing
     text = pc.utf8_trim_whitespace(column)
-    text = pc.if_else(pc.is_in(text, value_set=_MISSING_SET), pa.scalar(None, pa.string()), text)
+    text = pc.if_else(pc.is_in(text, value_set=_missing()), pa.scalar(None, pa.string()), text)
     if pa.types.is_floating(target) or pa.types.is_integer(target):
         text = pc.replace_substring_regex(text, pattern=r"^\+", replacement="")
     if pa.types.is_boolean(target):
@@ -123,7 +128,7 @@ def infer_type(column: pa.Array) -> pa.DataType:
     ['int64', 'double', 'bool', 'string', 'string']
     """
     text = pc.utf8_trim_whitespace(column)
-    filled = text.filter(pc.invert(pc.is_in(text, value_set=_MISSING_SET)))
+    filled = text.filter(pc.invert(pc.is_in(text, value_set=_missing())))
     if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
         return pa.string()
     unsigned = pc.replace_substring_regex(filled, pattern=r"^\+", replacement="")
@@ -142,7 +147,7 @@ def nearly_numbers(column: pa.Array) -> bool:
     (True, False)
     """
     text = pc.utf8_trim_whitespace(column)
-    filled = text.filter(pc.invert(pc.is_in(text, value_set=_MISSING_SET)))
+    filled = text.filter(pc.invert(pc.is_in(text, value_set=_missing())))
     if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
         return False
     numbers = pc.sum(pc.match_substring_regex(filled, _NUMBER)).as_py()
@@ -151,7 +156,7 @@ def nearly_numbers(column: pa.Array) -> bool:
 
 def is_blank(column: pa.Array) -> bool:
     """Whether every cell looks like nothing."""
-    return bool(pc.all(pc.is_in(pc.utf8_trim_whitespace(column), value_set=_MISSING_SET)).as_py())
+    return bool(pc.all(pc.is_in(pc.utf8_trim_whitespace(column), value_set=_missing())).as_py())
 
 
 def plain_type(given: pa.DataType) -> pa.DataType:

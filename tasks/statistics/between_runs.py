@@ -250,16 +250,16 @@ def _mover(
     correlation: float = 0.0,
 ) -> RunDifference:
     """Both with 95 % intervals, which are stretched to the level as those of a normal distribution would be."""
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri  # scipy.stats' norm to the last bit, without its imports
 
     (old, old_low, old_high), (new, new_low, new_high) = before, after
-    usual = float(norm.isf((1 - LEVEL) / 2))
-    stretch = float(norm.isf((1 - level) / 2)) / usual
+    usual = float(-ndtri((1 - LEVEL) / 2))
+    stretch = float(-ndtri((1 - level) / 2)) / usual
     value = new - old
     ends = ((new - new_low, old_high - old), (new_high - new, old - old_low))
     below, above = (float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b))) for a, b in ends)
     half = below if value > 0 else above
-    p = 2 * float(norm.sf(usual * abs(value) / half)) if half else float(value == 0)
+    p = 2 * float(ndtr(-usual * abs(value) / half)) if half else float(value == 0)
     return RunDifference(value, value - stretch * below, value + stretch * above, min(1.0, p), n, how)
 
 

@@ -43,10 +43,10 @@ def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list
     >>> [round(p, 3) for p in adjusted([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    from statsmodels.stats.multitest import multipletests
-
     if not p_values or correction == "none":
         return [float(p) for p in p_values]
+    from statsmodels.stats.multitest import multipletests
+
     gc.freeze()  # multipletests collects garbage, which takes most of a second where much is in memory
     try:
         return [float(p) for p in multipletests(p_values, method=correction)[1]]

@@ -63,11 +63,11 @@ def mid_p(first_only: int, second_only: int) -> float:
     >>> round(mid_p(1, 7), 7), round(mid_p(6, 16), 6), mid_p(3, 3)
     (0.0390625, 0.03469, 1.0)
     """
+    if first_only == second_only:
+        return 1.0
     from scipy.stats import binom
 
     n, fewer = first_only + second_only, min(first_only, second_only)
-    if first_only == second_only:
-        return 1.0
     return float(2 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5))
 
 
@@ -211,7 +211,7 @@ def tango(first_only: float, second_only: float, n: float, level: float = 0.95) 
     >>> [round(end, 4) for end in tango(1, 7, 21)], [round(end, 4) for end in tango(6, 16, 161)]
     ([-0.5172, -0.026], [-0.124, -0.0054])
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     def score(apart: float) -> float:
         linear = 2 * n * apart - first_only - second_only - (first_only - second_only) * apart
@@ -226,7 +226,7 @@ def tango(first_only: float, second_only: float, n: float, level: float = 0.95) 
             low, high = (middle, high) if score(middle) > wanted else (low, middle)
         return high if wanted > 0 else low
 
-    value, z = (first_only - second_only) / n, float(norm.isf((1 - level) / 2))
+    value, z = (first_only - second_only) / n, float(-ndtri((1 - level) / 2))
     return end(-1.0, value, z), end(value, 1.0, -z)
 
 

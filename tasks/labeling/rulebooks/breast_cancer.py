@@ -5,10 +5,16 @@ The limits are the .33 and .67 quantiles over the 569 patients of the Wisconsin 
 numbers that part the same patients.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MALIGNANT, BENIGN = 0, 1
 

@@ -1,9 +1,15 @@
 """Eleven rules on comments under music videos: those that want something are spam, those about the music are not."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HAM, SPAM = 0, 1
 
