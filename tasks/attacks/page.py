@@ -1,10 +1,10 @@
-"""The part of the report about attacks on images: how the accuracy falls with ε, the tables behind it, red flags,
-and the numbers that are followed over the nights.
+"""The part of the report about attacks on images: how the accuracy falls with ε, what the strongest attack leaves, red
+flags, pictures, and the numbers that are followed over the nights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST
@@ -12,16 +12,12 @@ from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.reporting.estimates import (
-    CHANCES,
     NAMED,
     About,
-    ColumnOver,
     capital,
-    chance_cells,
     class_columns,
     class_text,
     column,
-    estimate,
     more_below,
     series_of,
     share_text,
@@ -30,9 +26,6 @@ from assay.tasks.reporting.estimates import (
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
-    Cell,
-    Column,
-    ColumnKind,
     DataTable,
     Gallery,
     LinePlot,
@@ -45,7 +38,7 @@ from assay.tasks.reporting.parts import (
     Verdict,
 )
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.findings import TRAINING, Finding, FindingIndex, distinct, lowest, slice_of
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, slice_of
 
 
 def eps_value(group: str) -> float:
@@ -77,13 +70,10 @@ class AttackFindings:
             accuracy for accuracy in self._accuracies if not accuracy.slice.name and not accuracy.slice.split
         ]
         self.subjects = distinct(accuracy.subject for accuracy in self._accuracies)
-        self.flags = findings.select("attack.red_flag")
-        self.transfers = findings.select("attack.transfer")
 
-    def get(self, metric: str, subject: str, attack: str, group: str, part: str = "") -> Finding | None:
-        """The finding `attack.metric`, of a part (a class, a split) where one is named."""
-        full = ", ".join(filter(None, (group, part)))
-        return self.all.entry(f"attack.{metric}", subject, attack, full)
+    def accuracy(self, subject: str, attack: str, group: str) -> Finding | None:
+        """What is right under an attack at one ε."""
+        return self.all.entry("attack.accuracy", subject, attack, group)
 
     def attacks(self, subject: str | None = None) -> list[str]:
         """The attacks on a subject, or on any, the worst case last."""
@@ -97,12 +87,12 @@ class AttackFindings:
 
     def clean(self, subject: str) -> Finding | None:
         """The accuracy on clean images, as the attacks' own zero point says it."""
-        at_zero = (self.get("accuracy", subject, attack, "eps=0") for attack in self.attacks(subject))
+        at_zero = (self.accuracy(subject, attack, "eps=0") for attack in self.attacks(subject))
         return next(filter(None, at_zero), None)
 
     def lowest(self, subject: str, group: str) -> Finding | None:
         """The lowest accuracy at an ε, of the worst case where several attacks leave the same."""
-        return lowest(self.get("accuracy", subject, attack, group) for attack in reversed(self.attacks(subject)))
+        return lowest(self.accuracy(subject, attack, group) for attack in reversed(self.attacks(subject)))
 
     def telling(self, subject: str) -> Finding | None:
         """The lowest accuracy at the smallest ε that costs half of what is right on clean images; else the largest."""
@@ -122,24 +112,6 @@ class AttackFindings:
         common = self.common()
         left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
         return {subject: finding for subject, finding in left.items() if finding is not None}
-
-    def classes(self, subject: str) -> list[str]:
-        """The names of the classes whose recall was measured."""
-        recalls = self.all.select("attack.recall", subject=subject)
-        return distinct(recall.slice.name for recall in recalls if not recall.slice.split)
-
-    def areas(self, subject: str, attack: str, group: str) -> list[str]:
-        """The names of the classes whose area under attack was measured at an ε."""
-        areas = self.all.select("attack.class_auc", subject=subject, of=attack)
-        return [area.slice.name for area in areas if area.group.startswith(f"{group}, ")]
-
-    def unattacked(self, metric: str, subject: str, part: str = "") -> Finding | None:
-        """What the subject's own findings say of the clean images."""
-        return self.all.get(f"subject.{metric}", subject, "clean", part)
-
-    def has_training(self) -> bool:
-        """Whether some attack was also measured on the images that a generator learned from."""
-        return any(accuracy.slice.split and not accuracy.slice.name for accuracy in self._accuracies)
 
 
 def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
@@ -165,175 +137,37 @@ def _joined(names: Sequence[str]) -> str:
 
 
 _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were looked for showed itself."
+_MANY_ROWS = 24
 
 
-def figures_table(findings: AttackFindings) -> DataTable:
-    """ACC, AUC and FR per subject, attack and ε, as in the paper's Tables 1 and 2, and what each attack needed."""
-    training = findings.has_training()
+def strongest_table(findings: AttackFindings) -> DataTable:
+    """What the strongest attack leaves of every subject and its worst class at each ε, beside one constant answer."""
     rows = [
-        About(subject, attack, group)
+        About(subject, left.of, group)
         for subject in findings.subjects
-        for attack in findings.attacks(subject)
-        for group in findings.grid(subject, attack)
-        if eps_value(group) > 0 or attack == findings.attacks(subject)[0]  # clean images are the same for all attacks
+        for group in findings.grid(subject)
+        if (left := findings.lowest(subject, group)) is not None
     ]
-
-    def attacked(metric: str) -> Callable[[About], Cell]:
-        return lambda row: estimate(findings.all.get(metric, *row)) if eps_value(row.group) > 0 else None
-
-    on_training = column(
-        "ACC, X",
-        lambda row: estimate(findings.get("accuracy", row.subject, row.of, row.group, TRAINING)),
-        "percent",
-        "Accuracy on the images that the generator learned from",
-    )
     columns = [
-        *_about_attack(),
-        column("ACC", "attack.accuracy", "percent", "Images that are right before the attack and after it"),
-        *([on_training] if training else []),
-        column("AUC", "attack.auc", "number", "From probabilities; the mean over classes or labels"),
-        column(
-            "FR",
-            attacked("attack.fooling_rate"),
-            "percent",
-            "Fooling rate: predictions that change, also those that were wrong before",
-        ),
-        column("Distance", attacked("attack.distance"), "number", "Mean L∞ distance"),
-        column("Steps", attacked("attack.steps"), "number", "Mean steps, to success or to the end"),
-    ]
-    note = (
-        "The layout of Tables 1 and 2 of Xu et al. ε is how far any pixel may move, in values of [0, 1]; theirs were "
-        "in normalised values for PGD and in pixel levels for GAP. AUC and FR are of all attacked images, also of "
-        "those that were wrong before: the image that fooled, on the way or at the end, else the last one. For the "
-        "paper's own attacks and for generators it is always the last one."
-    )
-    if training:
-        note += " X: the training images, which a generator has learned from."
-    title, many = "Accuracy, AUC and fooling rate", len(rows) > 24
-    return table_of(title, rows, columns, note, findings=findings.all, collapsed=many)
-
-
-def _about_attack() -> list[ColumnOver]:
-    """The columns that say what a row is about; the attack on a clean image is none."""
-    return [
         column("Subject", "subject"),
-        column("Attack", lambda row: row.of if eps_value(row.group) > 0 else "clean"),
         column("ε", lambda row: Mark(eps_text(row.group), order=eps_value(row.group))),
-    ]
-
-
-def transfer_tables(findings: AttackFindings) -> list[DataTable]:
-    """Per attack and ε: how every subject answers for images made against every subject."""
-    kinds = distinct((transfer.of, transfer.slice.eps_text) for transfer in findings.transfers if transfer.slice.eps)
-    return [_transfer(findings, attack, eps) for attack, eps in kinds]
-
-
-def recall_table(findings: AttackFindings, subject: str, group: str) -> DataTable:
-    """The recall of every class on clean images and under every attack at one ε."""
-    attacks = [attack for attack in findings.attacks(subject) if group in findings.grid(subject, attack)]
-    first = attacks[0] if attacks else ""
-    columns = [
-        column("Class", str),
-        column("Clean", lambda name: estimate(findings.get("recall", subject, first, "eps=0", name)), "percent"),
-        *_under_each(findings, "recall", subject, attacks, group, "percent"),
-    ]
-    return table_of(_titled(findings, "Recall of every class", subject, group), findings.classes(subject), columns)
-
-
-def _under_each(
-    findings: AttackFindings, metric: str, subject: str, attacks: Sequence[str], group: str, kind: ColumnKind
-) -> list[ColumnOver]:
-    """A column per attack, of a metric of every class."""
-
-    def under(attack: str) -> Callable[[str], Cell]:
-        return lambda name: estimate(findings.get(metric, subject, attack, group, name))
-
-    return [column(attack, under(attack), kind) for attack in attacks]
-
-
-def areas_table(findings: AttackFindings, subject: str, group: str) -> DataTable | None:
-    """The area under the ROC curve of every class, clean and under every attack at one ε; None of two classes that
-    exclude each other, whose one area the first table has."""
-    attacks = [attack for attack in findings.attacks(subject) if findings.areas(subject, attack, group)]
-    if not attacks:
-        return None
-    columns = [
-        column("Class", str),
-        column("Clean", lambda name: estimate(findings.unattacked("class_auc", subject, name)), "number"),
-        *_under_each(findings, "class_auc", subject, attacks, group, "number"),
-    ]
-    note = "Of each class against the rest, or of each label, from probabilities: a mean over them hides the worst."
-    title, names = _titled(findings, "AUC of every class", subject, group), findings.areas(subject, attacks[0], group)
-    return table_of(title, names, columns, note)
-
-
-def chances_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable | None:
-    """Whether confidences are still chances under attack, at one ε per subject; None where no truth is known."""
-    rows: list[list[Cell]] = []
-    for subject, telling in groups.items():
-        attacked = [attack for attack in findings.attacks(subject) if findings.get("ece", subject, attack, telling)]
-        if attacked:
-            rows.append([subject, "clean", _eps("eps=0"), *chance_cells(findings.all, "subject", subject, "clean")])
-        rows += [
-            [subject, attack, _eps(telling), *chance_cells(findings.all, "attack", subject, attack, telling)]
-            for attack in attacked
-        ]
-    note = (
-        "Of all attacked images, also of those that were wrong before. An attack that is stopped at the first wrong "
-        "answer leaves a confidence near the border; one that goes on makes the subject sure of what is wrong."
-    )
-    columns = [Column("Subject"), Column("Attack"), Column("ε"), *CHANCES]
-    return DataTable("Are its confidences still chances?", columns, rows, note) if rows else None
-
-
-def answers_table(findings: AttackFindings, groups: dict[str, str]) -> DataTable:
-    """Beside each accuracy, what a constant answer would get, and how varied the answers are, at one ε per subject."""
-    rows = [
-        About(subject, attack, group)
-        for subject, telling in groups.items()
-        for attack in findings.attacks(subject)
-        for group in (["eps=0", telling] if attack == findings.attacks(subject)[0] else [telling])
-        if findings.get("accuracy", subject, attack, group) is not None
-    ]
-    columns = [
-        *_about_attack(),
+        column("Attack", lambda row: row.of if eps_value(row.group) > 0 else "clean"),
         *class_columns("attack", findings.all),
-        column(
-            "Entropy, bits",
-            "attack.prediction_entropy",
-            "number",
-            "Of the distribution of the answers; 0 if all are the same",
-        ),
-        column(
-            "Most frequent", "attack.degenerate", "percent", "The share of samples that get the most frequent answer"
-        ),
-        column("Verdict", lambda row: _constant_answer(findings.get("degenerate", *row))),
-    ]
-    note = "A robust accuracy that a constant answer gets as well says nothing about robustness."
-    return table_of("What the answers are worth", rows, columns, note, findings=findings.all)
-
-
-def flag_blocks(findings: AttackFindings) -> list[Block]:
-    """The red flags: those raised in words, and the table of all that were looked for."""
-    if not findings.flags:
-        return []
-    raised = [flag for flag in findings.flags if flag.value == 1.0]
-    checked = sum(flag.n not in (None, 0) for flag in findings.flags)
-    blocks: list[Block] = [Paragraph(_in_words(flag)) for flag in raised]
-    if not raised:
-        blocks.append(Paragraph(_NONE_RAISED.format(checked=checked)))
-    columns = [
-        column("Red flag", lambda flag: FLAGS.get(flag.of, (flag.of, ""))[0]),
-        column("Subject", "subject"),
-        column("", _state),
-        column("Samples", lambda flag: flag.n or None, "integer"),
-        column("What it means", lambda flag: FLAGS.get(flag.of, ("", ""))[1]),
     ]
     note = (
-        "A flag is raised beyond what chance explains: at most once in a hundred honest audits. What to do about each "
-        "is in docs/red-flags.md."
+        "The attack that leaves the fewest images right; the worst case takes the strongest for each image. A robust "
+        "accuracy that one constant answer gets as well says nothing about robustness."
     )
-    return [*blocks, table_of("Red flags", findings.flags, columns, note, collapsed=not raised)]
+    many = len(rows) > _MANY_ROWS
+    return table_of("The strongest attack at every ε", rows, columns, note, findings=findings.all, collapsed=many)
+
+
+def flag_paragraphs(findings: FindingIndex) -> list[Paragraph]:
+    """The red flags that were raised, in words, or that none of those looked for showed itself."""
+    if raised := raised_flags(findings):
+        return [Paragraph(_in_words(flag)) for flag in raised]
+    checked = sum(flag.n not in (None, 0) for flag in findings.select("attack.red_flag"))
+    return [Paragraph(_NONE_RAISED.format(checked=checked))] if checked else []
 
 
 def raised_flags(findings: FindingIndex) -> list[Finding]:
@@ -341,51 +175,10 @@ def raised_flags(findings: FindingIndex) -> list[Finding]:
     return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
 
 
-def _transfer(findings: AttackFindings, attack: str, eps: str) -> DataTable:
-    shown = [transfer for transfer in findings.transfers if transfer.of == attack and transfer.slice.eps_text == eps]
-    sources, targets = (
-        distinct(transfer.slice.made_for for transfer in shown),
-        distinct(transfer.subject for transfer in shown),
-    )
-
-    def shown_to(target: str) -> Callable[[str], Cell]:
-        return lambda source: estimate(findings.get("transfer", target, attack, f"eps={eps}", f"made for {source}"))
-
-    columns = [
-        column("Made for", str),
-        *(column(f"shown to {target}", shown_to(target), "percent") for target in targets),
-    ]
-    note = (
-        "Accuracy of the subject in the column on images that were made to fool the subject in the row. On the "
-        "diagonal the attack sees the subject it is shown to; a lower number elsewhere in the column is a red flag."
-    )
-    return table_of(f"Transfer of {attack} at ε = {eps}", sources, columns, note)
-
-
-def _constant_answer(alone: Finding | None) -> Mark:
-    """Whether all answers are one, in words."""
-    verdict = "" if alone is None else alone.verdict
-    return Mark(verdict, "bad") if verdict.startswith("degenerate") else Mark(verdict.replace("not measured", ""))
-
-
-def _titled(findings: AttackFindings, what: str, subject: str, group: str) -> str:
-    title = f"{what} at ε = {eps_text(group)}"
-    return f"{title}, {subject}" if len(findings.subjects) > 1 else title
-
-
-def _eps(group: str) -> Mark:
-    return Mark(eps_text(group), order=eps_value(group))
-
-
 def _in_words(flag: Finding) -> str:
     title, advice = FLAGS.get(flag.of, (flag.of, ""))
     _, _, why = flag.verdict.partition(": ")
     return f"{title} ({flag.subject}): {why}. {advice}"
-
-
-def _state(flag: Finding) -> Mark:
-    state, _, why = flag.verdict.partition(": ")
-    return Mark(state, "bad" if flag.value == 1.0 else "neutral", why, order=flag.value)
 
 
 _CROWDED, _CROWDED_PANEL = 0.09, 0.25  # of the axis: ticks nearer than that to the one before carry no name
@@ -399,16 +192,10 @@ def page(
     by subject the attacks that it was not put under."""
     attack_findings = AttackFindings(findings)
     telling = {subject: lowest.group for subject, lowest in attack_findings.at_common().items()}
-    blocks: list[Block] = [*_curves(attack_findings), *flag_blocks(attack_findings)]
+    blocks: list[Block] = [*_curves(attack_findings), *flag_paragraphs(findings)]
     if attack_findings.subjects:
-        blocks.append(figures_table(attack_findings))
+        blocks.append(strongest_table(attack_findings))
     blocks += _galleries(shown, telling)
-    blocks += [recall_table(attack_findings, subject, group) for subject, group in telling.items()]
-    blocks += filter(None, (areas_table(attack_findings, subject, group) for subject, group in telling.items()))
-    if telling:
-        blocks.append(answers_table(attack_findings, telling))
-        blocks += filter(None, [chances_table(attack_findings, telling)])
-    blocks += transfer_tables(attack_findings)
     sentence = " ".join(filter(None, [_what_is_left(attack_findings), without_gradient(left_out or {})]))
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
@@ -490,7 +277,7 @@ def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, cro
 
 def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> Series:
     grid = findings.grid(subject, attack)
-    points = [findings.get("accuracy", subject, attack, group) for group in grid]
+    points = [findings.accuracy(subject, attack, group) for group in grid]
     # Between two points nothing was tried: no line to be drawn.
     style: SeriesStyle = "points" if len(grid) <= 2 else "dashed" if name == WORST else "line"
     return series_of(name, [eps_value(group) for group in grid], points, style)
@@ -509,7 +296,7 @@ def _ticks(series: Sequence[Series], crowded: float) -> dict[float, str]:
 def _alt(findings: AttackFindings, subject: str, attacks: Sequence[str]) -> str:
     ends = []
     for attack in attacks:
-        last = findings.get("accuracy", subject, attack, findings.grid(subject, attack)[-1])
+        last = findings.accuracy(subject, attack, findings.grid(subject, attack)[-1])
         if last is not None and last.value is not None:
             ends.append(f"{attack} ends at {percent(last.value)} with ε = {eps_text(last.group)}")
     return f"Accuracy of {subject} falling with ε: {'; '.join(ends)}."

@@ -15,7 +15,6 @@ from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,
-    class_columns,
     class_text,
     column,
     columns_over,
@@ -24,7 +23,7 @@ from assay.tasks.reporting.estimates import (
     share_text,
     table_of,
 )
-from assay.tasks.reporting.numerals import integer, percent, plural
+from assay.tasks.reporting.numerals import integer, plural
 from assay.tasks.reporting.parts import (
     Block,
     DataTable,
@@ -66,22 +65,6 @@ class CorruptionFindings:
         """The worst class under all corruptions together, in words."""
         return class_text("corruption", self._findings, About(subject, MEAN, ALL))
 
-    def class_tables(self) -> list[DataTable]:
-        """What every class gets under each perturbation, over all severities; none of several labels."""
-        rows = [
-            About(subject, of, ALL)
-            for subject in self.subjects
-            for of in (MEAN, *self.perturbations)
-            if self._findings.get("corruption.balanced_accuracy", subject, of, ALL) is not None
-        ]
-        columns = [
-            column("Subject", "subject"),
-            column("Perturbation", lambda row: "Mean" if row.of == MEAN else name_of(row.of)),
-            *class_columns("corruption", self._findings),
-        ]
-        title, note = "What every class gets under corruption", "At full strength, over all severities."
-        return [table_of(title, rows, columns, note, findings=self._findings, collapsed=True)] if rows else []
-
 
 def name_of(perturbation: str) -> str:
     """A perturbation as the page calls it.
@@ -92,37 +75,20 @@ def name_of(perturbation: str) -> str:
     return perturbation.replace("-", " ").capitalize()
 
 
-EXPLAINED = (
-    "How often the answer changes from one frame to the next (for the noises: from the clean frame to a noisy one). "
-    "Intervals are 95 %, and count the frames of one image as going together, and the images of one group; that of the "
-    "worst cell, in the sentence, allows for its having been named after looking at all. 0 is also "
-    "what a subject has that always says the same: look at its accuracy."
-)
-
-
 _BESIDE = ("corruption.relative_flip_probability", "corruption.error", "corruption.relative_error")
 
 
 def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> list[DataTable]:
-    """Flips and errors as multiples of the reference's, over all severities; none where none was measured."""
+    """Mean flips and errors as multiples of the reference's; none where none was measured."""
     reference, *others = corruptions.subjects
-    names = (MEAN, *corruptions.perturbations)
-    rows = [
-        row
-        for row in (About(subject, name, ALL) for subject in others for name in names)
-        if any(findings.get(metric, *row) for metric in _BESIDE)
-    ]
-    columns = [
-        column("Subject", "subject"),
-        column("Perturbation", lambda row: name_of(row.of)),
-        *columns_over(METRICS, *_BESIDE),
-    ]
+    means = (About(subject, MEAN, ALL) for subject in others)
+    rows = [row for row in means if any(findings.get(metric, *row) for metric in _BESIDE)]
     note = (
-        f"Divided by those of {reference}: flips; wrong answers at full strength (CE, the mean is mCE); and of these "
-        "the ones beyond clean images (relative CE). The mean is of the ratios, each perturbation counting the same. "
-        f"Below 1 is better than {reference}. A dash, which the mean leaves out: {reference} has none to divide by. "
-        "Among so many cells some intervals leave 1 out by chance alone, so no cell is marked."
+        f"Divided by those of {reference}: flips; wrong answers at full strength (mCE); and of these the ones beyond "
+        f"clean images. The mean is of the ratios, each perturbation counting the same, without those for which "
+        f"{reference} has none to divide by. Below 1 is better than {reference}."
     )
+    columns = [column("Subject", "subject"), *columns_over(METRICS, *_BESIDE)]
     return [table_of(f"Beside {reference}", rows, columns, note, findings=findings)] if rows else []
 
 
@@ -141,10 +107,9 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     corruptions = CorruptionFindings(findings)
     blocks: list[Block] = []
     if corruptions.severities:
-        blocks += [_mean_plot(corruptions), *map(partial(_panels, corruptions), _DRAWN)]
+        blocks += map(partial(_panels, corruptions), _DRAWN)
     if len(corruptions.subjects) > 1:
         blocks += beside_table(corruptions, findings)
-    blocks += corruptions.class_tables()
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)
     sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
@@ -198,7 +163,7 @@ def _where(worst: Finding) -> str:
     return f"{name_of(cell.name).lower()}, severity {cell.severity}"
 
 
-def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt: str, note: str = "") -> LinePlot:
+def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt: str) -> LinePlot:
     places = [float(severity) for severity in corruptions.severities]
     points = {
         subject: [corruptions.get(metric, subject, of, severity) for severity in corruptions.severities]
@@ -213,25 +178,17 @@ def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt
         alt,
         x_ticks={float(severity): str(severity) for severity in corruptions.severities},
         scale="percent",
-        note=note,
     )
 
 
-def _mean_plot(corruptions: CorruptionFindings) -> LinePlot:
-    ends = [
-        f"{subject} from {percent(first.value)} to {percent(last.value)}"
-        for subject in corruptions.subjects
-        if (first := corruptions.get("flip_probability", subject, MEAN, corruptions.severities[0]))
-        and (last := corruptions.get("flip_probability", subject, MEAN, corruptions.severities[-1]))
-    ]
-    severities = f"from severity {corruptions.severities[0]} to {corruptions.severities[-1]}"
-    alt = f"Line plot: the mean flip probability goes {severities}: {'; '.join(ends)}."
-    title = f"Flip probability over severity: mean over {plural(len(corruptions.perturbations), 'perturbation')}"
-    return _plot(corruptions, "flip_probability", MEAN, title, alt, EXPLAINED)
-
-
 _DRAWN = {
-    "flip_probability": ("Flip probability", "The same axes everywhere."),
+    "flip_probability": (
+        "Flip probability",
+        "How often the answer changes from one frame to the next (for the noises: from the clean frame to a noisy "
+        "one). Intervals are 95 %, and count the frames of one image as going together, and the images of one group; "
+        "that of the worst cell, in the sentence, allows for its having been named after looking at all. 0 is also "
+        "what a subject has that always says the same: look at its accuracy.",
+    ),
     "accuracy": (
         "Accuracy",
         "On the frames at a severity's full strength: all draws of a noise, the end of a ramp, a sweep's ends.",
@@ -241,10 +198,12 @@ _DRAWN = {
 
 
 def _panels(corruptions: CorruptionFindings, metric: str) -> Panels:
+    """A plot per perturbation, behind that of their mean where there are several."""
     title, note = _DRAWN[metric]
+    several = [MEAN] if len(corruptions.perturbations) > 1 else []
     plots = [
         _plot(corruptions, metric, name, name_of(name), f"{title} over severity under {name_of(name).lower()}.")
-        for name in corruptions.perturbations
+        for name in (*several, *corruptions.perturbations)
     ]
     whole = corruptions.get(metric, corruptions.subjects[0], MEAN, None)
     n = f"n = {integer(whole.n)} images." if whole else "No image has a known class."

@@ -13,19 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.tasks.attacks.table import TERM_METRICS
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, HURTS, LOWER, NOT_ESTIMABLE, RANGE, TOO_FEW, Key, Stage
+from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, NOT_ESTIMABLE, RANGE, TOO_FEW, Stage
 from assay.tasks.attacks.terms.page_tables import (
     ORIGINAL,
     TermFindings,
     drop_plots,
-    figures_table,
     gains_table,
-    matrix_table,
     set_name,
-    severities_table,
     severity_text,
-    slices_table,
-    trained_with,
 )
 from assay.tasks.reporting.estimates import first_few
 from assay.tasks.reporting.numerals import integer, interval, number, plural
@@ -195,16 +190,9 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
     """The part of the report about taggers (`ner`) or scorers (`sts`), from their findings and some examples; `counted`
     says what intervals count, where it is not samples."""
     term_findings = TermFindings(stage, findings)
-    tables: list[DataTable | None] = [severities_table(term_findings)]
-    for subject in term_findings.subjects:
-        tables += [matrix_table(term_findings, subject), gains_table(term_findings, subject)]
-    tables.append(slices_table(term_findings))
-    blocks: list[Block] = [figures_table(term_findings), *drop_plots(term_findings), *filter(None, tables), *examples]
-    lines = [
-        tell(term_findings, subject)
-        for tell in (_sentence, _over_control, _not_helped)
-        for subject in term_findings.subjects
-    ]
+    gains = (gains_table(term_findings, subject) for subject in term_findings.subjects)
+    blocks: list[Block] = [*drop_plots(term_findings), *filter(None, gains), *examples]
+    lines = [tell(term_findings, subject) for tell in (_sentence, _helped_text) for subject in term_findings.subjects]
     constant = term_findings.degenerate
     lines += [f"{score.subject} is {score.verdict}." for score in constant if score.of == CLEAN]
     lines += [
@@ -339,45 +327,19 @@ def _notes(findings: TermFindings) -> list[str]:
     return notes
 
 
-def _not_helped(findings: TermFindings, subject: str) -> str:
-    """For which attacks training on them shows no gain on them, in words."""
-    failed = []
-    for model, key in _own_attacks(findings, subject):
-        gain = findings.get("gain", model, key)
-        if gain is not None and gain.verdict != HELPS:
-            word = "makes it worse" if gain.verdict == HURTS else "shows no gain"
-            failed.append(f"{trained_with(model, subject)} {word} on {set_name(key)} ({_with_interval(gain)})")
-    return f"Training {subject} on attacked copies does not always help: {'; '.join(failed)}." if failed else ""
-
-
 def _helped(findings: TermFindings, subject: str, metric: str = "own_gain") -> tuple[int, int]:
     """For how many attacks training on the attack helps on it, of how many that were tried."""
-    gains = measured(findings.get(metric, model, key) for model, key in _own_attacks(findings, subject))
+    models = findings.trained(subject)
+    gains = measured(findings.get(metric, model, key) for model in models for key in findings.own_attacks(model))
     return sum(gain.verdict == HELPS for gain in gains), len(gains)
 
 
-def _over_control(findings: TermFindings, subject: str) -> str:
-    """What training on an attack gains on it over equal steps on unchanged copies, in words."""
-    gains = []
-    for model, key in _own_attacks(findings, subject):
-        own, over = (findings.get(name, model, key) for name in ("own_gain", "own_gain_over_control"))
-        if own is not None and over is not None:
-            less = "" if over.verdict == HELPS else " (no gain of the attack's own is shown)"
-            gains.append(
-                f"{trained_with(model, subject)} gains {_with_interval(over)} on {set_name(key)}, "
-                f"of {number(own.value)} in all{less}"
-            )
-    return f"Over equal steps on unchanged copies, {'; '.join(gains)}." if gains else ""
-
-
-def _own_attacks(findings: TermFindings, subject: str) -> list[tuple[str, Key]]:
-    """Each model with the attacks that it was trained on."""
-    return [
-        (model, key)
-        for model in findings.trained(subject)
-        for key in findings.attacks
-        if findings.get("own_gain", model, key) is not None
-    ]
+def _helped_text(findings: TermFindings, subject: str) -> str:
+    """How often training on an attack helps against it, and how often more than equal steps do, in words."""
+    helped, tried = _helped(findings, subject)
+    beyond, controlled = _helped(findings, subject, "own_gain_over_control")
+    more = f", and for {beyond} of {controlled} more than equal steps on unchanged copies do" if controlled else ""
+    return f"Training {subject} on an attack helps against it for {helped} of {tried}{more}." if tried else ""
 
 
 def _worst(findings: TermFindings, subject: str) -> Finding | None:

@@ -10,25 +10,19 @@ from typing import Any
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.attacks.texts.measures import BLIND, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
-from assay.tasks.attacks.texts.page_tables import (
-    ShownTexts,
-    WordFindings,
-    class_table,
-    compared,
-    differences,
-    figures,
-    limits_in_short,
-)
+from assay.tasks.attacks.texts.page_tables import ShownTexts, WordFindings, compared, limits_in_short, opposites
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,
-    after_holm,
     capital,
+    class_columns,
+    column,
     estimate,
     first_few,
     series_of,
     share_estimate,
     share_text,
+    table_of,
 )
 from assay.tasks.reporting.gallery import AFTER, BEFORE, changed_lines, masked_lines
 from assay.tasks.reporting.numerals import integer, interval, percent, plain, plural
@@ -122,7 +116,6 @@ _PLACES = {
 }
 _OF = {"typos": 0.5, "casing": 1.0, "punctuation": 1.0, "whitespace": 1.0, "homoglyphs": 1.0}
 """What a place is of what the page counts: a slip is in one of two letters."""
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
 class NoiseFindings:
@@ -144,12 +137,10 @@ class NoiseFindings:
         """The accuracy on the texts as they are."""
         return self._findings.get("subject.accuracy", subject, "clean")
 
-    def class_table(self, attack: str) -> list[DataTable]:
-        """What every class gets with each kind of noise, at the highest severity."""
-        groups = [group_of(kind, self.severities[-1]) for kind in self.kinds]
-        return class_table(
-            self._findings, [About(subject, attack, group) for subject in self.subjects for group in groups]
-        )
+    def tests(self, subject: str) -> list[Finding]:
+        """The paired tests of noise that are concluded from: those at the highest severity."""
+        tests = measured(self._findings.select("attack.mcnemar_p", subject=subject))
+        return [test for test in tests if test.slice.severity is not None and test.verdict]
 
     def hardest(self, subject: str) -> Finding | None:
         """The lowest accuracy under one kind of noise at one severity, which its verdict names; its interval allows for
@@ -157,15 +148,31 @@ class NoiseFindings:
         return lowest(self._findings.select("attack.worst_accuracy", subject=subject))
 
 
-def noise_blocks(findings: NoiseFindings) -> list[Block]:
-    """The curves over severity, one plot per kind of noise, and the table of all numbers; nothing without noise."""
-    blocks: list[Block] = []
-    for attack in findings.attacks:
-        blocks += [_curves(findings, attack), _table(findings, attack), *findings.class_table(attack)]
-    return blocks
+def left_table(words: WordFindings, noise: NoiseFindings) -> list[DataTable]:
+    """What each word attack and the hardest noise leave right, and of the worst class, beside what was right before;
+    nothing where no class is known."""
+    hardest = measured(noise.hardest(subject) for subject in noise.subjects)
+    rows = [About(*pair) for pair in words.tried] + [About(cell.subject, cell.of, cell.verdict) for cell in hardest]
+    known = [row for row in rows if words.get("accuracy", *row) is not None]
+
+    def right_before(row: About) -> Cell:
+        if row.group:
+            return estimate(noise.clean(row.subject))
+        counted = words.right_before(row.subject, row.of)
+        return None if counted is None else share_estimate(*counted)
+
+    columns = [
+        column("Subject", "subject"),
+        column("Under", lambda row: row.group.replace(", severity=", " at severity ") or row.of),
+        column("Right before", right_before, "percent", "Accuracy on the same texts, as they are"),
+        *class_columns("attack", words.all),
+    ]
+    note = "Of the texts under attack, which may be fewer than those of the audit; of noise the kind that leaves least."
+    return [table_of("What attacks leave right", known, columns, note, findings=words.all)] if known else []
 
 
 def _curves(findings: NoiseFindings, attack: str) -> Panels:
+    """Accuracy over severity, one plot per kind of noise."""
     plots = []
     for kind in findings.kinds:
         series = [
@@ -204,47 +211,6 @@ def _series(findings: NoiseFindings, subject: str, attack: str, kind: str) -> Se
     return series_of(subject, list(known), list(known.values())) if any(known) else None
 
 
-def _table(findings: NoiseFindings, attack: str) -> DataTable:
-    columns = [
-        Column("Subject"),
-        Column("Noise"),
-        Column("Severity", "integer"),
-        Column("Accuracy", "percent"),
-        Column("Change", "percent", "Accuracy with noise minus accuracy without, on the same texts"),
-        Column("p", "p", "McNemar's mid-p test, not corrected"),
-        Column("Concluded"),
-        Column("Flips", "percent", "Predictions that change, right or wrong"),
-        Column("No place", "percent", "Texts in which there was nothing to change"),
-    ]
-    rows: list[list[Cell]] = []
-    for subject in findings.subjects:
-        for kind in findings.kinds:
-            for severity in findings.severities:
-                accuracy, change, test, flips, unchanged = (
-                    findings.get(metric, subject, attack, kind, severity)
-                    for metric in ("accuracy", "accuracy_change", "mcnemar_p", "flip_rate", "unchanged")
-                )
-                if accuracy is None and flips is None:
-                    continue
-                p = None if change is None else change.p_value
-                concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
-                rows.append(
-                    [
-                        subject,
-                        kind,
-                        severity,
-                        estimate(accuracy),
-                        estimate(change),
-                        p,
-                        concluded,
-                        estimate(flips),
-                        estimate(unchanged),
-                    ]
-                )
-    note = "Tests are concluded from at the highest severity only. Intervals are 95 % (Wilson; of changes: Tango)."
-    return DataTable("Noise in numbers", columns, rows, note, collapsed=True)
-
-
 def noise_sentence(findings: NoiseFindings, subject: str) -> str:
     """What noise does to a subject, in a sentence; empty where there is none."""
     hardest, clean = findings.hardest(subject), findings.clean(subject)
@@ -254,24 +220,30 @@ def noise_sentence(findings: NoiseFindings, subject: str) -> str:
     cell = slice_of(hardest.verdict)
     return (
         f"With {cell.name} at severity {cell.severity} it gets {share_text(hardest)} right{beside} "
-        f"(n = {integer(hardest.n)})."
+        f"(n = {integer(hardest.n)}).{_shown_of_noise(findings, subject)}"
     )
+
+
+def _shown_of_noise(findings: NoiseFindings, subject: str) -> str:
+    """With which kinds of noise a paired test shows that less is right, in words; empty where nothing was tested."""
+    tests = findings.tests(subject)
+    worse = ", ".join(test.slice.name for test in tests if test.verdict == "worse")
+    if not tests:
+        return ""
+    severity = tests[0].slice.severity
+    return f" Paired tests at severity {severity}, corrected (Holm), show that less is right with {worse or 'no kind'}."
 
 
 def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
     """The part of the report about attacks on texts, from the findings `attack.*` and what the attacks made."""
     word_findings, noise_findings = WordFindings(findings), NoiseFindings(findings)
-    blocks: list[Block] = []
-    if word_findings.subjects:
-        blocks += [*_rates_plot(word_findings), *figures(word_findings), *differences(word_findings)]
+    blocks: list[Block] = [*_rates_plot(word_findings), *left_table(word_findings, noise_findings)]
     blocks += [
         texts for attack in shown if attack.attacked is not None and (texts := examples_block(attack)) is not None
     ]
     blocks += [table for attack in shown if (table := carriers_table(attack)) is not None]
-    blocks += noise_blocks(noise_findings)
+    blocks += [_curves(noise_findings, attack) for attack in noise_findings.attacks]
     blocks += [texts for attack in shown if attack.attacked is None and (texts := examples_block(attack)) is not None]
-    if word_findings.subjects:
-        blocks.append(_skipped(word_findings))
     subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
     sentences = filter(None, (_sentence(word_findings, noise_findings, subject) for subject in subjects[:NAMED]))
     sentence = " ".join(capital(text) for text in sentences)
@@ -350,7 +322,7 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
             "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
         )
     lines += [_tried_nothing(findings, subject, attack) for whose, attack in findings.tried if whose == subject]
-    lines += [compared(findings, subject, pair, limits_in_short) for whose, pair in findings.pairs if whose == subject]
+    lines += [compared(findings, subject, pair) for whose, pair in findings.pairs if whose == subject]
     noise = noise_sentence(noise_findings, subject)
     lines = [capital(line) for line in lines if line]
     return " ".join([*lines, *([noise if lines else f"{subject}: {noise}"] if noise else [])])
@@ -404,25 +376,11 @@ def _rates_plot(findings: WordFindings) -> list[Block]:
             f"Success rate of word attacks: {rates_text}.",
             [rate.low for rate in rates],
             [rate.high for rate in rates],
-            "Of the texts that were not wrong before and could be attacked. Whiskers are 95 % intervals (Wilson).",
+            "A success is another answer, of the texts that were not wrong before and could be attacked. "
+            f"{opposites(findings)}Whiskers are 95 % intervals (Wilson).",
             "percent",
         )
     ]
-
-
-def _skipped(findings: WordFindings) -> DataTable:
-    """The texts that were not attacked, and why."""
-    rows: list[list[Cell]] = []
-    for subject, attack in findings.tried:
-        if findings.nothing_tried(subject, attack):
-            rows.append([subject, attack, "the attack could try nothing", None, None])
-        for skipped in findings.skipped(subject, attack):
-            if skipped.group or not skipped.value:
-                count = round((skipped.value or 0.0) * (skipped.n or 0))
-                rows.append([subject, attack, skipped.group or "none was skipped", count, estimate(skipped)])
-    columns = [Column("Subject"), Column("Attack"), Column("Why"), Column("Texts", "integer")]
-    columns.append(Column("Of all", "percent"))
-    return DataTable("Texts that were not attacked", columns, rows, collapsed=True)
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

@@ -18,7 +18,7 @@ from assay.tasks.attacks.page import page as page_of
 from assay.tasks.attacks.page import verdict as lines_of
 from assay.tasks.attacks.red_flags import FLAGS, Reading
 from assay.tasks.reporting.layout import block_markup
-from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Mark, Panels, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Panels, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
 
@@ -46,16 +46,12 @@ def accuracy(right: int, group: str, of: str = "pgd", subject: str = "plain") ->
 def one_subject() -> list[Finding]:
     found = [accuracy(right, group) for group, right in GRID.items()]
     found += [accuracy(98, "eps=0", "gap"), accuracy(60, "eps=0.1", "gap"), accuracy(55, "eps=0.1, training", "gap")]
-    for name, right in (("benign", 60), ("malignant", 2)):
-        found += [share("attack.recall", right, 80, of="pgd", group=f"eps=0.1, {name}", subject="plain")]
-        found += [share("attack.recall", 79, 80, of="pgd", group=f"eps=0, {name}", subject="plain")]
-    found.append(share("attack.fooling_rate", 70, 100, of="pgd", group="eps=0.1", subject="plain"))
-    found.append(Finding("attack.auc", of="pgd", group="eps=0.1", subject="plain", value=0.4, low=0.3, high=0.5, n=100))
     return found
 
 
-def table(findings: list[Finding], title: str) -> DataTable:
-    return next(b for b in page(findings).blocks if isinstance(b, DataTable) and b.title.startswith(title))
+def strongest(findings: list[Finding]) -> DataTable:
+    (table,) = [block for block in page(findings).blocks if isinstance(block, DataTable)]
+    return table
 
 
 def test_the_head_of_the_report_says_what_is_left_of_what() -> None:
@@ -122,45 +118,27 @@ def test_several_subjects_have_a_panel_per_attack() -> None:
     ]
 
 
-def test_figures_are_laid_out_as_in_the_papers_tables() -> None:
-    figures = table(one_subject(), "Accuracy, AUC")
-    assert [column.name for column in figures.columns][:7] == ["Subject", "Attack", "ε", "ACC", "ACC, X", "AUC", "FR"]
-    rows = {(row[1], row[2].text): row for row in figures.rows if isinstance(row[2], Mark)}
-    assert list(rows) == [("clean", "0"), ("pgd", "4/255"), ("pgd", "0.1"), ("gap", "0.1")]
-    pgd, gap = rows["pgd", "0.1"], rows["gap", "0.1"]
-    assert [cell.value for cell in (pgd[3], pgd[5], pgd[6]) if isinstance(cell, Estimate)] == [0.31, 0.4, 0.7]
-    assert isinstance(gap[4], Estimate)
-    assert gap[4].value == 0.55
-
-
-def test_recall_under_attack_stands_beside_that_on_clean_images() -> None:
-    recall = table(one_subject(), "Recall of every class at ε = 0.1")
-    values = [[cell.value for cell in row[1:3] if isinstance(cell, Estimate)] for row in recall.rows]
-    assert [row[0] for row in recall.rows] == ["benign", "malignant"]
-    assert values == [[79 / 80, 60 / 80], [79 / 80, 2 / 80]]
-
-
-def test_a_degenerate_answer_is_marked() -> None:
-    found = one_subject()
-    said = "degenerate: every sample is called benign"
-    found.append(Finding("attack.degenerate", of="pgd", group="eps=0.1", subject="plain", value=1.0, n=9, verdict=said))
-    rows = table(found, "What the answers are worth").rows
-    assert [row[-1] for row in rows if row[1] == "pgd"] == [Mark(said, "bad")]
-
-
-def test_transfer_is_a_matrix() -> None:
-    found = one_subject()
-    for source, target, right in (("a", "a", 1), ("a", "b", 50), ("b", "a", 70), ("b", "b", 2)):
-        for eps in ("eps=0", "eps=0.1"):
-            group = f"{eps}, made for {source}"
-            found.append(share("attack.transfer", right, 100, of="pgd", group=group, subject=target))
-    matrix = table(found, "Transfer of pgd at ε = 0.1")
-    assert [column.name for column in matrix.columns] == ["Made for", "shown to a", "shown to b"]
-    assert [[row[0], *(cell.value for cell in row[1:] if isinstance(cell, Estimate))] for row in matrix.rows] == [
-        ["a", 0.01, 0.5],
-        ["b", 0.7, 0.02],
+def test_at_every_eps_the_strongest_attack_stands_beside_clean_images_and_one_constant_answer() -> None:
+    found = [*one_subject(), accuracy(64, "eps=4/255", "gap"), accuracy(20, "eps=0.1", "gap")]
+    found = [finding for finding in found if finding.value != 0.6]
+    about = {"of": "gap", "group": "eps=0.1", "subject": "plain"}
+    found.append(Finding("attack.worst_recall", value=0.02, n=50, verdict="malignant", **about))
+    found += [Finding(f"attack.{name}_accuracy", value=0.5, n=100, **about) for name in ("balanced", "constant")]
+    table = strongest(found)
+    assert [(row[1].text, row[2], row[3].value) for row in table.rows if isinstance(row[3], Estimate)] == [
+        ("0", "clean", 0.98),
+        ("4/255", "gap", 0.64),
+        ("0.1", "gap", 0.2),
     ]
-    assert len([block for block in page(found).blocks if getattr(block, "title", "").startswith("Transfer")]) == 1
+    assert [column.name for column in table.columns[3:]] == [
+        "Accuracy",
+        "Balanced",
+        "Worst class",
+        "Its recall",
+        "One answer",
+    ]
+    assert [getattr(cell, "value", cell) for cell in table.rows[-1][4:]] == [0.5, "malignant", 0.02, 0.5]
+    assert not table.collapsed
 
 
 def test_red_flags_are_said_in_words_and_make_the_part_bad() -> None:
@@ -171,7 +149,7 @@ def test_red_flags_are_said_in_words_and_make_the_part_bad() -> None:
     assert (part.verdict, part.judged) == ("bad", "1 red flag")
     said = [block.text for block in part.blocks if isinstance(block, Paragraph)]
     assert said == [f"Queries fool more than gradients (plain): {why}. {FLAGS['black-box-beats-white-box'][1]}"]
-    assert len(table(found, "Red flags").rows) == len(FLAGS) == 9
+    assert len(FLAGS) == 9
     line = flag_verdict(found)
     assert line is not None
     assert (line.text, line.tone) == (
@@ -349,24 +327,3 @@ def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
         ("and 1 more", "neutral"),
     ]
     assert found.strips[0].title == "x · is mass, effusion"
-
-
-def test_calibration_and_every_class_stand_clean_beside_attacked() -> None:
-    def one(metric: str, value: float, group: str, of: str = "pgd") -> Finding:
-        return Finding(metric, of=of, group=group, subject="plain", value=value, low=0.0, high=1.0, n=100)
-
-    found = [
-        *one_subject(),
-        one("subject.ece", 0.02, "", "clean"),
-        one("attack.ece", 0.61, "eps=0.1"),
-        one("attack.brier", 1.2, "eps=0.1"),
-        one("attack.ece", 0.3, "eps=4/255"),
-        *(one("subject.class_auc", 0.9, name, "clean") for name in CLASSES),
-        *(one("attack.class_auc", 0.1, f"eps=0.1, {name}") for name in CLASSES),
-    ]
-    worth = table(found, "Are its confidences still chances?")
-    cells = [[cell.value if isinstance(cell, Estimate) else cell for cell in row[3:]] for row in worth.rows]
-    assert [row[1] for row in worth.rows] == ["clean", "pgd"]
-    assert cells == [[0.02, None, None], [0.61, 1.2, None]]
-    areas = table(found, "AUC of every class at ε = 0.1")
-    assert [[row[0], row[1].value, row[2].value] for row in areas.rows] == [[name, 0.9, 0.1] for name in CLASSES]

@@ -10,7 +10,7 @@ from assay.tasks.corruptions.page import page as page_of
 from assay.tasks.corruptions.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
-from assay.tasks.reporting.parts import DataTable, Gallery, LinePlot, Panels
+from assay.tasks.reporting.parts import DataTable, Gallery, Panels
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -66,24 +66,26 @@ def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
 
 def test_the_reference_comes_first_and_the_others_are_divided_by_it():
     part = page(findings())
-    assert [series.name for series in blocks(part, LinePlot)[0].series] == ["plain", "<b>hardened</b>"]
-    beside = next(table for table in blocks(part, DataTable) if table.title.startswith("Beside"))
-    assert beside.rows[0][:2] == ["<b>hardened</b>", "Mean"]
-    assert (beside.rows[0][2].value, beside.rows[0][2].low) == pytest.approx((0.5, 0.4))
+    assert [series.name for series in blocks(part, Panels)[0].plots[0].series] == ["plain", "<b>hardened</b>"]
+    (beside,) = blocks(part, DataTable)
+    ((subject, flips, *_),) = beside.rows
+    assert (beside.title, subject) == ("Beside plain", "<b>hardened</b>")
+    assert (flips.value, flips.low) == pytest.approx((0.5, 0.4))
 
 
 def test_every_perturbation_has_a_panel_of_flips_and_one_of_accuracy_with_every_subject():
     flips, accuracy = blocks(page(findings()), Panels)
     for panels in (flips, accuracy):
-        assert [plot.title for plot in panels.plots] == ["Gaussian noise", "Snow", "Rotate"]
+        assert [plot.title for plot in panels.plots] == ["Mean", "Gaussian noise", "Snow", "Rotate"]
         assert all(len(plot.series) == 2 and plot.alt for plot in panels.plots)
-    assert list(flips.plots[1].series[0].y) == pytest.approx([0.03, 0.06])
+    assert list(flips.plots[0].series[0].y) == pytest.approx([0.04, 0.08])
+    assert list(flips.plots[2].series[0].y) == pytest.approx([0.03, 0.06])
     assert "n = 100 images" in flips.note
 
 
 def test_at_one_severity_there_are_points_and_no_line_through_them():
-    (plot,) = blocks(page(findings(severities=(3,))), LinePlot)
-    assert {series.style for series in plot.series} == {"points"}
+    plots = [plot for panels in blocks(page(findings(severities=(3,))), Panels) for plot in panels.plots]
+    assert {series.style for plot in plots for series in plot.series} == {"points"}
 
 
 @pytest.mark.parametrize(("tried", "shown"), [((1, 3, 5), 3), ((1, 2), 2)])
@@ -101,10 +103,9 @@ def test_corruption_errors_stand_beside_relative_flips_where_they_were_measured(
     found = findings()
     errors = [finding("error", "<b>hardened</b>", of, "all", 0.9) for of in (*PERTURBATIONS, "mean")]
     added = [finding("relative_error", "<b>hardened</b>", "mean", "all", 1.2)]
-    (beside,) = [one for one in blocks(page(found + errors + added), DataTable) if one.title == "Beside plain"]
-    assert [column.name for column in beside.columns[3:]] == ["Corruption error", "Relative corruption error"]
-    assert beside.rows[0][3].value == 0.9
-    assert [row[4] for row in beside.rows[1:]] == [None] * len(PERTURBATIONS)
+    (beside,) = blocks(page(found + errors + added), DataTable)
+    assert [column.name for column in beside.columns[2:]] == ["Corruption error", "Relative corruption error"]
+    assert [[cell.value for cell in row[1:]] for row in beside.rows] == [[0.5, 0.9, 1.2]]
     assert "plain has none to divide by" in beside.note
 
 

@@ -32,8 +32,6 @@ def ner(subject="mine", shares=("share=1, changes=1",)):
         drop = 0.4 if group == FIRST else 0.2
         found += [finding(f"ner.{name}", "swap", group, 0.8 - drop, subject) for name in ("f1", "precision", "recall")]
         found.append(finding("ner.drop", "swap", group, drop, subject, "lower"))
-    found.append(finding("ner.recall", "clean", "unseen", 0.6, subject))
-    found.append(finding("ner.recall", "swap", f"{FIRST}, unseen", 0.1, subject))
     return found
 
 
@@ -57,19 +55,36 @@ def test_the_sentence_holds_the_number_and_how_many_attacks_lower_it():
     assert "F1 0.800" in part.sentence
     assert "0.400" in part.sentence
     assert "lower under 1 of 1 attack." in part.sentence
-    found = tables(part)["Entities found before and under attack"]
-    assert [row[1] for row in found.rows] == ["original", "swap"]
-    assert isinstance(next(block for block in part.blocks if isinstance(block, BarPlot)), BarPlot)
+    (bars,) = part.blocks
+    assert isinstance(bars, BarPlot)
+    assert (bars.names, bars.values, bars.high) == (["swap, 1 a word"], [0.4], [0.45])
+    assert "seqeval" in bars.note
+
+
+def gains(found):
+    (table,) = tables(page(found, "ner")).values()
+    return table
 
 
 def test_training_that_does_not_help_is_said_in_words():
-    helped, useless = page(ner() + trained(0.3, "helps"), "ner"), page(ner() + trained(0.01, "no gain shown"), "ner")
-    assert "does not always help" not in helped.sentence
-    assert "on-swap shows no gain on swap" in useless.sentence
-    assert "makes it worse" in page(ner() + trained(-0.2, "hurts"), "ner").sentence
-    matrix = next(table for title, table in tables(helped).items() if title.startswith("F1 by what"))
-    assert [row[0] for row in matrix.rows] == ["original", "on-swap"]
-    assert "helps against it for 1 of 1" in verdict(ner() + trained(0.3, "helps")).text
+    helped, useless = ner() + trained(0.3, "helps"), ner() + trained(0.01, "no gain shown")
+    assert "Training mine on an attack helps against it for 1 of 1." in page(helped, "ner").sentence
+    assert "helps against it for 0 of 1." in page(useless, "ner").sentence
+    table = gains(helped)
+    assert table.title == "What training on attacked copies gains, mine"
+    assert [(*row[:2], row[2].value, row[3].text, row[3].tone) for row in table.rows] == [
+        ("on-swap", "original", -0.01, "no cost shown", "neutral"),
+        ("on-swap", "swap", 0.3, "helps", "good"),
+    ]
+    assert "control: true" in table.note
+    (_, hurt) = gains(ner() + trained(-0.2, "hurts")).rows
+    assert (hurt[3].text, hurt[3].tone) == ("hurts", "bad")
+    assert "helps against it for 1 of 1" in verdict(helped).text
+
+
+def test_training_that_lowers_the_original_is_called_a_cost():
+    found = [replace(one, verdict="hurts") if one.metric == "ner.gain" else one for one in trained(0.3, "helps")]
+    assert [row[3].text for row in gains(ner() + found).rows] == ["costs", "hurts"]
 
 
 def controlled(over, verdict):
@@ -83,35 +98,29 @@ def controlled(over, verdict):
     ]
 
 
-def test_a_control_is_a_row_of_its_own_and_gains_are_told_beside_it():
+def test_gains_are_told_beside_those_of_equal_steps():
     found = ner() + controlled(0.2, "helps") + trained(0.3, "helps")
-    part, said = page(found, "ner"), verdict(found).text
-    matrix = next(table for title, table in tables(part).items() if title.startswith("F1 by what"))
-    assert [row[0] for row in matrix.rows] == ["original", "equal steps, unchanged copies", "on-swap"]
-    beyond = "Over equal steps on unchanged copies, on-swap gains 0.200 [0.150, 0.250] on swap, of 0.300 in all."
-    assert beyond in part.sentence
-    assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in said
-    gains = next(table for title, table in tables(part).items() if title.startswith("What training"))
-    assert [column.name for column in gains.columns][-2:] == ["Over equal steps", ""]
-    steps = page(ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps"), "ner")
-    assert "(no gain of the attack's own is shown)" in steps.sentence
-    alone = tables(page(ner() + trained(0.3, "helps"), "ner"))
-    assert "control: true" in next(table for title, table in alone.items() if title.startswith("What training")).note
+    beyond = "helps against it for 1 of 1, and for 1 of 1 more than equal steps on unchanged copies do."
+    assert beyond in page(found, "ner").sentence
+    assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in verdict(found).text
+    table = gains(found)
+    assert [column.name for column in table.columns][-2:] == ["Over equal steps", ""]
+    assert {row[0] for row in table.rows} == {"on-swap"}
+    cost, gain = table.rows
+    assert (cost[4], gain[4].value, gain[5].text) == (None, 0.2, "helps")
+    steps = ner() + controlled(0.02, "no gain shown") + trained(0.12, "helps")
+    assert "for 0 of 1 more than equal steps" in page(steps, "ner").sentence
 
 
 def test_several_severities_are_a_line_and_several_subjects_stand_side_by_side():
     shares = (FIRST, "share=0.5, changes=1")
-    assert isinstance(page(ner(shares=shares), "ner").blocks[1], LinePlot)
-    both = page(ner(shares=shares) + ner("theirs", shares), "ner")
-    assert isinstance(both.blocks[1], Panels)
-    assert {row[0] for row in tables(both)["Entities found before and under attack"].rows} == {"mine", "theirs"}
-    assert all(plot.alt for plot in both.blocks[1].plots)
-
-
-def test_slices_of_an_attack_stand_beside_those_of_the_original():
-    table = tables(page(ner(), "ner"))["Which entities are found"]
-    (row,) = table.rows
-    assert [cell.value for cell in row[2:]] == [0.6, 0.1]
+    (alone,) = page(ner(shares=shares), "ner").blocks
+    assert isinstance(alone, LinePlot)
+    assert (list(alone.series[0].x), list(alone.series[0].y)) == ([0.5, 1.0], [0.2, 0.4])
+    (both,) = page(ner(shares=shares) + ner("theirs", shares), "ner").blocks
+    assert isinstance(both, Panels)
+    assert [plot.title for plot in both.plots] == ["mine", "theirs"]
+    assert all(plot.alt for plot in both.plots)
 
 
 def test_a_degenerate_tagger_is_a_red_flag():
@@ -144,12 +153,7 @@ def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouch
     only = [one for one in sts(verdict="degenerate: every pair has the same score") if one.of != "keyboard"]
     assert "[0.750, 0.850], collapsed under swap (n = 120 pairs)" in verdict(only).text
     assert verdict(only).tone == "bad"
-    (table,) = tables(part).values()
-    assert [(row[1], row[-1].tone) for row in table.rows] == [
-        ("original", "neutral"),
-        ("swap", "bad"),
-        ("keyboard", "neutral"),
-    ]
+    assert [block.names for block in part.blocks] == [["keyboard, 1 a word"]]  # of swap there is no drop
 
 
 def test_a_worst_drop_below_nought_is_no_loss():
