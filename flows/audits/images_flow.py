@@ -441,7 +441,7 @@ def show_challenge(ground: Ground, robustness: Robustness, findings: FindingInde
         yield attacks_page.page(findings, pictures, robustness.left_out(of_type(ground.pipeline.attacks, ImageAttack)))
     if of_type(ground.pipeline.defenses, Defence):
         curves = {name: collect(challenged.models[name].curve, None) for name in challenged.copies}
-        yield defences_page.page(findings, {name: dict(copies) for name, copies in challenged.defended.items()}, curves)
+        yield defences_page.page(findings, curves)
 
 
 def pictures_of(under_attack: Attacks, classes: Sequence[str]) -> list[AttackedImages]:

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.reporting.estimates import NAMED, About, ColumnOver, class_columns, column, estimate, table_of
-from assay.tasks.reporting.numerals import integer, p_equals, percent
-from assay.tasks.reporting.parts import DataTable
+from assay.tasks.reporting.estimates import (
+    NAMED,
+    About,
+    ColumnOver,
+    after_holm,
+    class_columns,
+    column,
+    estimate,
+    table_of,
+)
+from assay.tasks.reporting.numerals import integer, interval, p_equals, percent
+from assay.tasks.reporting.parts import Cell, DataTable, Mark, Tone
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
 _PAIRED = "The recall of that class less the undefended model's, on the same samples (Tango, McNemar's mid-p)"
+_CHANGE = "Accuracy less the undefended model's, on the same samples (Tango, McNemar's mid-p, corrected by Holm)"
+_OVER = "Accuracy less that of a model that learned from as many unchanged copies: what is due to the attack"
 _NOTE = (
     "An accuracy hides what a defence does to a class that has few samples, and one constant answer withstands every "
-    "attack. p is not corrected: a class that may be lost is named before it is certain."
+    "attack. p is of that class and not corrected: one that may be lost is named before it is certain."
 )
 
 
@@ -66,6 +77,32 @@ def _recall(findings: FindingIndex, gain: Finding, defence: str) -> Finding | No
     return next((recall for recall in recalls if recall is not None), None)
 
 
+def points(gain: Finding) -> str:
+    """A paired change in points, with its interval.
+
+    >>> points(Finding("defense.gain", value=-0.062, low=-0.12, high=-0.01))
+    '−6 points [−12, −1]'
+    """
+    value = round(100 * (gain.value or 0.0))
+    shown = f"{value:+d}".replace("-", "−") if value else "0"
+    return f"{shown} points {interval(gain.low, gain.high, digits=0)}"
+
+
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+
+
+def _changed(findings: FindingIndex, row: About, gain: Finding | None, test: Finding | None) -> Cell:
+    """A paired change with what its test concludes; bad where all answers are one, or a class is lost for it."""
+    if gain is None:
+        return ""
+    accuracy, losing = findings.get("defense.accuracy", *row), lost_classes(findings, row.subject, row.of)
+    constant = accuracy.verdict if accuracy is not None and accuracy.degenerate else ""
+    spoilt = constant or (f"loses {losing}" if losing else "")
+    tone = "bad" if spoilt else _TONES.get(test.verdict if test else "", "neutral")
+    below = "; ".join(filter(None, (after_holm(test) if test else "", spoilt)))
+    return Mark(points(gain), tone, below, order=gain.value)
+
+
 def class_table(
     findings: FindingIndex,
     title: str,
@@ -74,18 +111,23 @@ def class_table(
     label: Callable[[str], str] = str,
     note: str = "",
 ) -> DataTable:
-    """What every model gets of every class, and the class that gains least by a defence; `label` is what paired
-    findings call a group."""
+    """What every model gets in all and of every class, what a defence changes by a paired test, and the class that
+    gains least by it; `label` is what paired findings call a group."""
 
     def paired(row: About, metric: str) -> Finding | None:
         return findings.get(f"defense.{metric}", row.subject, row.of, label(row.group))
 
+    def changed(gain: str, test: str) -> Callable[[About], Cell]:
+        return lambda row: _changed(findings, row, paired(row, gain), paired(row, test))
+
+    over = [column("Over equal steps", changed("gain_over_control", "control_mcnemar_p"), help=_OVER)]
     columns = [
         *leading,
         *class_columns("defense", findings),
-        column("Balanced, change", lambda row: estimate(paired(row, "balanced_gain"), counted=False), "percent"),
+        column("Change", changed("gain", "mcnemar_p"), help=_CHANGE),
+        *(over if any(paired(row, "gain_over_control") for row in rows) else []),
         column("Gains least", lambda row: getattr(paired(row, "worst_recall_gain"), "verdict", "")),
-        column("Change", lambda row: estimate(paired(row, "worst_recall_gain"), counted=False), "percent", _PAIRED),
+        column("Its gain", lambda row: estimate(paired(row, "worst_recall_gain"), counted=False), "percent", _PAIRED),
         column("p", lambda row: getattr(paired(row, "worst_recall_gain"), "p_value", None), "p", _PAIRED),
     ]
-    return table_of(title, rows, columns, note or _NOTE, findings=findings)
+    return table_of(title, rows, columns, f"{note}{_NOTE}", findings=findings)

@@ -1,5 +1,5 @@
 """What defences show in the report: what each leaves right under attack (the paper's Table 5), what it costs on clean
-images, flips, and the headline that is followed over the nights.
+images and single classes, and the headline that is followed over the nights.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from assay.tasks.attacks.measures import WORST
@@ -16,22 +15,9 @@ from assay.tasks.attacks.page import eps_text
 from assay.tasks.defenses.class_page import class_table, losses, lost_classes
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.defenses.table import METRICS
-from assay.tasks.reporting.estimates import NAMED, About, column, estimate, series_of, share_text
-from assay.tasks.reporting.numerals import integer, p_equals, percent
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Column,
-    DataTable,
-    LinePlot,
-    Mark,
-    Panels,
-    Part,
-    RowColumn,
-    Series,
-    Tone,
-    Verdict,
-)
+from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
+from assay.tasks.reporting.numerals import integer, percent
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part, Series, Tone, Verdict
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.page import learning
@@ -74,11 +60,6 @@ class DefenceFindings:
     def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
         """McNemar's test of that change."""
         return self.all.get("defense.mcnemar_p", subject, defence, self._label(attacked))
-
-    def gains(self, subject: str, defence: str) -> list[Finding]:
-        """The changes in accuracy under every attack and ε."""
-        gains = measured(self.all.select("defense.gain", subject=subject, of=defence))
-        return [gain for gain in gains if gain.group != CLEAN]
 
     def beside(self, subject: str, leaders: Sequence[str]) -> str:
         """Balanced accuracy at the telling ε and one constant answer, behind what the leading defences leave right."""
@@ -147,8 +128,13 @@ class DefenceFindings:
             column("Images", lambda row: "clean" if row.group == CLEAN else f"ε = {eps_text(row.group)}"),
         ]
         rows = [About(subject, defence, group) for subject, group, defence in models]
-        title = "What every class gets"
-        return class_table(self.all, title, rows, leading, lambda group: self._label(attacked=group != CLEAN))
+        return class_table(
+            self.all,
+            "What each defence keeps, gains and loses",
+            rows,
+            leading,
+            lambda group: self._label(attacked=group != CLEAN),
+        )
 
     def losses(self, subject: str) -> str:
         """Which defences lose a class, in words."""
@@ -178,100 +164,6 @@ def family(defence: str) -> str:
     return _VARIED.sub("", defence)
 
 
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
-
-
-def tests_table(findings: DefenceFindings) -> DataTable:
-    """Per defended model: clean and attacked accuracy, how they changed, and whether McNemar's test says so."""
-    several = len(findings.subjects) > 1
-    columns = [
-        *([Column("Subject")] if several else []),
-        Column("Defence"),
-        Column("Clean", "percent"),
-        Column("Change", "percent", "The defended model's accuracy on clean images minus the original's"),
-        Column("Test", help="McNemar's mid-p test, corrected for all tests of the run"),
-    ]
-    if findings.group:
-        columns += [
-            Column("Attacked", "percent"),
-            Column("Gain", "percent", "The same under attack"),
-            Column("Test", help="The same under attack"),
-        ]
-    rows: list[list[Cell]] = []
-    for subject, defence in findings.defended:
-        row: list[Cell] = [*([subject] if several else []), defence]
-        row += _tested(findings, subject, defence, attacked=False)
-        row += _tested(findings, subject, defence, attacked=True) if findings.group else []
-        lost = lost_classes(findings.all, subject, defence)
-        spoilt = findings.degenerate(subject, defence) or (f"loses {lost}" if lost else "")
-        rows.append([*row[:-1], Mark(spoilt, "bad")] if spoilt else row)
-    clean = measured(findings.accuracy(subject, NONE, CLEAN) for subject in findings.subjects)
-    note = (
-        "Every sample is its own control: the tests look only at samples that one model gets right and the other "
-        "wrong. Changes are in points, with 95 % intervals (Tango; of several labels: bootstrap). "
-        f"n = {integer(max((share.n or 0 for share in clean), default=0))}."
-    )
-    return DataTable("What each defence gains and costs", columns, rows, note)
-
-
-def changes_table(findings: DefenceFindings) -> DataTable | None:
-    """The gain under every attack and ε; shown, and not concluded from."""
-    gains = [gain for subject, defence in findings.defended for gain in findings.gains(subject, defence)]
-    if not gains:
-        return None
-    columns: list[RowColumn] = [
-        (Column("Subject"), attrgetter("subject")),
-        (Column("Defence"), attrgetter("of")),
-        (Column("Attack"), attrgetter("slice.name")),
-        (Column("ε"), lambda gain: Mark(gain.slice.eps_text, order=gain.slice.eps)),
-        (Column("Gain", "percent"), estimate),
-        (Column("p", "p", "McNemar's mid-p test, not corrected"), attrgetter("p_value")),
-    ]
-    note = "Described, and not concluded from: these p-values are not corrected for their number."
-    return DataTable.of("Gain under every attack", gains, columns, note, collapsed=True)
-
-
-def flips_table(findings: FindingIndex, models: Mapping[str, Mapping[str, str]]) -> DataTable | None:
-    """How often answers flip under corruptions, before and after each defence; None where nothing was corrupted."""
-    flips = {flips.subject: flips for flips in findings.select("corruption.flip_probability", of="mean", group="all")}
-    defences = distinct(defence for defended in models.values() for defence in defended)
-    rows: list[list[Cell]] = [
-        [
-            subject,
-            *(estimate(flips.get(name)) for name in (subject, *(defended.get(defence, "") for defence in defences))),
-        ]
-        for subject, defended in models.items()
-        if subject in flips
-    ]
-    if not rows:
-        return None
-    columns = [
-        Column("Subject"),
-        Column("Undefended", "percent"),
-        *(Column(defence, "percent") for defence in defences),
-    ]
-    note = (
-        "Flip probability, the mean over all perturbations and severities that were tried. 0 is also what a model has "
-        "that always says the same."
-    )
-    return DataTable("Answers that flip under corruptions", columns, rows, note)
-
-
-def _tested(findings: DefenceFindings, subject: str, defence: str, *, attacked: bool) -> list[Cell]:
-    accuracy = findings.accuracy(subject, defence, findings.group if attacked else CLEAN)
-    gain = findings.gain(subject, defence, attacked=attacked)
-    test = findings.test(subject, defence, attacked=attacked)
-    p = None if test is None else test.concluded_p
-    tone = (
-        "neutral"
-        if lost_classes(findings.all, subject, defence)
-        else _TONES.get("" if test is None else test.verdict, "neutral")
-    )
-    concluded = "" if test is None else Mark(test.verdict, tone, p_equals(p), order=p)
-    # The n of all cells stands in the note, for which there is more room.
-    return [estimate(accuracy, counted=False), estimate(gain, counted=False), concluded]
-
-
 _CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
 _LEARNING = (
     "Training accuracy is that on the images as the defence attacked them; validation images are clean, were set aside "
@@ -280,18 +172,14 @@ _LEARNING = (
 _TRADE = "Further up withstands more, further right costs less. Whiskers are 95 % intervals (Wilson)."
 
 
-def page(findings: FindingIndex, models: Mapping[str, Mapping[str, str]], curves: Mapping[str, pa.Table]) -> Part:
-    """The part of the report about defences, from the findings `defense.*` and `corruption.flip_probability`.
-
-    `models` are the names of the defended models by subject and defence, `curves` how each of them learned.
-    """
+def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
+    """The part of the report about defences, from the findings `defense.*`; `curves` are how each model learned."""
     defence_findings = DefenceFindings(findings)
     blocks: list[Block] = []
     if defence_findings.group:
         blocks += _trade_off(defence_findings)
     if defence_findings.subjects:
-        blocks += [defence_findings.class_table(), tests_table(defence_findings)]
-    blocks += [table for table in (flips_table(findings, models), changes_table(defence_findings)) if table is not None]
+        blocks.append(defence_findings.class_table())
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned, _LEARNING))

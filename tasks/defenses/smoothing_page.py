@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.tasks.reporting.estimates import NAMED, estimate, share_text
+from assay.tasks.reporting.estimates import NAMED, share_text
 from assay.tasks.reporting.numerals import integer, percent
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Part, Series
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.reporting.parts import LinePlot, Part, Series
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
@@ -18,7 +18,7 @@ from assay.tasks.statistics.proportions import wilson
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_METRIC, _ABSTAINS = "defense.certified_accuracy", "defense.abstains"
+_METRIC = "defense.certified_accuracy"
 _WRITTEN = {"as-it-is": "as it is", "under-noise": "trained under noise"}
 _PLACES = 60
 _LEVEL = 0.05
@@ -29,8 +29,7 @@ def page(findings: FindingIndex, certified: Mapping[tuple[str, str], pa.Table], 
 
     `alpha` is how likely each certificate may be wrong.
     """
-    blocks: list[Block] = [plot for plot in (_curve(certified),) if plot is not None]
-    blocks.append(_table(findings))
+    blocks = [plot for plot in (_curve(certified),) if plot is not None]
     return Part("Certified robustness", _sentence(findings.select(_METRIC), certified, alpha), blocks, "certified")
 
 
@@ -116,27 +115,6 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         note=note,
         scale="percent",
     )
-
-
-def _table(findings: FindingIndex) -> DataTable:
-    shares = findings.select(_METRIC)
-    radii = {share.group: _radius(share) for share in shares}
-    columns = [
-        Column("Subject"),
-        Column("Trained"),
-        *(Column(f"radius {radius:g}", "percent", "Right, and certain within it") for radius in radii.values()),
-        Column("Abstains", "percent", "No class is certain to be said of more than half of the noisy copies"),
-    ]
-    rows: list[list[Cell]] = [
-        [
-            subject,
-            _WRITTEN.get(of, of),
-            *(estimate(findings.get(_METRIC, subject, of, group)) for group in radii),
-            estimate(findings.get(_ABSTAINS, subject, of)),
-        ]
-        for subject, of in distinct((share.subject, share.of) for share in shares)
-    ]
-    return DataTable("Certified accuracy by radius", columns, rows, "Intervals are 95 % (Wilson).")
 
 
 def _radius(share: Finding) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from assay.tasks.defenses.class_page import class_table, losses
+from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.reporting.estimates import NAMED, About, after_holm, column, estimate, series_of, share_text
-from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, LinePlot, Mark, Part, Tone, Verdict
+from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
+from assay.tasks.reporting.numerals import integer, p_concluded, percent, plural
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Part, Tone, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import controlled_by
 
@@ -85,7 +85,6 @@ def page(findings: FindingIndex) -> Part:
     blocks: list[Block] = []
     for subject in text_findings.subjects:
         blocks += [_classes(text_findings, subject), _plot(text_findings, subject)]
-        blocks.append(_gains(text_findings, subject))
     lines = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
     for subject in text_findings.subjects:
         lines += [_sentence(text_findings, subject), _one_answer(text_findings, subject)]
@@ -132,7 +131,7 @@ def _largest_change(findings: TextDefenceFindings) -> str:
         return ""
     return (
         f" with {plural(max(gain.n or 0 for gain in gains), 'text')}; the largest change is "
-        f"{_points(most)}{_corrected(findings, most)} ({most.subject}+{most.of} on {most.group})"
+        f"{points(most)}{_corrected(findings, most)} ({most.subject}+{most.of} on {most.group})"
     )
 
 
@@ -146,7 +145,7 @@ def _corrected(findings: TextDefenceFindings, gain: Finding) -> str:
 
 def _gain_text(findings: TextDefenceFindings, test: Finding) -> str:
     gain = findings.get("gain", test.subject, test.of, test.group)
-    return "" if gain is None else f" by {_points(gain)}{_over_control(findings, test)}"
+    return "" if gain is None else f" by {points(gain)}{_over_control(findings, test)}"
 
 
 def _over_control(findings: TextDefenceFindings, test: Finding) -> str:
@@ -156,13 +155,7 @@ def _over_control(findings: TextDefenceFindings, test: Finding) -> str:
     if gain is None:
         return ""
     shown = "" if control is None or control.verdict in _TONES else f", none shown with {plural(gain.n or 0, 'text')}"
-    return f" ({_points(gain)} over equal steps on unchanged copies{shown})"
-
-
-def _points(gain: Finding) -> str:
-    value = round(100 * (gain.value or 0.0))
-    shown = f"{value:+d}".replace("-", "−") if value else "0"
-    return f"{shown} points {interval(gain.low, gain.high, digits=0)}"
+    return f" ({points(gain)} over equal steps on unchanged copies{shown})"
 
 
 def _sentence(findings: TextDefenceFindings, subject: str) -> str:
@@ -182,14 +175,14 @@ def _sentence(findings: TextDefenceFindings, subject: str) -> str:
     if not shown and len(gains) > 1:
         return (
             f"The {len(gains)} changes that were tested are not told apart from none: the largest gain of {subject} is "
-            f"{_points(best)} with {plural(best.n or 0, 'text')}{_corrected(findings, best)} ({subject}+{best.of} on "
+            f"{points(best)} with {plural(best.n or 0, 'text')}{_corrected(findings, best)} ({subject}+{best.of} on "
             f"{best.group}){_over_control(findings, best)}."
         )
     before, after = (findings.get("accuracy", subject, who, best.group) for who in (NONE, best.of))
     cost = findings.get("gain", subject, best.of, CLEAN)
     if before is None or after is None:
         return ""
-    clean = "" if cost is None else f", and clean texts change by {_points(cost)}"
+    clean = "" if cost is None else f", and clean texts change by {points(cost)}"
     none = "" if shown else f", a change not shown with {plural(best.n or 0, 'text')}"
     more = ", the largest of several gains that are not told apart among themselves" if len(shown) > 1 else ""
     return (
@@ -225,7 +218,7 @@ def _classes(findings: TextDefenceFindings, subject: str) -> DataTable:
     ]
     note = (
         "Accuracy under a word attack is of the texts under attack, and counts what was right before and after it; "
-        "noise is at its highest severity. p is not corrected: a class that may be lost is named before it is certain."
+        "noise is at its highest severity. "
     )
 
     def trained_with(row: About) -> str:
@@ -264,45 +257,3 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
         "percent",
         near,
     )
-
-
-def _gains(findings: TextDefenceFindings, subject: str) -> DataTable:
-    columns = [Column("Copies"), Column("Tested on"), *_tested_columns("Gain", "Accuracy minus the original's")]
-    if findings.controls:
-        columns += _tested_columns("Over equal steps", "Accuracy minus that of the control")
-    rows: list[list[Cell]] = []
-    for defence in findings.defences:
-        for group in findings.groups:
-            row = _tested_cells(findings, subject, defence, group, "gain", "mcnemar_p")
-            if row[0] is None:
-                continue
-            if findings.controls:
-                row += _tested_cells(findings, subject, defence, group, "gain_over_control", "control_mcnemar_p")
-            rows.append([findings.trained_with(defence).removeprefix("and copies, "), group, *row])
-    note = (
-        "Paired: every text is compared with itself. Changes are in points, with 95 % intervals (Tango); tests are "
-        "concluded from where a word stands beside p, corrected for all tests of the run (Holm, unless it asks for "
-        "none)."
-    )
-    if findings.controls:
-        note += (
-            " Copies mean more steps of training, too. The control learned from unchanged copies of the same texts, in "
-            "as many steps and from the same seed: what is gained over it is due to the attack."
-        )
-    return DataTable(f"What attacked copies gain and cost: {subject}", columns, rows, note)
-
-
-def _tested_columns(name: str, about: str) -> list[Column]:
-    p = Column("p", "p", "McNemar's mid-p test, not corrected")
-    return [Column(name, "percent", about), p, Column("Concluded")]
-
-
-def _tested_cells(
-    findings: TextDefenceFindings, subject: str, defence: str, group: str, metric: str, tested: str
-) -> list[Cell]:
-    """A paired gain, its p, and what is concluded from it."""
-    gain, test = (findings.get(name, subject, defence, group) for name in (metric, tested))
-    if gain is None:
-        return [None, None, ""]
-    concluded: Cell = "" if test is None else Mark(after_holm(test), _TONES.get(test.verdict, "neutral"))
-    return [estimate(gain), gain.p_value, concluded]

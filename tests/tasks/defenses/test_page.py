@@ -72,15 +72,11 @@ def of_subject(subject: str = "plain") -> list[Finding]:
         about = {"of": pair, "group": "eps=0.1, worst-case", "subject": subject, "n": 450, "value": p, "p_value": p}
         said = NEEDED if p > 0.01 else "worse"
         found.append(Finding("defense.between_p", verdict=said, unit="p, compared", **about))
-    flips = {subject: 0.04, f"{subject}+standard": 0.02}
-    return found + [
-        Finding("corruption.flip_probability", "mean", "all", name, value, value, value, 450)
-        for name, value in flips.items()
-    ]
+    return found
 
 
 FINDINGS = corrected(of_subject(), 0.01)
-MODELS = {"plain": {name: f"plain+{name}" for name in ("standard", "maadvt-lambda=3", "maadvt-lambda=6")}}
+TITLE = "What each defence keeps, gains and loses"
 
 
 def curve() -> pa.Table:
@@ -93,7 +89,7 @@ def tables(part) -> dict[str, DataTable]:
 
 
 def test_every_model_has_a_row_clean_and_attacked():
-    table = tables(page(FINDINGS, MODELS, {}))["What every class gets"]
+    table = tables(page(FINDINGS, {}))[TITLE]
     models = ["none", "standard", "maadvt-lambda=3", "maadvt-lambda=6"]
     assert [row[:2] for row in table.rows] == [[of, at] for at in ("clean", "ε = 0.1") for of in models]
     assert [row[2].value for row in table.rows] == [0.98, 0.97, 0.96, 0.95, 0.3, 0.78, 0.8, 0.84]
@@ -101,18 +97,26 @@ def test_every_model_has_a_row_clean_and_attacked():
     assert table.rows[0][2].n == 450
 
 
-def test_tests_stand_with_their_corrected_p():
-    table = tables(page(FINDINGS, MODELS, {}))["What each defence gains and costs"]
-    name, _, _, clean, _, _, attacked = table.rows[0]
-    assert name == "standard"
-    assert (clean.order, attacked.order) == (pytest.approx(0.6), pytest.approx(6e-9))  # of six tests
-    assert (clean.text, attacked.text, attacked.tone) == (NEEDED, "better", "good")
-    assert (clean.below, attacked.below) == ("p = 0.600", "p < 0.001")
-    assert "n = 450" in table.note
+def changes(part) -> dict[tuple[str, str], Mark | str]:
+    """What stands under "Change" of each defence, clean and attacked."""
+    table = tables(part)[TITLE]
+    at = [column.name for column in table.columns].index("Change")
+    return {(row[0], row[1]): row[at] for row in table.rows}
+
+
+def test_changes_stand_with_the_corrected_p_of_their_tests():
+    cells = changes(page(FINDINGS, {}))
+    clean, attacked = cells["standard", "clean"], cells["standard", "ε = 0.1"]
+    assert cells["none", "clean"] == ""
+    assert (clean.order, attacked.order) == (pytest.approx(-0.01), pytest.approx(0.48))
+    assert (clean.text, attacked.text) == ("−1 points [−5, 3]", "+48 points [44, 52]")
+    assert (clean.tone, attacked.tone) == ("neutral", "good")
+    assert clean.below == f"{NEEDED} (p = 0.600 after Holm)"  # of six tests
+    assert attacked.below == "better (p < 0.001 after Holm)"
 
 
 def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
-    (plot,) = (block for block in page(FINDINGS, MODELS, {}).blocks if isinstance(block, LinePlot))
+    (plot,) = (block for block in page(FINDINGS, {}).blocks if isinstance(block, LinePlot))
     assert {one.name: list(zip(one.x, one.y, strict=True)) for one in plot.series} == {
         "undefended": [(0.98, 0.3)],
         "standard": [(0.97, 0.78)],
@@ -121,18 +125,12 @@ def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
     assert all(one.style == "points" for one in plot.series)
     assert [one.names for one in plot.series if one.name == "maadvt"] == [["λ = 6", "λ = 3"]]
     assert "λ = 6" in line_drawing(plot, WIDE, "x")
-    both = page([*FINDINGS, *of_subject("half")], MODELS, {})
+    both = page([*FINDINGS, *of_subject("half")], {})
     assert [type(block) for block in both.blocks].count(Panels) == 1
 
 
-def test_flips_stand_before_and_after_each_defence():
-    table = tables(page(FINDINGS, MODELS, {}))["Answers that flip under corruptions"]
-    assert [column.name for column in table.columns][:3] == ["Subject", "Undefended", "standard"]
-    assert [cell.value if cell else None for cell in table.rows[0][1:]] == [0.04, 0.02, None, None]
-
-
 def test_learning_is_shown_and_the_whole_part_can_be_laid_out():
-    part = page(FINDINGS, MODELS, {name: curve() for name in MODELS["plain"].values()})
+    part = page(FINDINGS, dict.fromkeys(("plain+standard", "plain+maadvt-lambda=3"), curve()))
     report = Report("r", "p", "2026-11-21T02:00:00+00:00", 1.0, 0, "done", (verdict(FINDINGS),), (part,))
     text = render_report(report)
     assert "How they learned" in text
@@ -152,7 +150,7 @@ def test_the_verdict_names_what_came_back_and_what_it_cost():
 
 def test_defences_that_no_test_tells_apart_are_named_together():
     alike = [one for one in FINDINGS if not (one.metric == "defense.between_p" and "lambda=3 - " in one.of)]
-    said, part = verdict(alike).text.replace(THIN, " "), page(alike, MODELS, {})
+    said, part = verdict(alike).text.replace(THIN, " "), page(alike, {})
     assert said == (
         "Defences at ε = 0.1: maadvt-lambda=6 and maadvt-lambda=3 leave plain 80 % to 84 % right where it had 30 %, no "
         "paired test tells them apart, and clean 95.0 % to 96.0 % where it had 98.0 %"
@@ -163,14 +161,15 @@ def test_defences_that_no_test_tells_apart_are_named_together():
 def test_a_degenerate_model_is_called_that_and_is_never_the_best():
     word = "degenerate: 100.0% of samples are called benign"
     constant = [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
+    constant += [compared("mpadvt", group, 0.0, 1.0)[0] for group in ("clean", "eps=0.1, worst-case")]
     found = FINDINGS + constant
-    said, part = verdict(found), page(found, MODELS, {})
+    said, part = verdict(found), page(found, {})
     assert said.text.endswith("degenerate: plain+mpadvt")
     assert "maadvt-lambda=6 leaves plain" in said.text
     assert (said.tone, part.verdict, part.judged) == ("bad", "bad", "red flag")
     assert f"plain+mpadvt is {word}." in part.sentence
-    marks = [row[-1] for row in tables(part)["What each defence gains and costs"].rows if row[0] == "mpadvt"]
-    assert marks == [Mark(word, "bad")]
+    cells = [changes(part)["mpadvt", place] for place in ("clean", "ε = 0.1")]
+    assert [(mark.text, mark.tone, mark.below) for mark in cells] == [("0 points [−4, 4]", "bad", word)] * 2
 
 
 def test_where_every_model_is_degenerate_the_verdict_says_just_that():
@@ -183,8 +182,8 @@ def test_where_every_model_is_degenerate_the_verdict_says_just_that():
 
 def test_without_attacks_only_the_cost_on_clean_images_is_shown():
     clean = [one for one in FINDINGS if one.group == "clean"]
-    part = page(clean, MODELS, {})
-    assert set(tables(part)) == {"What each defence gains and costs", "What every class gets"}
+    part = page(clean, {})
+    assert set(tables(part)) == {TITLE}
     assert verdict(clean) is None
 
 
@@ -216,12 +215,11 @@ def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_fir
         "maadvt-lambda=6 loses malignant: 31 % of 36 found where plain finds 47 % (clean, p = 0.016 uncorrected)"
     )
     assert (first.tone, second.tone) == ("bad", "neutral")
-    part = page_of(index, MODELS, {})
+    part = page_of(index, {})
     assert part.sentence.startswith("maadvt-lambda=6 loses malignant")
     assert (part.verdict, part.judged) == ("bad", "loses a class")
-    row = next(row for row in tables(part)["What each defence gains and costs"].rows if "maadvt-lambda=6" in row)
-    assert row[-1] == Mark("loses malignant", "bad")
-    assert not any(isinstance(cell, Mark) and cell.tone == "good" for cell in row)
+    marks = [changes(part)["maadvt-lambda=6", place] for place in ("clean", "ε = 0.1")]
+    assert [(mark.tone, mark.below.endswith("; loses malignant")) for mark in marks] == [("bad", True)] * 2
     assert verdict_of(FindingIndex([*FINDINGS, *class_findings(lost=False)]))[0].tone == "good"
 
 

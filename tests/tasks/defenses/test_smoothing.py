@@ -25,7 +25,6 @@ from assay.tasks.defenses.smoothing_task import (
     sample_under_noise,
     train_under_noise,
 )
-from assay.tasks.reporting.layout import block_markup
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -143,9 +142,12 @@ def test_the_page_shows_the_curve_and_says_what_is_certain(run):
     part = page(findings, {("tiny", "as-it-is"): collect(table, None)}, 0.001)
     assert part.sentence.startswith("Smoothed, tiny (as it is) is right on ")
     assert "wrong with probability 0.001 at most" in part.sentence
-    html = "".join(block_markup(block, f"b{at}") for at, block in enumerate(part.blocks))
-    assert "tiny, as it is" in html
-    assert "radius 0.1" in html
+    (curve,) = part.blocks
+    (line,) = curve.series
+    assert line.name == "tiny, as it is"
+    at_none = next(one for one in findings if one.group == "radius=0")
+    assert (line.x[0], line.y[0], line.low[0]) == (0.0, pytest.approx(at_none.value), pytest.approx(at_none.low))
+    assert list(line.y) == sorted(line.y, reverse=True)
 
 
 def test_of_two_models_one_is_named_alone_only_where_a_paired_test_tells_them_apart():

@@ -154,6 +154,10 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     }
     part = page(findings)
     assert "equal steps, unchanged copies" in [row[1] for row in part.blocks[0].rows]
+    at = [column.name for column in part.blocks[0].columns].index("Over equal steps")
+    over = {row[1]: row[at] for row in part.blocks[0].rows if row[0] == "a2t"}
+    assert over["equal steps, unchanged copies"] == over["texts as they are"] == ""
+    assert (over["and copies, on-a2t"].order, over["and copies, on-a2t"].tone) == (10 / 24, "good")
     assert "points [" in part.sentence
     assert "over equal steps on unchanged copies" in verdict(findings).text
     assert verdict(findings).tone == "good"
@@ -204,16 +208,16 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     said = verdict(findings).text
     assert said.startswith("Attacked copies: bert+on-a2t is better on a2t by +38 points")
     part = page(findings)
-    assert [block.title for block in part.blocks] == [
-        "Trained with, tested on: bert",
-        "What training changes: bert",
-        "What attacked copies gain and cost: bert",
-    ]
+    assert [block.title for block in part.blocks] == ["Trained with, tested on: bert", "What training changes: bert"]
     assert "On a2t bert is right for 50.0" in part.sentence
     assert "not shown" not in part.sentence
     trained = ["texts as they are", "and copies, on-a2t"]
     assert [row[:2] for row in part.blocks[0].rows] == [[on, model] for on in ("clean", "a2t") for model in trained]
     assert {row[2].n for row in part.blocks[0].rows} == {24}
+    at = [column.name for column in part.blocks[0].columns].index("Change")
+    (_, copies, _, attacked) = (row[at] for row in part.blocks[0].rows)
+    assert (copies.order, copies.tone) == (pytest.approx(-1 / 24), "neutral")
+    assert (attacked.order, attacked.tone, attacked.below.startswith("better (p = 0.0")) == (9 / 24, "good", True)
     assert "of the texts under attack" in part.blocks[0].note
     lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one for one in findings]
     assert "a change not shown with 24 texts" in page(lost).sentence
