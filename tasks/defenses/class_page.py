@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.reporting.estimates import (
-    NAMED,
-    About,
-    ColumnOver,
-    after_holm,
-    class_columns,
-    column,
-    estimate,
-    table_of,
-)
-from assay.tasks.reporting.numerals import integer, interval, p_equals, percent
+from assay.tasks.reporting.estimates import NAMED, About, ColumnOver, class_columns, column, estimate, table_of
+from assay.tasks.reporting.numerals import integer, interval, p_concluded, p_equals, percent
 from assay.tasks.reporting.parts import Cell, DataTable, Mark, Tone
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 
@@ -91,16 +82,19 @@ def points(gain: Finding) -> str:
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
-def _changed(findings: FindingIndex, row: About, gain: Finding | None, test: Finding | None) -> Cell:
-    """A paired change with what its test concludes; bad where all answers are one, or a class is lost for it."""
+def _concluded(findings: FindingIndex, row: About, gain: Finding | None, test: Finding | None) -> Cell:
+    """What a paired test concludes of a change, which stands below it; bad where all answers are one, or where a class
+    is lost, and never good of a defence that loses a class elsewhere."""
     if gain is None:
         return ""
-    accuracy, losing = findings.get("defense.accuracy", *row), lost_classes(findings, row.subject, row.of)
+    accuracy, losing = findings.get("defense.accuracy", *row), lost(findings, row.subject, row.of)
     constant = accuracy.verdict if accuracy is not None and accuracy.degenerate else ""
-    spoilt = constant or (f"loses {losing}" if losing else "")
-    tone = "bad" if spoilt else _TONES.get(test.verdict if test else "", "neutral")
-    below = "; ".join(filter(None, (after_holm(test) if test else "", spoilt)))
-    return Mark(points(gain), tone, below, order=gain.value)
+    of_row = [each for each in losing if each.group.startswith(f"{gain.group}, ") and gain.metric == "defense.gain"]
+    gone = distinct(each.group.rpartition(", ")[2] for each in of_row)
+    spoilt = constant or (f"loses {', '.join(gone)}" if gone else "")
+    verdict, p = ("not tested", "") if test is None else (test.verdict, p_concluded(test.p_value, test.p_adjusted))
+    tone = "bad" if spoilt else "neutral" if losing else _TONES.get(verdict, "neutral")
+    return Mark(spoilt or verdict, tone, ", ".join(filter(None, (points(gain), p))), order=gain.value)
 
 
 def class_table(
@@ -117,14 +111,14 @@ def class_table(
     def paired(row: About, metric: str) -> Finding | None:
         return findings.get(f"defense.{metric}", row.subject, row.of, label(row.group))
 
-    def changed(gain: str, test: str) -> Callable[[About], Cell]:
-        return lambda row: _changed(findings, row, paired(row, gain), paired(row, test))
+    def concluded(gain: str, test: str) -> Callable[[About], Cell]:
+        return lambda row: _concluded(findings, row, paired(row, gain), paired(row, test))
 
-    over = [column("Over equal steps", changed("gain_over_control", "control_mcnemar_p"), help=_OVER)]
+    over = [column("Over equal steps", concluded("gain_over_control", "control_mcnemar_p"), help=_OVER)]
     columns = [
         *leading,
         *class_columns("defense", findings),
-        column("Change", changed("gain", "mcnemar_p"), help=_CHANGE),
+        column("Concluded", concluded("gain", "mcnemar_p"), help=_CHANGE),
         *(over if any(paired(row, "gain_over_control") for row in rows) else []),
         column("Gains least", lambda row: getattr(paired(row, "worst_recall_gain"), "verdict", "")),
         column("Its gain", lambda row: estimate(paired(row, "worst_recall_gain"), counted=False), "percent", _PAIRED),

@@ -68,7 +68,7 @@ class TextDefenceFindings:
     def trained_with(self, defence: str) -> str:
         """What a model was trained with, besides the texts as they are."""
         if defence not in self.controls:
-            return f"and copies, {defence}"
+            return defence
         whose = f" ({self.controls[defence]})" if len(self.controls) > 1 else ""
         return f"equal steps, unchanged copies{whose}"
 
@@ -209,22 +209,18 @@ def _one_answer(findings: TextDefenceFindings, subject: str) -> str:
 
 
 def _classes(findings: TextDefenceFindings, subject: str) -> DataTable:
-    """What every class gets on every test, without defences and with each."""
+    """What every defended model gets of every class on every test, and what is concluded of that."""
     rows = [
         About(subject, defence, group)
         for group in findings.groups
-        for defence in (NONE, *findings.defences)
-        if findings.get("accuracy", subject, defence, group) is not None
+        for defence in findings.defences
+        if defence not in findings.controls and findings.get("accuracy", subject, defence, group) is not None
     ]
     note = (
         "Accuracy under a word attack is of the texts under attack, and counts what was right before and after it; "
         "noise is at its highest severity. "
     )
-
-    def trained_with(row: About) -> str:
-        return "texts as they are" if row.of == NONE else findings.trained_with(row.of)
-
-    leading = [column("Tested on", "group"), column("Trained with", trained_with)]
+    leading = [column("Tested on", "group"), column("Trained with", "of")]
     return class_table(findings.all, f"Trained with, tested on: {subject}", rows, leading, note=note)
 
 
@@ -239,7 +235,7 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
         ]
         if known:
             places, accuracies = zip(*known, strict=True)
-            name = "undefended" if defence == NONE else findings.trained_with(defence).removeprefix("and copies, ")
+            name = "undefended" if defence == NONE else findings.trained_with(defence)
             series.append(series_of(name, places, accuracies, "points"))
     values_text = "; ".join(f"{line.name} " + ", ".join(percent(value) for value in line.y) for line in series)
     names = {float(place): group for place, group in enumerate(findings.groups)}

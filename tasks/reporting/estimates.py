@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from assay.tasks.reporting.numerals import interval, number, p_concluded, percent, plural
+from assay.tasks.reporting.numerals import interval, number, percent, plural
 from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
@@ -199,17 +199,6 @@ def share_text(finding: Finding, digits: int = 1) -> str:
     '94 % [88, 97]'
     """
     return f"{percent(finding.value, digits)} {interval(finding.low, finding.high, digits=digits)}".strip()
-
-
-def after_holm(test: Finding) -> str:
-    """What is concluded from a test, and its p after Holm's correction, where the run corrects.
-
-    >>> after_holm(Finding("attack.mcnemar_p", verdict="worse", p_value=0.001, p_adjusted=0.004))
-    'worse (p = 0.004 after Holm)'
-    """
-    if test.p_value is None:
-        return test.verdict
-    return f"{test.verdict} ({p_concluded(test.p_value, test.p_adjusted)})"
 
 
 def first_few(of_subjects: Sequence[str], between: str = "; ") -> str:

@@ -245,7 +245,8 @@ def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
     blocks += [_curves(noise_findings, attack) for attack in noise_findings.attacks]
     blocks += [texts for attack in shown if attack.attacked is None and (texts := examples_block(attack)) is not None]
     subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
-    sentences = filter(None, (_sentence(word_findings, noise_findings, subject) for subject in subjects[:NAMED]))
+    originals = [subject for subject in subjects if "+" not in subject] or subjects
+    sentences = filter(None, (_sentence(word_findings, noise_findings, subject) for subject in originals[:NAMED]))
     sentence = " ".join(capital(text) for text in sentences)
     flagged = sum(bool(word_findings.constant(subject)) for subject in subjects)
     judged = plural(flagged, "red flag") if flagged else ""

@@ -35,6 +35,12 @@ def verdict(findings):
     return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
+def cells(part, name):
+    """The cells of the table under this head."""
+    table = part.blocks[0]
+    return [row[[column.name for column in table.columns].index(name)] for row in table.rows]
+
+
 @stage(version=1)
 def says(codes: list[int]) -> Artifact[Predictions]:
     columns = {"id": IDS, "predicted": codes, "probabilities": [[0.5, 0.5]] * len(codes)}
@@ -153,11 +159,10 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
         ("defense.control_mcnemar_p", "on-a2t", "a2t"),
     }
     part = page(findings)
-    assert "equal steps, unchanged copies" in [row[1] for row in part.blocks[0].rows]
-    at = [column.name for column in part.blocks[0].columns].index("Over equal steps")
-    over = {row[1]: row[at] for row in part.blocks[0].rows if row[0] == "a2t"}
-    assert over["equal steps, unchanged copies"] == over["texts as they are"] == ""
-    assert (over["and copies, on-a2t"].order, over["and copies, on-a2t"].tone) == (10 / 24, "good")
+    assert {row[1] for row in part.blocks[0].rows} == {"on-a2t"}  # the control is what it is held against
+    assert [line.name for line in part.blocks[1].series][1] == "equal steps, unchanged copies"
+    over = cells(part, "Over equal steps")[-1]
+    assert (over.order, over.text, over.tone) == (10 / 24, "better", "good")
     assert "points [" in part.sentence
     assert "over equal steps on unchanged copies" in verdict(findings).text
     assert verdict(findings).tone == "good"
@@ -211,13 +216,12 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     assert [block.title for block in part.blocks] == ["Trained with, tested on: bert", "What training changes: bert"]
     assert "On a2t bert is right for 50.0" in part.sentence
     assert "not shown" not in part.sentence
-    trained = ["texts as they are", "and copies, on-a2t"]
-    assert [row[:2] for row in part.blocks[0].rows] == [[on, model] for on in ("clean", "a2t") for model in trained]
+    assert [row[:2] for row in part.blocks[0].rows] == [["clean", "on-a2t"], ["a2t", "on-a2t"]]
     assert {row[2].n for row in part.blocks[0].rows} == {24}
-    at = [column.name for column in part.blocks[0].columns].index("Change")
-    (_, copies, _, attacked) = (row[at] for row in part.blocks[0].rows)
-    assert (copies.order, copies.tone) == (pytest.approx(-1 / 24), "neutral")
-    assert (attacked.order, attacked.tone, attacked.below.startswith("better (p = 0.0")) == (9 / 24, "good", True)
+    clean, attacked = cells(part, "Concluded")
+    assert (clean.order, clean.text, clean.tone) == (pytest.approx(-1 / 24), NEEDED, "neutral")
+    assert (attacked.order, attacked.text, attacked.tone) == (9 / 24, "better", "good")
+    assert attacked.below.startswith("+38 points [")
     assert "of the texts under attack" in part.blocks[0].note
     lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one for one in findings]
     assert "a change not shown with 24 texts" in page(lost).sentence
