@@ -395,7 +395,8 @@ class AuditKind(Generic[R]):
     background: Callable[[Ground, R, FindingIndex], Iterator[Part]] = nothing
     """The parts about how it came about, which stand behind the results of all audits."""
     verdict: Callable[[FindingIndex], Iterable[Verdict]] = nothing
-    """What is read first: a sentence or a few, where there is something to say."""
+    """What is read first of an audit of another package: a sentence or a few. What is read first of ours stands in
+    `flows/report/sentences.py`, in the order of its weight."""
     followed: Callable[[FindingIndex], Iterable[Headline]] = nothing
     """The numbers that are followed over the nights beside those of metrics declared so: the worst of several, say."""
     outcomes: Callable[[Ground, R], Iterable[Outcomes]] = nothing

@@ -153,5 +153,4 @@ CURATION = AuditKind(
     hardness=FLOW.hard_for_rules,
     page=FLOW.show_order,
     background=FLOW.show_curation,
-    verdict=Late("assay.tasks.ordering.page").verdict,
 )

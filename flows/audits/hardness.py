@@ -47,7 +47,6 @@ def hardness_over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[Any]:
         measures=(Measured("hardness", METRICS, ("hardness",)),),
         clashes=clashes,
         page=FLOW.show_hardness,
-        verdict=PAGE.verdict,
         followed=PAGE.followed,
     )
 

@@ -47,7 +47,7 @@ from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import Defence, each_of
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.hardness.task import find_hardness
-from assay.tasks.reporting.parts import Part, Verdict
+from assay.tasks.reporting.parts import Part
 from assay.tasks.reporting.report import Headline
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
@@ -448,11 +448,6 @@ def pictures_of(under_attack: Attacks, classes: Sequence[str]) -> list[AttackedI
     """The images of one attack that its gallery shows: however many were kept, only those are read."""
     ids = to_be_shown(collect(under_attack.attacked, CHOSEN_BY), collect(under_attack.images, ["id", "eps"]))
     return shown_of(collect_rows(under_attack.attacked, ids), collect_rows(under_attack.images, ids), classes)
-
-
-def challenge_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """How little it takes, whether that can be believed, and what a defence gains."""
-    return (*attacks_page.verdict(findings), *defences_page.verdict(findings))
 
 
 def challenge_followed(findings: FindingIndex) -> tuple[Headline, ...]:

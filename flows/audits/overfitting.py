@@ -116,6 +116,5 @@ OVERFITTING = AuditKind(
     columns=columns,
     afterwards=FLOW.judge_audit,
     page=FLOW.show_overfitting,
-    verdict=PAGE.verdict,
     followed=PAGE.followed,
 )

@@ -12,7 +12,6 @@ from assay.flows.kind import (
     Clash,
     Ground,
     Key,
-    Late,
     Measured,
     NamedColumn,
     Written,
@@ -100,5 +99,4 @@ SLICES = AuditKind(
     clashes=clashes,
     columns=columns,
     page=page,
-    verdict=Late("assay.tasks.slices.page").verdict,
 )

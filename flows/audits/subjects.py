@@ -207,7 +207,6 @@ TABLES = AuditKind(
     missing=missing,
     hardness=FLOW.hard_for_tables,
     background=FLOW.show_tables,
-    verdict=PAGE.verdict,
     followed=PAGE.followed,
     outcomes=FLOW.outcomes_of_tables,
     sampled=FLOW.sampled,
@@ -222,7 +221,6 @@ SUBJECTS = AuditKind(
     libraries=libraries,
     hardness=FLOW.hard_for_learners,
     background=FLOW.show_clean,
-    verdict=PAGE.clean_verdict,
     outcomes=FLOW.outcomes_of_clean,
     sampled=FLOW.sampled,
 )
@@ -252,7 +250,6 @@ ALONG = AuditKind(
     after=("attacks", "corruptions", "texts"),
     measures=(Measured("along", ALONG_METRICS, ("ordering",), gate=gate_along),),
     page=ALONG_FLOW.show_along,
-    verdict=Late("assay.tasks.subjects.along.page").verdict,
     outcomes=ALONG_FLOW.outcomes_of_order,
     sampled=ALONG_FLOW.sampled,
 )

@@ -138,7 +138,6 @@ TERMS = AuditKind(
     clashes=term_clashes,
     missing=missing,
     page=FLOW.term_parts,
-    verdict=PAGE.verdict,
     followed=PAGE.followed,
     outcomes=FLOW.outcomes_of_terms,
     sampled=FLOW.sampled,

@@ -117,7 +117,6 @@ TEXTS = AuditKind(
     missing=missing,
     hardness=FLOW.fewest_words,
     page=FLOW.show_texts,
-    verdict=FLOW.verdicts,
     followed=Late("assay.tasks.attacks.texts.page").followed,
     outcomes=FLOW.outcomes_of_texts,
     sampled=FLOW.sampled,

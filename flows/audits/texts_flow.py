@@ -35,7 +35,6 @@ from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
 from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
-from assay.tasks.attacks.texts.page import verdict as of_text_attacks
 from assay.tasks.attacks.texts.page_tables import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
 from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
@@ -59,10 +58,9 @@ from assay.tasks.attacks.texts.task import (
 from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import AttackedCopies
 from assay.tasks.defenses.text_page import page as copies_page
-from assay.tasks.defenses.text_page import verdict as of_attacked_copies
 from assay.tasks.defenses.text_task import draw_samples, measure_text_defences, put_texts
 from assay.tasks.hardness.task import find_hardness
-from assay.tasks.reporting.parts import Part, Verdict
+from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.kinds import kind_of
@@ -394,8 +392,3 @@ def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHa
         for attack in audit.challenged.attacked.get(subject.name, {}).values():
             if attack.attacked is not None:
                 yield find_hardness(attack.attacked, "words", subject.name)
-
-
-def verdicts(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """How few words make a classifier wrong, and what attacked copies teach it."""
-    return (*of_text_attacks(findings), *of_attacked_copies(findings))

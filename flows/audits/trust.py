@@ -93,6 +93,5 @@ TRUST = AuditKind(
     afterwards=FLOW.time_spent,
     hardness=FLOW.untrusted,
     page=FLOW.show_trust_page,
-    verdict=PAGE.verdict,
     followed=PAGE.followed,
 )

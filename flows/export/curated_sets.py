@@ -33,6 +33,7 @@ from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.reporting.croissant import ExportedFile, Origin, croissant
+from assay.tasks.reporting.numerals import p_concluded
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 
 PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -151,10 +152,13 @@ def data_card(facts: CardFacts, record: RunRecord) -> str:
 
 def verdict_in_words(validity: Sequence[Finding]) -> str:
     """Whether the labels get worse along the order, as one sentence: as the page of the run concludes."""
-    from assay.tasks.ordering.page import verdict
+    from assay.flows.report.sentences import order_in_words
 
-    lines = verdict(FindingIndex(validity))
-    return f"**{lines[0].text}.**" if lines else "**Not measured**: no order was tested."
+    findings = FindingIndex(validity)
+    for test, (text, _) in zip(findings.select("ordering.trend_p", of="ours"), order_in_words(findings), strict=False):
+        p = "" if test.p_value is None else f", {p_concluded(test.p_value, test.p_adjusted)}"
+        return f"**{text.removesuffix('.')} ({test.group}{p}).**"
+    return "**Not measured**: no order was tested."
 
 
 def _front_matter(facts: CardFacts) -> str:

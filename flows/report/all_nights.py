@@ -1,47 +1,27 @@
-"""The page over all nights in the store, a line per run; and what is read first of a run: its verdicts and followed
-numbers.
-"""
+"""The page over all nights in the store, a line per run; and the numbers of a run that are followed over the nights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from assay.flows.kind import AuditKind
+from assay.flows.audits.table import AnyKind
 from assay.flows.report.gates import accepted_in_words, budget_in_words, detectable_in_words, looks_of
 from assay.flows.report.records import missed_nights, no_run_came, sample_in_words
+from assay.flows.report.sentences import kinds_measured
 from assay.infra.masking import mask_page
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.tasks.reporting.index import render_index
-from assay.tasks.reporting.parts import Verdict
 from assay.tasks.reporting.report import MISSED, Headline, RunEntry, headlines_of
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.statistics.gates import GateResult
 
 
-def verdicts_of(
-    kinds: Sequence[AuditKind[Any]], findings: FindingIndex, gates: Sequence[GateResult]
-) -> tuple[Verdict, ...]:
-    """What a person reads first, in the terminal and at the head of the page."""
-    from assay.tasks.reporting.gates import verdict as of_the_gates
-
-    lines = list(dict.fromkeys(line for kind in _measured(kinds, findings) for line in kind.verdict(findings)))
-    return (*lines, *of_the_gates(gates))
-
-
-def followed_in(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> tuple[Headline, ...]:
+def followed_in(kinds: Sequence[AnyKind], findings: FindingIndex) -> tuple[Headline, ...]:
     """What each audit follows over the nights, in the order of a reader's interest."""
-    measured = _measured(kinds, findings)
+    measured = kinds_measured(kinds, findings)
     lines = [line for kind in measured for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
     return tuple(lines)
-
-
-def _measured(kinds: Sequence[AuditKind[Any]], findings: FindingIndex) -> list[AuditKind[Any]]:
-    """The audits that there are findings of, or that have no findings of their own: the others have nothing to say, and
-    saying it may need libraries that are not installed."""
-    return [kind for kind in kinds if not kind.measures or any(findings.select(each.stage) for each in kind.measures)]
 
 
 def write_index(store: Store) -> None:

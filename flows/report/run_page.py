@@ -11,16 +11,19 @@ from assay.flows.audit import Audit
 from assay.flows.audits.table import AnyKind
 from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline
-from assay.flows.report.all_nights import followed_in, verdicts_of
+from assay.flows.report.all_nights import followed_in
 from assay.flows.report.gates import accepted, accepted_in_words
 from assay.flows.report.head import head_of
 from assay.flows.report.records import sample_in_words
+from assay.flows.report.sentences import sentences
 from assay.infra.errors import error_text
 from assay.infra.masking import mask_page, masked_in
 from assay.infra.stages.runs import Run, current_run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.keys import package_versions
 from assay.infra.user_code.choices import plugin_title
+from assay.tasks.reporting.gates import page as gates_page
+from assay.tasks.reporting.gates import verdict as gates_line
 from assay.tasks.reporting.layout import render_report, settings_rows
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow, entry_of
@@ -38,7 +41,8 @@ def write_report(
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; parts `beside` those of the audits stand at its end."""
     index, pipeline, record = FindingIndex(findings), audit.pipeline, run.record
-    verdicts = verdicts_of(pipeline.kinds, index, gates)
+    said = sentences(pipeline.kinds, index)
+    verdicts = (*said, *gates_line(gates))
     parts = (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
     failures = (*record.failures, *record.missing)
     report = Report(
@@ -51,7 +55,7 @@ def write_report(
         verdicts=verdicts,
         parts=parts,
         failures=failures,
-        head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures),
+        head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures, said),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
         followed=followed_in(pipeline.kinds, index),
@@ -87,8 +91,6 @@ def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] 
 
 def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
     """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
-    from assay.tasks.reporting.gates import page as gates_page
-
     ground, pipeline = audit.ground, audit.pipeline
     came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
     for kind, result in came_through:

@@ -158,7 +158,7 @@ def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tupl
     _, front, body = card.split("---\n", 2)
     front_matter = YAML(typ="safe").load(front)
     assert (front_matter["license"], front_matter["pretty_name"]) == ("cc-by-4.0", "night, curated (majority)")
-    assert "**The rules' labels get worse along the order (majority: p < 0.001).**" in body
+    assert "**The rules' labels get worse along the order (majority, p < 0.001).**" in body
     assert "| D1 | 10 | 50.0% | 10 |" in body
     assert "| D4 | 40 | 50.0% | 30 |" in body
     assert run.id in body

@@ -12,7 +12,9 @@ from repository import ROOT
 
 from assay.flows.audits.table import KINDS
 from assay.flows.report.comparison import finding_changes
-from assay.flows.report.head import change_in_words, scorecard, sentences, settings_to_try, state_of
+from assay.flows.report.head import change_in_words, state_of
+from assay.flows.report.scorecard import scorecard
+from assay.flows.report.sentences import sentences, settings_to_try
 from assay.infra.storage.artifacts import RunRecord
 from assay.tasks.reporting.head import SENTENCES, Head, head_markup
 from assay.tasks.reporting.parts import NamedSample
@@ -77,7 +79,11 @@ def head_of_run(pipeline: str, worse: int = 0) -> str:
         ("first-night", "what would a stronger test need?", "Train net longer or on more samples"),
         ("first-night", "which samples should a person look at?", "lesion-7 called benign, in truth malignant"),
         ("first-night", "which corruption is worst?", "Gaussian noise at severity 3 leaves net right on 76 %"),
-        ("reviews-night", "is it right for the right reasons?", "43 % [32, 54] is right for the wrong reasons"),
+        (
+            "reviews-night",
+            "is it right for the right reasons?",
+            "43 % [32, 54] of what small-bert gets right is untrustworthy",
+        ),
         (
             "reviews-night",
             "what comes first?",
@@ -104,7 +110,7 @@ def test_the_class_that_suffers_is_named_with_what_a_defence_makes_of_it() -> No
             of("worst_recall", "net+standard", 0.31, 36, "malignant"),
         ]
     )
-    (line,) = sentences(KINDS, findings)
+    line = sentences(KINDS, findings)[0]
     assert line.text.replace("\N{NARROW NO-BREAK SPACE}", " ") == (
         "net finds 47 % [37, 57] of malignant, its worst class; net+standard finds 31 % [21, 41]."
     )

@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 
 from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.flows.audits.table import KINDS
-from assay.flows.report.all_nights import verdicts_of
+from assay.flows.report.sentences import order_in_words, sentences
 from assay.tasks.ordering.page import page as ordering_page
-from assay.tasks.ordering.page import verdict as of_the_order
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import CONCLUDED, corrected, not_shown
 from assay.tasks.statistics.settings import Gate
 from assay.tasks.subjects.page import page as subjects_page
-from assay.tasks.subjects.page import verdict as of_the_subjects
 from assay.tasks.trust.page import page as trust_page
 
 LEVEL = 0.01
@@ -81,7 +79,8 @@ def runs(draw: st.DrawFn) -> FindingIndex:
 @settings(max_examples=60, deadline=None)
 def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
     order = run.entry("ordering.trend_p", of="ours", group="majority")
-    said = [of_the_order(run)[0].text, ordering_page(run, CURVE, CURATED, {}, labeler="majority", samples=0).sentence]
+    ((line, tone),) = order_in_words(run)
+    said = [line, ordering_page(run, CURVE, CURATED, {}, labeler="majority", samples=0).sentence]
     worse = order.verdict == "adverse"
     assert worse is (
         order.concluded_p is not None
@@ -90,8 +89,8 @@ def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
     )
     for sentence in said:
         assert sentence.startswith("The rules' labels get worse along the order") is worse
-    assert (of_the_order(run)[0].tone == "good") is worse
-    for sentence in [subjects_page(run).sentence, *(line.text for line in of_the_subjects(run))]:
+    assert (tone == "good") is worse
+    for sentence in [subjects_page(run).sentence, *(line.text for line in sentences(KINDS, run))]:
         for yardstick, claim in (
             ("weak", "its agreement falls along the order ("),
             ("gold", ": the hard end is hard for it ("),
@@ -113,7 +112,7 @@ def test_a_gate_on_the_order_passes_only_where_the_verdict_concludes_something(r
 @settings(max_examples=60, deadline=None)
 def test_forbidden_words_never_appear_and_an_oracles_share_is_the_oracles(run: FindingIndex) -> None:
     trust = trust_page(run).sentence
-    said = [line.text for line in verdicts_of(KINDS, run, [])]
+    said = [line.text for line in sentences(KINDS, run)]
     said += [trust, subjects_page(run).sentence]
     assert not [word for word in FORBIDDEN for sentence in said if word in sentence]
     if run.get("trust.untrustworthy", "mine", "lime", "all") is None:

@@ -16,7 +16,7 @@ from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
 from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.models import export_model
-from assay.flows.report.all_nights import verdicts_of
+from assay.flows.report.sentences import sentences
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import start_branch
@@ -209,10 +209,9 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
     assert (flag.of, flag.value, flag.subject) == ("majority-predictor", 1.0, "same")
     (judged,) = judge([Gate.model_validate(gates[0])], findings)
     assert not judged.passed
-    said = [str(one.text) for one in verdicts_of(KINDS, FindingIndex(findings), [judged])]
-    assert any(one.startswith("Red flags, so do not trust the robustness: same") for one in said)
-    assert any(one.startswith("Attacks say nothing about same, which is degenerate") for one in said)
-    assert not any("right" in one and "with typos" in one for one in said)
+    said = [str(one.text) for one in sentences(KINDS, FindingIndex(findings))]
+    assert any(one.startswith("What attacks say of same cannot be trusted") for one in said)
+    assert not any("right on" in one and "Typos" in one for one in said)
 
 
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):

@@ -1,0 +1,186 @@
+"""The scorecard of a run: a row per subject, and what it gets clean, of its worst class, on the hardest tenth, under
+attack, corrupted; each with its interval, and with what one constant answer gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from assay.tasks.reporting.head import Scorecard
+from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
+from assay.tasks.reporting.parts import Mark, Tone
+from assay.tasks.reporting.report import red_flags
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
+
+CLEAN = "clean"
+SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r"}
+"""What is scored by no share of right answers, and what the score is called."""
+_OVERFITTED = {"overfit": "shown", "underpowered": "too few samples"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A column of the scorecard: its head, and the finding that answers it for a subject."""
+
+    title: str
+    answer: Callable[[FindingIndex, str], Finding | None]
+
+
+def clean(findings: FindingIndex, subject: str) -> Finding | None:
+    """How much is right on samples as they are; along D1 … DN, on the last of these, which holds all."""
+    scores = (findings.get(metric, subject, CLEAN) for metric in ("subject.accuracy", *SCORES))
+    along = (
+        share
+        for labels in ("gold", "weak")
+        for share in reversed(findings.select("subject.accuracy", subject=subject, of=labels))
+        if share.slice.dataset is not None
+    )
+    return next(filter(None, scores), None) or next(along, None)
+
+
+def worst_class(findings: FindingIndex, subject: str) -> Finding | None:
+    """The recall of the class that a subject recognises least, on the samples of the clean answer."""
+    answer = clean(findings, subject)
+    worst = answer and findings.get("subject.worst_recall", subject, answer.of, answer.group)
+    return worst or findings.first("subject.worst_recall", subject=subject)
+
+
+def hardest(findings: FindingIndex, subject: str) -> Finding | None:
+    """The hardest tenth, or, where an order is cut into other pieces, the last of these."""
+    tenths = (
+        findings.get(f"{room}.last_tenth", subject, of) for room in ("along", "subject") for of in (CLEAN, "gold")
+    )
+    cut = findings.select("along.accuracy", subject=subject, of=CLEAN)
+    return next(filter(None, tenths), None) or next((last for last in reversed(cut) if last.slice.stratum), None)
+
+
+@lru_cache(maxsize=2)
+def asked_eps(findings: FindingIndex) -> str:
+    """The group of the ε at which subjects are compared."""
+    from assay.tasks.attacks.page import AttackFindings
+
+    return AttackFindings(findings).common()
+
+
+def attacked(findings: FindingIndex, subject: str) -> Finding | None:
+    """What the strongest attack leaves: on images at the ε that subjects are compared at."""
+    eps = asked_eps(findings)
+    if eps and any(finding.group == eps for finding in findings.select("attack.accuracy", subject=subject)):
+        return lowest(findings.select("attack.accuracy", subject=subject, group=eps))
+    words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
+    terms = [score for metric in SCORES for score in findings.select(metric, subject=subject)]
+    return lowest(words or [score for score in terms if score.of != CLEAN])
+
+
+def corrupted(findings: FindingIndex, subject: str) -> Finding | None:
+    """What the worst corruption of images, or the worst noise in texts, leaves."""
+    worst = findings.get("corruption.worst_accuracy", subject)
+    return worst or findings.first("attack.worst_accuracy", subject=subject)
+
+
+def trusted(findings: FindingIndex, subject: str) -> Finding | None:
+    """How much of what is right is right for the right reasons, by the first explainer."""
+    return next(iter(findings.select("trust.trustworthy", subject=subject, group="all")), None)
+
+
+def overfitted(findings: FindingIndex, subject: str) -> Finding | None:
+    """The test of whether a subject is fitted to its test samples that decides."""
+    return next((test for test in findings.select("overfitting.p_value", subject=subject) if test.verdict), None)
+
+
+QUESTIONS = (
+    Question("Clean", clean),
+    Question("Worst class", worst_class),
+    Question("Hardest tenth", hardest),
+    Question("Under attack", attacked),
+    Question("Corrupted", corrupted),
+    Question("Right for the right reasons", trusted),
+    Question("Overfitting", overfitted),
+)
+
+
+def subjects_of(findings: FindingIndex) -> list[str]:
+    """The subjects that a scorecard has rows for."""
+    stages = ("subject", "attack", "ner", "sts", "corruption", "trust", "overfitting")
+    return [name for name in distinct(f.subject for stage in stages for f in findings.select(stage)) if name]
+
+
+def answers_of(findings: FindingIndex) -> list[Finding]:
+    """All that stands in the scorecard, subject by subject."""
+    answers = (question.answer(findings, subject) for subject in subjects_of(findings) for question in QUESTIONS)
+    return [answer for answer in answers if answer is not None]
+
+
+def scorecard(findings: FindingIndex) -> Scorecard | None:
+    """A row per subject; questions that none of them was asked are left out."""
+    subjects = subjects_of(findings)
+    asked = [
+        (question, answers)
+        for question in QUESTIONS
+        if any(answers := [question.answer(findings, subject) for subject in subjects])
+    ]
+    if not asked:
+        return None
+    titles = [_titled(question, next(filter(None, answers))) for question, answers in asked]
+    rows = [(subject, [_mark(findings, answers[at]) for _, answers in asked]) for at, subject in enumerate(subjects)]
+    alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
+    return Scorecard(titles, rows, alone, _checks(findings))
+
+
+def _titled(question: Question, finding: Finding) -> str:
+    """The head of a column, with the ε that it is at, or that what stands in it is a larger piece than a tenth."""
+    if finding.slice.stratum is not None:
+        return "Hardest end"
+    return f"{question.title}, ε = {finding.slice.eps_text}" if finding.slice.eps_text else question.title
+
+
+def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:
+    """What one constant answer gets on the samples of a finding, or on the clean ones of its subject; None of what is
+    no accuracy."""
+    if not finding.metric.endswith("accuracy"):
+        return None
+    names = ("constant_accuracy", "majority_rate")
+    own = (findings.get(f"{finding.stage}.{name}", *finding.about) for name in names)
+    clean = (findings.first(f"subject.{name}", subject=finding.subject) for name in names)
+    return next(filter(None, (*own, *clean)), None)
+
+
+def _alone(findings: FindingIndex, finding: Finding) -> str:
+    constant = constant_of(findings, finding)
+    return percent(0.0) if finding.metric.endswith("recall") else percent(constant.value, 0) if constant else ""
+
+
+def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
+    """Whether one constant answer gets as much, as far as this can tell: by the run's own test where it made one."""
+    test = findings.get("subject.above_constant_p", *finding.about) if finding.metric == "subject.accuracy" else None
+    if test is not None:
+        return test.verdict != "better"
+    constant = constant_of(findings, finding)
+    return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
+
+
+def _mark(findings: FindingIndex, finding: Finding | None) -> Mark | None:
+    """A cell of the scorecard: the number, its interval and n; underlined where one constant answer gets as much."""
+    if finding is None:
+        return None
+    if finding.metric == "overfitting.p_value":
+        shown = _OVERFITTED.get(finding.verdict, finding.verdict)
+        return Mark(shown, "bad" if shown == "shown" else "neutral", f"n = {integer(finding.n)}")
+    share = finding.metric not in SCORES
+    value = percent(finding.value, 0) if share else number(finding.value, 2)
+    ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
+    named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
+    below = f"{ends} of {integer(finding.n)}"
+    tone: Tone = "bad" if is_beaten(findings, finding) else "neutral"
+    return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)
+
+
+def _checks(findings: FindingIndex) -> str:
+    """Under the scorecard: what is underlined, and whether the attacks can be trusted."""
+    looked = [flag for flag in findings.select("attack.red_flag") if flag.n]
+    raised = len(red_flags(findings))
+    found = f"raised {plural(raised, 'red flag')}: see below" if raised else "raised no red flag"
+    checks = f" {plural(len(looked), 'check')} of the attacks {found}." if looked else ""
+    return f"Underlined: one constant answer may get as much.{checks}"
