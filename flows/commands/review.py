@@ -118,9 +118,12 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
     record = find_run(kept, run)
     if times:
         from assay.flows.forecast.plan import forecast_part
+        from assay.flows.report.least_time import least_time
         from assay.flows.report.records import TIME_HEADINGS, time_rows, times_of
 
         echo(columns(TIME_HEADINGS, time_rows(times_of(kept, record))))
+        if (least := least_time(kept, record)) is not None:
+            echo(least.sentence)
         for forecast in forecast_part(record):
             echo(forecast.sentence)
     page = page_of(kept, record)

@@ -357,7 +357,7 @@ class Run:
             if self._closed:
                 return
             if self.record.report is None:
-                self.record.seconds = round(self.seconds, 2)
+                self.record.seconds, self.record.slots = round(self.seconds, 2), self.most_at_once()
             if self._engine is not None:
                 new = [text for text in self._engine.notices if text not in self.record.notices]
                 self.record.notices.extend(new)

@@ -259,6 +259,8 @@ class RunRecord:
     """The share of the samples that it looked at: below 1 it is a sample, which stands for no whole run."""
     forecast: dict[str, Any] = field(default_factory=dict)
     """What it was expected to cost before it began: see `flows/forecast/`."""
+    slots: int = 0
+    """How many calls its workers took at once."""
 
     @property
     def is_sample(self) -> bool:

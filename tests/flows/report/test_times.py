@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes
+from assay.flows.report.least_time import least_time
 from assay.flows.report.records import seconds_covered, time_rows, times_of
 from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
@@ -43,3 +44,33 @@ def test_stages_are_summed_by_title_and_waiting_is_what_did_not_compute(make_run
 def test_what_several_spans_cover_is_counted_once() -> None:
     assert seconds_covered([]) == 0
     assert seconds_covered([(3.0, 4.0), (0.0, 2.0), (0.5, 1.0)]) == 3
+
+
+@stage(version=1, title="after both")
+def sleep_after(first: Artifact[Classes], second: Artifact[Classes], seconds: float) -> Artifact[Classes]:
+    busy_until = time.process_time() + seconds
+    while time.process_time() < busy_until:
+        pass
+    return write_table(pa.table({"code": [9], "name": ["z"]}, schema=Classes.schema), into=Classes)
+
+
+def test_the_least_time_is_the_longest_chain_or_all_work_over_the_slots(make_run: Callable[..., Run]) -> None:
+    with make_run() as run:
+        first, second = sleep_a_little(1), sleep_a_little(2)
+        last = sleep_after(first, second, 0.3)
+        sleep_after(last, second, 0.2)
+    least = least_time(run.store, run.record)
+    assert least is not None
+    assert least.chain == ("sleepy", "after both", "after both")
+    assert 0.5 <= least.chain_seconds <= least.work_seconds + 0.01
+    assert least.start + least.chain_seconds <= least.seconds <= least.taken
+    assert f"{least.seconds:.1f} s" in least.sentence
+    assert "sleepy → after both → after both" in least.sentence or least.slots == 1
+
+
+def test_a_run_that_computed_nothing_has_no_least_time(make_run: Callable[..., Run]) -> None:
+    with make_run():
+        sleep_a_little(1)
+    with make_run() as again:
+        sleep_a_little(1)
+    assert least_time(again.store, again.record) is None
