@@ -23,8 +23,8 @@ from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.table import ExplainerName
 from assay.tasks.trust.findings import StagesRun, Step, seconds_spent
+from assay.tasks.trust.page import Explained as ExplanationsPage
 from assay.tasks.trust.page import page
-from assay.tasks.trust.page_tables import Explained as ExplanationsPage
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
 from assay.tasks.trust.settings import Trust
 from assay.tasks.trust.task import (

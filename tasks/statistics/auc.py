@@ -38,15 +38,6 @@ class AUC:
 
 
 @dataclass(frozen=True)
-class Roc:
-    """The ROC curve from (0, 0) to (1, 1), its straight pieces drawn by their ends only."""
-
-    false_positive_rate: Floats
-    true_positive_rate: Floats
-    thresholds: Floats  # the first is infinite: nothing is called positive
-
-
-@dataclass(frozen=True)
 class Components:
     """DeLong's structural components of one area: per sample, the share of the other kind it is ranked rightly to."""
 
@@ -105,26 +96,6 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
         rows.append(known)
     area = _macro(parts, rows, len(scores), level, groups)
     return AUC(area.value, area.low, area.high, int((truth >= 0).any(axis=1).sum()), tuple(left_out))
-
-
-def roc_points(scores: npt.ArrayLike, positive: npt.ArrayLike) -> Roc:
-    """The corners of the ROC curve.
-
-    >>> roc_points([0.9, 0.8, 0.7, 0.1], [True, True, False, False]).true_positive_rate.tolist()
-    [0.0, 1.0, 1.0]
-    """
-    values, truth = _scores(scores), np.asarray(positive, dtype=np.bool_)
-    if truth.all() or not truth.any():
-        raise ValueError("a ROC curve needs positive and negative samples")
-    order = np.argsort(-values, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))  # one point per distinct score
-    hits, alarms = np.cumsum(truth[order])[last], np.cumsum(~truth[order])[last]
-    hits, alarms = np.append(0, hits), np.append(0, alarms)
-    steps = np.diff(alarms), np.diff(hits)
-    bends = steps[0][:-1] * steps[1][1:] != steps[0][1:] * steps[1][:-1]
-    kept = np.concatenate([[True], bends, [True]])
-    cut = np.append(np.inf, values[order][last])
-    return Roc(alarms[kept] / alarms[-1], hits[kept] / hits[-1], cut[kept])
 
 
 def auc_finding(

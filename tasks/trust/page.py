@@ -4,20 +4,23 @@ and examples.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from assay.tasks.reporting.estimates import first_few, series_of, share_estimate, share_text
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.tasks.reporting.estimates import column, first_few, series_of, share_estimate, share_text, table_of
 from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
     BarPlot,
     Block,
-    Cell,
-    Column,
-    DataTable,
     LinePlot,
     Mark,
     MarkedText,
@@ -30,21 +33,62 @@ from assay.tasks.reporting.parts import (
     Verdict,
 )
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.auc import roc_points
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson
-from assay.tasks.trust.page_tables import (
-    ORACLES,
-    Explained,
-    TrustFindings,
-    clusters_table,
-    differences_table,
-    measures_table,
-    providers_table,
-    shares_table,
-    work_table,
-)
 from assay.tasks.trust.settings import METRICS
+
+ORACLES = {"toki": "TOKI", "toki-ki": "TOKI without keywords", "naive": "Naive (confidence)"}
+"""The oracles as the report calls them."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One subject by one explainer: its labels, keywords, thresholds, what other settings say, and examples."""
+
+    subject: str
+    explainer: str
+    classes: Sequence[str]
+    labels: pa.Table
+    keywords: pa.Table
+    thresholds: pa.Table
+    settings: pa.Table
+    examples: pa.Table
+    truth: pa.Table | None = None
+    masked: bool = False
+
+    def labelled(self, oracle: str) -> list[dict[str, Any]]:
+        """What an oracle says of every correct prediction: rows with id, predicted, confidence and label."""
+        rows: list[dict[str, Any]] = self.labels.filter(pc.equal(self.labels["oracle"], oracle)).to_pylist()
+        return [row for row in rows if row["label"] != "out of scope"]
+
+    @cached_property
+    def truths(self) -> dict[str, str]:
+        """The true label of every prediction where it is known."""
+        if self.truth is None:
+            return {}
+        rows = self.truth.select(["id", "truth"]).to_pylist()
+        return {row["id"]: row["truth"] for row in rows if row["truth"] is not None}
+
+
+class TrustFindings:
+    """The findings `trust.*`, as the page asks for them."""
+
+    def __init__(self, findings: FindingIndex) -> None:
+        self.findings = findings
+        self.subjects = findings.distinct("subject", "trust")
+
+    def explainers(self, subject: str) -> list[str]:
+        """The explainers of a subject, in the order of the settings."""
+        return self.findings.distinct("of", "trust.trustworthy", subject=subject)
+
+    def get(self, metric: str, subject: str, of: str, group: str = "") -> Finding | None:
+        """The finding, if it was made."""
+        return self.findings.entry(f"trust.{metric}", subject, of, group)
+
+    def constant(self, subject: str) -> bool:
+        """Whether a subject (almost) always gives the same answer, so that it is right for no reason at all."""
+        return any(finding.degenerate for finding in self.findings.select("subject.degenerate", subject=subject))
+
 
 LEGEND: Mapping[Tone, str] = {
     "good": "speaks for the prediction, related to the class",
@@ -134,30 +178,25 @@ def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Seq
         f"Untrustworthy per class: {alt}.",
         [share.low for share in shares],
         [share.high for share in shares],
-        "Whiskers are 95 % intervals (Wilson).",
+        _JUDGED,
         "percent",
     )
 
 
-def confidence_blocks(explained: Explained) -> list[Block]:
-    """Confidence against trust (Figure 6): counts per bin, and the share of untrustworthy predictions in it."""
+_JUDGED = (
+    "A prediction is trustworthy if the words that speak for it and are related to its class weigh at least as much as "
+    "the others (Eq. 6). Only right predictions are judged. Where words hardly weigh anything, because the subject "
+    "stays sure whatever is left out, Eq. 6 still names a side; do not believe it. Whiskers: 95 % intervals (Wilson)."
+)
+
+
+def confidence_plot(explained: Explained) -> list[Block]:
+    """Confidence against trust (Figure 6): the share of untrustworthy predictions per bin, by the oracle and in truth;
+    none where the oracle decided nothing."""
     labelled, truths = explained.labelled("toki"), explained.truths
     kinds = {"by the oracle": [(row["confidence"], row["label"]) for row in labelled]}
     if truths:
         kinds["in truth"] = [(row["confidence"], truths[row["id"]]) for row in labelled if row["id"] in truths]
-    columns = [Column("Confidence")] + [
-        Column(f"{label.capitalize()}, {kind}", "integer")
-        for kind in kinds
-        for label in ("trustworthy", "untrustworthy")
-    ]
-    rows: list[list[Cell]] = []
-    for low, high in _bins(explained):
-        row: list[Cell] = [f"{low:g} to {high:g}"]
-        for pairs in kinds.values():
-            inside = [label for score, label in pairs if _within(score, low, high)]
-            row += [inside.count("trustworthy"), inside.count("untrustworthy")]
-        rows.append(row)
-    title = f"Confidence and trust, {explained.subject}, {explained.explainer}"
     series = [
         _share_series(explained, f"untrustworthy {kind}", pairs, aside=0.006 * place)
         for place, (kind, pairs) in enumerate(kinds.items())
@@ -165,55 +204,15 @@ def confidence_blocks(explained: Explained) -> list[Block]:
     drawn = [line for line in series if line.x]
     if not drawn:
         return []
-    plot = LinePlot(
-        title,
-        drawn,
-        "Confidence of the subject in its prediction",
-        "Untrustworthy",
-        _confidence_alt(drawn),
-        (0.0, 1.0),
-        note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
-        scale="percent",
-    )
-    return [plot, DataTable("How many predictions of each confidence", columns, rows, collapsed=True)]
-
-
-def roc_plot(trust: TrustFindings, explained: Explained) -> list[Block]:
-    """ROC of the subject's confidence as a sign of trust (Figure 7), with TOKI as a point; by the oracle's labels where
-    the truth is not known."""
-    rows = [row for row in explained.labelled("naive") if row["id"] in explained.truths]
-    if explained.truths:
-        scored = [(row["confidence"], explained.truths[row["id"]] == "trustworthy") for row in rows]
-    else:
-        scored = [
-            (row["confidence"], row["label"] == "trustworthy")
-            for row in explained.labelled("toki")
-            if row["label"] != "undecided"
-        ]
-    if len({positive for _, positive in scored}) < 2:
-        return []
-    roc = roc_points([score for score, _ in scored], [positive for _, positive in scored])
-    series = [
-        Series("Naive", roc.false_positive_rate.tolist(), roc.true_positive_rate.tolist()),
-        Series("guessing", [0.0, 1.0], [0.0, 1.0], style="dashed"),
-    ]
-    sensitivity = trust.value("sensitivity", explained.subject, "toki", explained.explainer)
-    specificity = trust.value("specificity", explained.subject, "toki", explained.explainer)
-    if sensitivity is not None and specificity is not None:
-        series.append(Series("TOKI", [1 - specificity], [sensitivity], style="points"))
-    area = trust.value("confidence_auc", explained.subject, "naive", explained.explainer)
-    against = "the true labels" if explained.truths else "TOKI's labels, for the truth is not known"
-    alt = f"ROC of confidence against {against}" + (f"; the area under it is {area:.3f}." if area is not None else ".")
     return [
         LinePlot(
-            f"Does confidence tell trust? {explained.subject}, {explained.explainer}",
-            series,
-            "Untrustworthy predictions that are called trustworthy",
-            "Trustworthy ones that are",
-            alt,
+            f"Confidence and trust, {explained.subject}, {explained.explainer}",
+            drawn,
+            "Confidence of the subject in its prediction",
+            "Untrustworthy",
+            _confidence_alt(drawn),
             (0.0, 1.0),
-            {place / 5: percent(place / 5, 0) for place in range(6)},
-            note=f"Against {against}.",
+            note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
             scale="percent",
         )
     ]
@@ -302,6 +301,67 @@ def _confidence_alt(series: Sequence[Series]) -> str:
     return f"{'; '.join(phrases)}."
 
 
+_CLUSTERS, _WORDS = 6, 8
+
+
+def clusters_table(explained: Explained) -> list[Block]:
+    """Per class the clusters of words that weigh most, keywords and others, by the best provider; none where the texts
+    are masked."""
+    if explained.masked:
+        return []
+    provider = best_provider(explained)
+    keywords, others = Mark("keywords", "good"), Mark("no keywords")
+    columns = [
+        column("Class", "class"),
+        column("Keywords?", lambda row: keywords if row["keyword"] else others, help="By the vote of all embeddings"),
+        column("Cluster", lambda row: _listed(row["words"])),
+        column("Importance", "importance", "number", "The sum of the mean importance of its words"),
+        column("Relatedness", "relatedness", "number", "The cosine of its mean vector with the class name's"),
+    ]
+    rows: list[dict[str, Any]] = []
+    for code, name in enumerate(explained.classes):
+        ranked = [{"class": name, **cluster} for cluster in _clusters(explained, provider, code)]
+        for keyword in (True, False):
+            rows += [cluster for cluster in ranked if cluster["keyword"] == keyword][:_CLUSTERS]
+    note = f"The clusters that {provider} makes, the heaviest first, keywords and other words of a cluster apart."
+    title = f"Clusters of words, {explained.subject}, {explained.explainer}"
+    return [table_of(title, rows, columns, f"{note}{_guessing(explained)}", collapsed=len(rows) > 36)]
+
+
+def _guessing(explained: Explained) -> str:
+    """The embeddings that tell synonyms from random pairs little better than guessing, which is right half the time."""
+    faint = [row for row in explained.thresholds.to_pylist() if row["balance"] is not None and row["balance"] < 0.6]
+    named = ", ".join(f"{row['provider']} ({percent(row['balance'])})" for row in faint)
+    return f" Little better than guessing at what is a synonym, and yet with a vote: {named}." if faint else ""
+
+
+def best_provider(explained: Explained) -> str:
+    """The provider that tells synonyms from random pairs best; the first where θ was given."""
+    rows = explained.thresholds.to_pylist()
+    return str(max(rows, key=lambda row: row["balance"] or 0.0)["provider"]) if rows else ""
+
+
+def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, Any]]:
+    chosen = pc.and_(pc.equal(explained.keywords["provider"], provider), pc.equal(explained.keywords["code"], code))
+    together: dict[tuple[int, bool], list[dict[str, Any]]] = defaultdict(list)
+    for row in explained.keywords.filter(chosen).to_pylist():
+        together[row["cluster"], row["keyword"]].append(row)
+    clusters = [
+        {
+            "keyword": keyword,
+            "importance": sum(row["importance"] for row in rows),
+            "relatedness": rows[0]["relatedness"],
+            "words": [row["word"] for row in sorted(rows, key=lambda row: (-row["importance"], row["word"]))],
+        }
+        for (_, keyword), rows in together.items()
+    ]
+    return sorted(clusters, key=lambda cluster: (-cluster["importance"], cluster["words"]))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:_WORDS]) + (f" and {len(words) - _WORDS} more" if len(words) > _WORDS else "")
+
+
 _FEW_TEXTS = 50
 
 
@@ -313,26 +373,19 @@ def page(
     """The part of the report about trust, from the findings `trust.*` and what the oracle made; `strengths` holds the
     findings on planted shortcuts by their strength.
 
-    Examples, clusters, plots and thresholds are those of every subject's first explainer; the tables have them all.
+    Examples, clusters, plots and thresholds are those of every subject's first explainer.
     """
     trust = TrustFindings(findings)
     first: dict[str, Explained] = {}
     for each in explained:
         first.setdefault(each.subject, each)
-    classes = explained[0].classes if explained else ()
     blocks: list[Block] = []
-    if trust.subjects:
-        blocks.append(shares_table(trust, classes))
     for subject, each in first.items():
         blocks.append(shares_plot(trust, subject, each.explainer, each.classes))
         blocks += [examples] if (examples := examples_block(each)) is not None else []
-    blocks += [*measures_table(trust), *differences_table(trust)]
-    if trust.subjects:
-        blocks.append(work_table(trust))
     blocks += strengths_plot(strengths, explained[0].explainer) if explained else []
     for each in first.values():
-        blocks += [*confidence_blocks(each), *roc_plot(trust, each), thresholds_panels(each), clusters_table(each)]
-        blocks.append(providers_table(each))
+        blocks += [*confidence_plot(each), thresholds_panels(each), *clusters_table(each)]
     sentence = " ".join(_sentence(trust, subject) for subject in trust.subjects)
     return Part("Trust", sentence or "No prediction was explained.", blocks, "trust")
 
@@ -412,9 +465,12 @@ def _sentence(trust: TrustFindings, subject: str) -> str:
     g_mean, naive = (trust.get("g_mean", subject, oracle, share.of) for oracle in ("toki", "naive"))
     if g_mean is None or g_mean.value is None:
         return untrustworthy
-    beside = (
-        f", the subject's confidence {number(naive.value)}" if naive is not None and naive.value is not None else ""
-    )
+    beside = ""
+    if naive is not None and naive.value is not None:
+        beside = f", the subject's confidence {number(naive.value)}"
+        gain = trust.get("g_mean_difference", subject, "toki - naive", share.of)
+        if gain is not None and gain.value is not None:
+            beside += f": a difference of {number(gain.value)} {interval(gain.low, gain.high, 'number')}"
     return (
         f"{untrustworthy} Against the truth, known for {integer(g_mean.n)} of them, TOKI has a G-mean of "
         f"{number(g_mean.value)} {interval(g_mean.low, g_mean.high, 'number', 3)}{beside}."

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import roc_auc_score
 
-from assay.tasks.statistics.auc import auc_finding, binary_auc, label_auc, macro_auc, roc_points
+from assay.tasks.statistics.auc import auc_finding, binary_auc, label_auc, macro_auc
 
 Case = tuple[list[int], list[bool]]
 
@@ -109,18 +109,3 @@ def test_one_positive_sample_gives_a_wide_interval() -> None:
 def test_scores_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be ranked"):
         binary_auc([0.1, float("nan")], [True, False])
-
-
-@given(ranked())
-@settings(max_examples=60, deadline=None)
-def test_roc_points_are_those_of_scikit_learn_and_span_the_area(case: Case) -> None:
-    scores, truth = np.array(case[0], float), np.array(case[1])
-    found = roc_points(scores, truth)
-    false_rate, true_rate, _ = roc_curve(truth, scores, drop_intermediate=False)
-    ours = np.interp(false_rate, found.false_positive_rate, found.true_positive_rate)
-    inside = np.diff(false_rate, prepend=-1) > 0  # the curve jumps where a rate repeats
-    tops = np.array([true_rate[false_rate == x].max() for x in false_rate])
-    assert ours[inside] == pytest.approx(tops[inside], abs=1e-12)
-    area = np.trapezoid(found.true_positive_rate, found.false_positive_rate)
-    assert area == pytest.approx(binary_auc(scores, truth).value, abs=1e-12)
-    assert np.isinf(found.thresholds[0])

@@ -9,10 +9,9 @@ from assay.data.text_schemas import Keywords, Thresholds, TrustExamples, TrustLa
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.trust.page import confidence_blocks, roc_plot
+from assay.tasks.trust.page import Explained, best_provider, clusters_table, confidence_plot
 from assay.tasks.trust.page import page as page_of
 from assay.tasks.trust.page import verdict as verdict_of
-from assay.tasks.trust.page_tables import Explained, TrustFindings, best_provider, clusters_table, providers_table
 
 CLASSES = ("neg", "pos")
 SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "trustworthy"), ("d", 0.85, "undecided")]
@@ -116,7 +115,7 @@ def findings():
         *(about(name, value, "toki", "lime") for name, value in measures.items()),
         about("g_mean", 0.2, "naive", "lime"),
         about("confidence_auc", 0.51, "naive", "lime"),
-        about("accuracy_difference", -0.05, "toki - naive", "lime"),
+        Finding("trust.g_mean_difference", "toki - naive", "lime", "bert", -0.05, -0.15, 0.05, 40),
         about("keyword_seconds", 12.5, group=""),
     ]
 
@@ -126,7 +125,7 @@ def test_the_sentence_has_the_share_its_interval_and_the_measure_against_the_tru
     assert "30.0" in said
     assert "n = 40" in said
     assert "G-mean of 0.900" in said
-    assert "confidence 0.200" in said
+    assert said.endswith("confidence 0.200: a difference of −0.050 [−0.150, 0.050].")
 
 
 def test_the_verdict_is_a_line_and_there_is_none_where_nothing_was_asked():
@@ -179,54 +178,35 @@ def test_every_block_of_the_page_can_be_drawn():
     kinds = {type(block) for block in part.blocks}
     assert kinds >= {BarPlot, DataTable, LinePlot, Panels}
     html = "".join(block_markup(block, f"b{place}") for place, block in enumerate(part.blocks))
-    for words in ("What the oracle says", "Other thresholds", "great, good", "friday", "−0.05", "12.5"):
+    for words in ("(Eq. 6)", "Other thresholds", "great, good", "friday"):
         assert words in html
 
 
-def test_several_subjects_have_a_column_and_one_has_none():
-    other = [Finding(one.metric, one.of, one.group, "other", one.value, one.low, one.high, one.n) for one in findings()]
-    table = next(block for block in page([*findings(), *other], [shown()]).blocks if isinstance(block, DataTable))
-    assert [column.name for column in table.columns][:2] == ["Subject", "Explainer"]
-    table = next(block for block in page(findings(), [shown()]).blocks if isinstance(block, DataTable))
-    assert table.columns[0].name == "Explainer"
-
-
-def test_confidence_is_counted_by_the_bins_of_figure_six():
-    plot, table = confidence_blocks(shown())
-    assert isinstance(table, DataTable)
-    assert [row[0] for row in table.rows] == ["0.5 to 0.7", "0.7 to 0.8", "0.8 to 0.9", "0.9 to 1"]
-    assert [row[1:3] for row in table.rows] == [[1, 0], [0, 0], [0, 0], [1, 1]]
+def test_confidence_is_drawn_by_the_bins_of_figure_six():
+    (plot,) = confidence_plot(shown())
     assert isinstance(plot, LinePlot)
-    assert plot.series[0].y == [0.0, 0.5]
-
-
-def test_roc_is_against_the_truth_or_says_that_it_is_not():
-    (plot,) = roc_plot(TrustFindings(FindingIndex(findings())), shown())
-    assert "0.510" in plot.alt
-    assert plot.series[-1].name == "TOKI"
-    assert (plot.series[-1].x[0], plot.series[-1].y[0]) == (pytest.approx(0.3), 0.8)
-    (plot,) = roc_plot(TrustFindings(FindingIndex()), shown(truth=False))
-    assert "the truth is not known" in plot.note
+    assert (plot.series[0].x, plot.series[0].y) == ([0.6, 0.95], [0.0, 0.5])
+    assert [line.name for line in plot.series] == ["untrustworthy by the oracle", "untrustworthy in truth"]
 
 
 def test_clusters_are_those_of_the_best_provider_heaviest_first():
     assert best_provider(shown()) == "strong"
-    table = clusters_table(shown())
-    assert [(row[1].text, row[3]) for row in table.rows] == [("keywords", "great, good"), ("no keywords", "friday")]
-    assert [row[4] for row in table.rows] == pytest.approx([1.2, 0.9])
+    (table,) = clusters_table(shown())
+    assert [(row[1].text, row[2]) for row in table.rows] == [("keywords", "great, good"), ("no keywords", "friday")]
+    assert [row[3] for row in table.rows] == pytest.approx([1.2, 0.9])
 
 
-def test_masked_clusters_are_counted_and_not_named():
-    table = clusters_table(shown(masked=True))
-    assert {row[3] for row in table.rows} == {"masked"}
-    assert [row[2] for row in table.rows] == [2, 1]
+def test_an_embedding_that_guesses_is_named():
+    (table,) = clusters_table(shown())
+    assert table.note.endswith(
+        "Little better than guessing at what is a synonym, and yet with a vote: weak (52.0\u202f%)."
+    )
 
 
-def test_a_provider_that_guesses_is_marked():
-    weak, strong = providers_table(shown()).rows
-    assert weak[2].tone == "bad"
-    assert "little better than guessing" in weak[2].below
-    assert strong[2] == 0.9
+def test_no_word_of_a_masked_audit_is_shown():
+    blocks = page(findings(), [shown(masked=True)]).blocks
+    html = "".join(str(block_markup(block, f"b{place}")) for place, block in enumerate(blocks))
+    assert not any(word in html for word in ("great", "friday"))
 
 
 def test_g_mean_is_drawn_over_the_strength_of_planted_shortcuts_where_there_are_several():
