@@ -32,7 +32,6 @@ from assay.tasks.overfitting.synthetic import (
     synthetic_findings,
 )
 from assay.tasks.overfitting.task import average_models, measure_synthetic, run_synthetic
-from assay.tasks.reporting.parts import Panels
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 
 EPS = (0.1, 1.0, 10.0, 20.0, 30.0, 50.0, 75.0, 200.0)
@@ -191,19 +190,12 @@ def test_findings_say_how_often_and_by_how_much(dependent):
     assert "6 of 6 dependent models rejected" in line.text
 
 
-def test_the_page_draws_all_rows_of_the_figure(dependent, independent):
-    part = page([], [], [independent, dependent])
-    titles = [block.title for block in part.blocks]
-    assert [sum(mark in title for title in titles) for mark in ("first row", "second", "third", "fourth", "fifth")] == [
-        1,
-        1,
-        1,
-        1,
-        2,
-    ]
-    assert sum("Figure 6" in title for title in titles) == 2
-    histogram = next(block for block in part.blocks if isinstance(block, Panels) and "fifth" in block.title)
-    assert sum(histogram.plots[0].series[0].y[:-1]) == pytest.approx(1.0)
+def test_the_page_draws_p_and_errors_of_both_experiments_over_the_offset(dependent, independent):
+    p_values, errors = page([], [], [independent, dependent]).blocks
+    assert [plot.title for plot in p_values.plots] == [plot.title for plot in errors.plots]
+    assert [line.name for line in p_values.plots[1].series] == ["N = 1", "N = 2", "N = 6"]
+    assert p_values.plots[1].series[0].y == [pytest.approx(dependent.p(eps).mean()) for eps in dependent.eps]
+    assert errors.plots[0].series[2].y == [independent.column("estimate", eps).mean() for eps in independent.eps]
 
 
 def test_on_one_test_set_only_what_is_learned_differs():
