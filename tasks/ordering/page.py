@@ -1,5 +1,5 @@
-"""What ordering shows in the report: how accuracy falls along D1…DN (Figure 2), how sure that is, the four
-approaches, the intervals, the hardest samples, and the headlines that are followed over the nights.
+"""What ordering shows in the report: how accuracy falls along D1…DN (Figure 2), how sure that is, the other
+approaches, and the hardest samples.
 """
 
 from __future__ import annotations
@@ -12,22 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.reporting.estimates import share_text
-from assay.tasks.reporting.numerals import (
-    coefficient,
-    integer,
-    interval,
-    p_concluded,
-    p_equals,
-    p_value,
-    percent,
-    plural,
-)
+from assay.tasks.reporting.estimates import series_of, share_estimate, share_text
+from assay.tasks.reporting.numerals import coefficient, integer, interval, p_concluded, p_equals, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
-    Cell,
-    Column,
-    DataTable,
     LinePlot,
     Mark,
     NamedSample,
@@ -39,18 +27,15 @@ from assay.tasks.reporting.parts import (
     Verdict,
     sample_block,
 )
-from assay.tasks.statistics.calibration import reliability
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.order_test import INTERVAL
-from assay.tasks.statistics.proportions import wilson
 
 APPROACHES = {
     "pl_all": "PL confidence, all LFs",
     "pl_indep": "PL confidence, panel",
     "ci_all": "Interval bound, all LFs",
-    "ours": "Ours: interval bound, panel",
 }
-"""The four approaches in the order of Table 1, as the page calls them."""
+"""The approaches that ours is compared with, in the order of Table 1, as the page calls them."""
 
 _PLATEAUS = 60
 
@@ -69,21 +54,15 @@ def curves(curve: pa.Table) -> Curves:
 
 
 def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
-    """Figure 2 for our approach: accuracy of D1…DN with its 90 % band, Wilson's interval and the tie-free curve."""
+    """Figure 2 for our approach: accuracy of D1…DN with its 90 % band, the tie-free curve, and the accuracy on what
+    each data set adds: disjoint strata, with Wilson's intervals."""
     places = [float(row["dataset"]) for row in rows]
-    accuracy = [row["accuracy"] for row in rows]
-    lows, highs = [row["band_low"] for row in rows], [row["band_high"] for row in rows]
+    hits = [round((row["stratum_accuracy"] or 0.0) * row["stratum_n"]) for row in rows]
+    strata = [share_estimate(right, row["stratum_n"]) for right, row in zip(hits, rows, strict=True)]
     series = [
-        Series("accuracy, 90 % band", places, accuracy, lows, highs),
+        _line("accuracy, 90 % band", rows),
         Series("tie-free", places, [row["tie_free_accuracy"] for row in rows], style="dashed"),
-        Series(
-            "Wilson 95 %",
-            places,
-            accuracy,
-            [row["wilson_low"] for row in rows],
-            [row["wilson_high"] for row in rows],
-            style="interval",
-        ),
+        series_of("on what it adds", places, strata, "points"),
     ]
     first, last = rows[0], rows[-1]
     return LinePlot(
@@ -91,62 +70,46 @@ def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
         series,
         "data set",
         "accuracy",
-        f"Line plot: {_from_to(first, last)}. The band is 90 %, whiskers are Wilson's 95 % intervals.",
+        f"Line plot: {_from_to(first, last)}. The band is 90 %; points are disjoint samples, with Wilson's 95 % "
+        "intervals.",
         x_ticks=_names(rows),
         scale="percent",
         note=f"Each data set holds the one before it: D1 the easiest {plural(first['size'], 'sample')}, "
-        f"D{len(rows)} all {plural(last['size'], 'sample')}.",
+        f"D{len(rows)} all {plural(last['size'], 'sample')}. Points are the samples that are new in each, whiskers "
+        "Wilson's 95 % intervals.",
     )
 
 
-def strata_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:
-    """The accuracy on the samples that each D_i adds: disjoint strata, each with Wilson's interval."""
-    hits = [round((row["stratum_accuracy"] or 0.0) * row["stratum_n"]) for row in rows]
-    low, high = wilson(hits, [row["stratum_n"] for row in rows])
-    measured = [row["stratum_accuracy"] is not None for row in rows]
-    series = Series(
-        "stratum",
-        [float(row["dataset"]) for row in rows],
-        [row["stratum_accuracy"] for row in rows],
-        [float(value) if known else None for value, known in zip(low, measured, strict=True)],
-        [float(value) if known else None for value, known in zip(high, measured, strict=True)],
-        style="points",
-    )
-    sizes = sorted({row["stratum_n"] for row in rows})
-    each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    return LinePlot(
-        f"Accuracy on what each data set adds ({labeler})",
-        [series],
-        "the samples that are new in this data set",
-        "accuracy",
-        f"Points with Wilson's 95 % intervals: accuracy on {len(rows)} disjoint strata of {each} samples, "
-        f"{percent(rows[0]['stratum_accuracy'])} on the first and {percent(rows[-1]['stratum_accuracy'])} on the last.",
-        x_ticks=_names(rows),
-        scale="percent",
-        note=f"Disjoint samples, {each} in each; whiskers are Wilson's 95 % intervals.",
-    )
-
-
-def approaches_plot(measured: Mapping[tuple[str, str], Sequence[CurveRow]]) -> Panels:
-    """Figure 2 as small multiples: one panel per approach, one line per labeler."""
-    plots = []
+def approaches_plot(findings: FindingIndex, measured: Curves, labeler: str) -> list[Block]:
+    """Figure 2's other approaches as small multiples, one line per labeler, and how each ranks right above wrong labels
+    beside ours; none where only ours was measured."""
+    plots, ranked = [], []
     for approach, title in APPROACHES.items():
-        lines = [(labeler, rows) for (name, labeler), rows in measured.items() if name == approach]
+        lines = [(name, rows) for (other, name), rows in measured.items() if other == approach]
         if lines:
-            told = "; ".join(f"{labeler}: {_from_to(rows[0], rows[-1])}" for labeler, rows in lines)
-            plots.append(
-                LinePlot(
-                    title,
-                    [_line(labeler, rows) for labeler, rows in lines],
-                    "data set",
-                    "",
-                    f"{title}. {told}.",
-                    x_ticks=_names(lines[0][1]),
-                    scale="percent",
-                )
-            )
+            alt = "; ".join(f"{name}: {_from_to(rows[0], rows[-1])}" for name, rows in lines)
+            drawn = [_line(name, rows) for name, rows in lines]
+            ticks = _names(lines[0][1])
+            plots.append(LinePlot(title, drawn, "data set", "", f"{title}. {alt}.", x_ticks=ticks, scale="percent"))
+            ranked += _ranked(findings, approach, labeler)
     note = "The same axes in every panel; bands are 90 %. An order that works falls from left to right."
-    return Panels("Four ways to order, compared (Figure 2)", plots, note)
+    rank = f" A right label of {labeler} outranks a wrong one, by {'; by '.join(ranked)}." if ranked else ""
+    return [Panels("Other ways to order, compared (Figure 2)", plots, note + rank)] if plots else []
+
+
+def _ranked(findings: FindingIndex, approach: str, labeler: str) -> list[str]:
+    """How often an approach ranks a right label above a wrong one, how much more often than our order does (paired,
+    DeLong), and what its own test shows."""
+    area, gain, test = (
+        findings.get(f"ordering.{name}", of=approach, group=labeler) for name in ("auc", "auc_gain", "trend_p")
+    )
+    if area is None:
+        return []
+    more = ""
+    if gain is not None:
+        more = f", {percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)} more than ours"
+    shown = f" ({p_equals(test.p_value, test.p_adjusted)})" if test is not None else ""
+    return [f"{APPROACHES[approach]}, {share_text(area, 0)} of the time{more}{shown}"]
 
 
 def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
@@ -175,36 +138,6 @@ def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
         note="The line is the lower bound of the Clopper–Pearson interval, which makes the order. "
         f"{groups}: inside a plateau, samples are tied.",
     )
-
-
-def calibration_plots(curated: pa.Table, error: Finding | None, by_chance: Finding | None) -> list[LinePlot]:
-    """How often labels of a confidence are right, beside the line on which a confidence would be a chance; none without
-    gold."""
-    known = curated.filter(pc.is_valid(curated["gold"]))
-    if not known.num_rows or error is None:
-        return []
-    right = pc.equal(known["gold"], known["label"]).to_numpy()
-    table = reliability(np.clip(known["confidence"].to_numpy(), 0, 1), right)
-    drawn = Series(
-        "labels", table.confidence.tolist(), table.right.tolist(), table.low.tolist(), table.high.tolist(), "points"
-    )
-    chance = Series("a chance", [0.0, 1.0], [0.0, 1.0], style="dashed")
-    gap = f"{percent(error.value, 0)} {interval(error.low, error.high, digits=0)}"
-    usual = "" if by_chance is None else f": {percent(by_chance.value)} of a calibrated score here"
-    return [
-        LinePlot(
-            "Is the confidence a chance?",
-            [drawn, chance],
-            "confidence of the labeler",
-            "share that is right",
-            f"Points for {len(table.n)} groups of about equally many labels; on average {gap} from the line.",
-            scale="percent",
-            y_range=(0.0, 1.0),
-            note=f"A confidence is a score. On average it is {gap} away from the share that is right (expected "
-            f"calibration error, equal-mass bins, without what chance adds{usual}); on the dashed line it would be a "
-            "chance.",
-        )
-    ]
 
 
 def _line(labeler: str, rows: Sequence[CurveRow]) -> Series:
@@ -255,15 +188,11 @@ def page(
     rows = measured.get(("ours", chosen), [])
     known = any(row["accuracy"] is not None for row in rows)
     blocks: list[Block] = []
-    if known:
-        blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), strata_plot(rows, chosen)]
-        blocks += calibration_plots(
-            curated, *(findings.get(f"weak_labels.{name}", group=chosen) for name in ("ece", "ece_by_chance"))
-        )
-    if known and len(measured) > 1:
-        blocks += [approaches_plot(measured), _table_one(findings, measured)]
     n = curated.num_rows if samples is None else samples
-    if n:
+    if known:
+        blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), *_calibration(findings, chosen)]
+        blocks += approaches_plot(findings, measured, chosen)
+    elif n:
         blocks.append(interval_plot(curated, n))
     hardest, unvoted = (_named(rows, classes, looks or {}) for rows in hardest_of(curated))
     if hardest:
@@ -363,10 +292,6 @@ def _apart(findings: FindingIndex, labeler: str) -> str:
     )
 
 
-def _p_of(test: Finding) -> str:
-    return p_equals(test.p_value, test.p_adjusted)
-
-
 def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
     """What ρ along nested sets cannot say, in plain words."""
     nested, disjoint, free, tie = (
@@ -392,48 +317,25 @@ def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
     return Paragraph(text)
 
 
+def _calibration(findings: FindingIndex, labeler: str) -> list[Paragraph]:
+    """How far the confidence is from the share that is right; nothing without gold."""
+    error, by_chance = (findings.get(f"weak_labels.{name}", group=labeler) for name in ("ece", "ece_by_chance"))
+    if error is None:
+        return []
+    usual = "" if by_chance is None else f": {percent(by_chance.value)} of a calibrated score here"
+    return [
+        Paragraph(
+            f"The confidence of {labeler} is a score. On average it is {share_text(error, 0)} away from the share that "
+            f"is right (expected calibration error, equal-mass bins, without what chance adds{usual}); at 0 % it would "
+            "be a chance."
+        )
+    ]
+
+
 def _tested(finding: Finding | None) -> str:
     if finding is None or finding.value is None:
         return ""
     return f" (ρ = {coefficient(finding.value)}, {p_equals(finding.p_value)})"
-
-
-def _table_one(findings: FindingIndex, measured: Curves) -> DataTable:
-    """Table 1's layout: ρ (p) per labeler and approach, with the permutation p and the tie-free ρ below."""
-    labelers = distinct(labeler for _, labeler in measured)
-    approaches = [approach for approach in APPROACHES if any(approach == name for name, _ in measured)]
-    rows: list[list[Cell]] = [
-        [labeler, *(_correlation(findings, approach, labeler) for approach in approaches)] for labeler in labelers
-    ]
-    columns = [Column("Labeler"), *(Column(APPROACHES[approach]) for approach in approaches)]
-    note = (
-        "ρ between i and the accuracy of D_i, in parentheses its p-value by the paper's test: a description. Below, "
-        "how often a right label outranks a wrong one, how much more often than in our order (paired, DeLong), and the "
-        "p of the order. Bold: labels get worse by the corrected p, underlined: they get better by it. Ours is "
-        "corrected (Holm) with the other tests of the run, the approaches beside it with each other. "
-        "LF: labelling function."
-    )
-    return DataTable("The orders compared (Table 1)", columns, rows, note)
-
-
-def _correlation(findings: FindingIndex, approach: str, labeler: str) -> Cell:
-    nested, test, area, gain = (
-        findings.get(f"ordering.{name}", of=approach, group=labeler)
-        for name in ("spearman", "trend_p", "auc", "auc_gain")
-    )
-    if nested is None:
-        return None
-    below = [f"AUC {share_text(area, 0)}"] if area else []
-    below += [_gain(gain)] if gain else []
-    below += [_p_of(test)] if test else []
-    tone = _outcome(test)[1] if test else "neutral"
-    text = f"{coefficient(nested.value)} ({p_value(nested.p_value)})"
-    return Mark(text, tone, ", ".join(below), order=nested.value)
-
-
-def _gain(gain: Finding) -> str:
-    """How many points more often than in our order a right label outranks a wrong one."""
-    return f"{percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)}"
 
 
 _HARDEST_NOTE = "The last in the order of those that rules voted on, the hardest first, with what each rule says."

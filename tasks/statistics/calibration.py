@@ -8,7 +8,7 @@ too much. Bins hold equally many samples, ties kept together, so that no bin res
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import wilson
 from assay.tasks.statistics.resampling import (
     RESAMPLES,
     Array,
@@ -31,17 +30,6 @@ from assay.tasks.statistics.resampling import (
 BINS = 10
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Per bin: its samples, their mean confidence, and the share that is right with Wilson's interval."""
-
-    n: npt.NDArray[np.int64]
-    confidence: Array
-    right: Array
-    low: Array
-    high: Array
-
-
 class CalibrationError(NamedTuple):
     """An expected calibration error without what chance adds, its interval, and what a calibrated score of as many
     samples would show before that is taken away."""
@@ -50,22 +38,6 @@ class CalibrationError(NamedTuple):
     low: float
     high: float
     by_chance: float
-
-
-def reliability(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = BINS) -> Reliability:
-    """The reliability table: about equally many samples per bin, equal confidences never parted.
-
-    >>> table = reliability([0.9, 0.9, 0.6, 0.6], [1, 1, 1, 0], bins=2)
-    >>> table.confidence.tolist(), table.right.tolist()
-    ([0.6, 0.9], [0.5, 1.0])
-    """
-    scores, hits = _pairs(confidence, right)
-    places = _bins(scores, bins)
-    count = int(places.max(initial=-1)) + 1
-    n = np.bincount(places, minlength=count)
-    won, total = np.bincount(places, hits, count), np.bincount(places, scores, count)
-    low, high = wilson(won, n)
-    return Reliability(n, total / n, won / n, low, high)
 
 
 def calibration_error(

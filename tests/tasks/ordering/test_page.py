@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.tasks.ordering.page import interval_plot
@@ -179,10 +180,12 @@ def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
     assert "was not measured" in verdict(silent).text
 
 
-def test_figure_2_has_the_band_the_tie_free_curve_and_wilson():
+def test_figure_2_has_the_band_the_tie_free_curve_and_the_disjoint_strata():
     plot = blocks(page(outcome_of(), curve(), curated(), CLASSES), LinePlot)[0]
-    assert [series.style for series in plot.series] == ["line", "dashed", "interval"]
+    assert [series.style for series in plot.series] == ["line", "dashed", "points"]
     assert plot.series[0].y == pytest.approx([0.9, 0.8, 0.7])
+    assert plot.series[2].y == pytest.approx([0.9, 0.8, 0.7])
+    assert plot.series[2].low[0] == pytest.approx(proportion_confint(9, 10, method="wilson")[0])
 
 
 def test_both_facts_the_paper_misses_are_there_with_their_numbers():
@@ -193,21 +196,20 @@ def test_both_facts_the_paper_misses_are_there_with_their_numbers():
     assert "moves ρ within [−1.000, −0.500]" in facts.text
 
 
-def test_comparison_is_small_multiples_and_table_1():
+def test_comparison_is_small_multiples_of_the_other_approaches_beside_ours():
     orders = [(approach, labeler) for approach in ("pl_all", "ours") for labeler in ("majority", "snorkel")]
     found = [*outcome_of(), *outcome_of(labeler="snorkel"), *outcome_of("pl_all", outcome="violation")]
     part = page(found, curve(*orders), curated(), CLASSES)
     (panels,) = blocks(part, Panels)
-    assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]] * 2
-    table = next(block for block in blocks(part, DataTable) if "Table 1" in block.title)
-    (majority, snorkel) = table.rows
-    assert (majority[1].text, majority[1].tone) == ("−1.000 (< 0.001)", "bad")
-    assert majority[1].below == "AUC 66\u202f% [61, 70], 5 points [2, 8], p < 0.001"
-    assert (majority[2].tone, majority[2].below) == ("good", "AUC 66\u202f% [61, 70], p < 0.001")
-    assert snorkel[1] is None
+    assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]]
+    assert panels.note.endswith(
+        "A right label of majority outranks a wrong one, by PL confidence, all LFs, 66\u202f% [61, 70] of the time, "
+        "5 points [2, 8] more than ours (p < 0.001)."
+    )
+    assert not blocks(page(outcome_of(), curve(), curated(), CLASSES), Panels)
 
 
-def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_plain_one():
+def test_the_corrected_p_of_an_approach_stands_beside_the_plain_one():
     orders = [(approach, "majority") for approach in ("pl_all", "pl_indep", "ci_all", "ours")]
     units = {"ours": CONCLUDED}
     tests = [
@@ -216,20 +218,14 @@ def test_only_the_corrected_p_makes_an_approach_bold_and_it_stands_beside_the_pl
         for one in outcome_of(approach, outcome="adverse" if p < 0.01 else NEEDED, p=p)
     ]
     found = corrected(tests, 0.01)
-    table = next(one for one in blocks(page(found, curve(*orders), curated(), CLASSES), DataTable) if "1)" in one.title)
-    (cells,) = [row[1:] for row in table.rows]
-    assert [cell.tone for cell in cells] == ["neutral", "good", "neutral", "good"]  # 0.012, 0.0015, 0.4, and 0.009
-    assert cells[0].below.endswith("p = 0.006, corrected 0.012")
-    assert cells[3].below.endswith("p = 0.009")
+    (panels,) = blocks(page(found, curve(*orders), curated(), CLASSES), Panels)
+    assert "(p = 0.006, corrected 0.012); by PL confidence, panel" in panels.note
 
 
-def test_a_confidence_is_drawn_beside_the_line_of_a_chance():
+def test_how_far_the_confidence_is_from_a_chance_is_said():
     error = Finding("weak_labels.ece", group="majority", value=0.21, low=0.13, high=0.26, n=30)
-    plots = blocks(page([*outcome_of(), error], curve(), curated(), CLASSES), LinePlot)
-    (drawn,) = [plot for plot in plots if plot.title == "Is the confidence a chance?"]
-    assert [series.name for series in drawn.series] == ["labels", "a chance"]
-    assert "21\u202f% [13, 26]" in drawn.note
-    assert all("chance that the" not in plot.y_label for plot in plots)
+    texts = [block.text for block in blocks(page([*outcome_of(), error], curve(), curated(), CLASSES), Paragraph)]
+    assert "On average it is 21\u202f% [13, 26] away from the share that is right" in texts[1]
 
 
 def test_the_hardest_come_first_with_what_rules_say_and_unvoted_samples_stand_apart():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import brier_score_loss
 
-from assay.tasks.statistics.calibration import brier, calibration_error, reliability, risk_area_interval
+from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
 from assay.tasks.statistics.resampling import jackknife_interval, pooled
 
 
@@ -35,12 +35,6 @@ def test_a_calibrated_score_of_180_shows_nearly_eight_per_cent_by_chance_and_hal
     assert np.mean([each.by_chance for each in drawn]) == pytest.approx(0.07, abs=0.008)
     assert np.mean([each.value for each in drawn]) < 0.05
     assert all(each.low <= 0.01 for each in drawn)
-
-
-def test_equal_confidences_share_a_bin_and_bins_hold_as_many():
-    table = reliability(np.repeat([0.5, 0.6, 0.7, 0.8], 25), np.ones(100), bins=4)
-    assert table.n.tolist() == [25] * 4
-    assert reliability([0.5] * 10, [1] * 10).n.tolist() == [10]
 
 
 def test_brier_of_two_classes_is_twice_scikit_learns():
