@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Sequence
 
-from assay.tasks.reporting.estimates import estimate
+from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import integer, interval, number
-from assay.tasks.reporting.parts import Block, Column, DataTable, Part, RowColumn
-from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.reporting.parts import BarPlot, Paragraph, Part
+from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, measured
 
 _NOTE = (
     "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
@@ -23,18 +23,33 @@ def page(findings: FindingIndex) -> Part:
     if whole is not None:
         sentence = (
             f"{len(people)} annotators agree with α = {number(whole.value or 0.0)} "
-            f"{interval(whole.low, whole.high, 'number')} on {integer(whole.n)} samples with two labels or more."
+            f"{_ends(whole)} on {integer(whole.n)} samples with two labels or more."
         )
-    columns: list[RowColumn] = [
-        (Column("Annotator"), str),
-        (Column("Labelled", "percent"), lambda name: estimate(findings.get("annotators.labelled", of=name))),
-        (
-            Column("As gold", "percent", "Of the samples with a known class that they labelled"),
-            lambda name: estimate(findings.get("annotators.with_gold", of=name)),
-        ),
+    pairs = [alpha for alpha in measured(findings.select("annotators.alpha")) if alpha.of]
+    if (least := lowest(pairs)) is not None and pairs[1:]:
+        sentence += f" Least of all pairs agree {least.of}: α = {number(least.value)} {_ends(least)}."
+    return Part("Annotators", sentence, [*_plots(findings, people), Paragraph(_NOTE)], "annotators")
+
+
+def _ends(alpha: Finding) -> str:
+    return interval(alpha.low, alpha.high, "number")
+
+
+def _plots(findings: FindingIndex, people: Sequence[str]) -> list[BarPlot]:
+    """How often each annotator says what gold says; none without gold."""
+    shares = measured(findings.get("annotators.with_gold", of=name) for name in people)
+    if not shares:
+        return []
+    return [
+        BarPlot(
+            "How often each annotator says what gold says",
+            [share.of for share in shares],
+            [share.value for share in shares],
+            "of the samples with a known class that they labelled",
+            "; ".join(f"{share.of} {share_text(share)} of {integer(share.n)}" for share in shares) + ".",
+            [share.low for share in shares],
+            [share.high for share in shares],
+            "Whiskers are 95 % intervals.",
+            "percent",
+        )
     ]
-    blocks: list[Block] = [DataTable.of("Each annotator", people, columns)]
-    if pairs := [alpha for alpha in findings.select("annotators.alpha") if alpha.of]:
-        of_pairs: list[RowColumn] = [(Column("Pair"), attrgetter("of")), (Column("α", "number"), estimate)]
-        blocks.append(DataTable.of("Every two of them", pairs, of_pairs, _NOTE))
-    return Part("Annotators", sentence, blocks, "annotators")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.data.images import Pixels, png
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN
 from assay.tasks.diagnostics.maps import upsampled
-from assay.tasks.reporting.estimates import estimate, series_of, share_text
+from assay.tasks.reporting.estimates import series_of, share_text
 from assay.tasks.reporting.gallery import Rgb, heat, signed
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import (
@@ -27,6 +27,7 @@ from assay.tasks.reporting.parts import (
     Gallery,
     LinePlot,
     Mark,
+    Paragraph,
     Part,
     Picture,
     Scatter,
@@ -40,11 +41,12 @@ from assay.tasks.subjects.settings import eps_name
 
 Matrix = npt.NDArray[np.int64]
 Row = dict[str, Any]
-_SHOWN = 24  # classes: a larger matrix is folded away and has no diagram
+_SHOWN = 24  # classes: more have no diagram, and a matrix of them is folded away
 
 
 def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str]) -> list[Block]:
-    """The diagrams and matrices of one attack on one subject; of single classes, what became of each."""
+    """The diagrams of one attack on one subject, of very many labels the most frequent pairs; of single classes, what
+    became of each."""
     rows = counts.to_pylist()
     if not rows:
         return []
@@ -56,11 +58,9 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     alone = {
         side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]] for side in sides
     }
-    blocks: list[Block] = []
-    if len(classes) <= _SHOWN:
-        blocks.append(_chords(sides, alone, classes, findings, first, where))
-    blocks += [_co_occurrence_table(sides[side], alone[side], classes, first, side, where) for side in sides]
-    return blocks
+    if len(classes) > _SHOWN:
+        return [Paragraph(_alt(matrix, classes, f"{first['subject']}, {side}")) for side, matrix in sides.items()]
+    return [_chords(sides, alone, classes, findings, first, where)]
 
 
 def _chords(
@@ -87,18 +87,6 @@ def _chords(
     return Chords(f"{first['subject']}: labels named together, {where}", list(classes), diagrams, "images", note)
 
 
-def _co_occurrence_table(
-    matrix: Matrix, alone: Sequence[int], classes: Sequence[str], first: Row, side: str, where: str
-) -> DataTable:
-    columns = [Column("Label"), *(Column(name, "integer") for name in classes), Column("alone", "integer")]
-    rows: list[list[Cell]] = [
-        [name, *(int(count) for count in matrix[at]), int(alone[at])] for at, name in enumerate(classes)
-    ]
-    title = f"{first['subject']}: images that bear both labels, {'clean' if side == 'clean' else where}"
-    note = f"Of {integer(first['images'])} images; on the diagonal, those that bear the label at all."
-    return DataTable(title, columns, rows, note, collapsed=True)
-
-
 def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
     columns = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
     rows: list[list[Cell]] = [[name, *(int(count) for count in matrix[at])] for at, name in enumerate(classes)]
@@ -116,7 +104,7 @@ def _matrix(rows: Sequence[Row], side: str, classes: int) -> Matrix:
 
 def _alt(off: Matrix, classes: Sequence[str], title: str) -> str:
     """The most frequent pairs in words."""
-    upper = np.triu(off)
+    upper = np.triu(off, 1)
     order = upper.ravel().argsort(kind="stable")[::-1][:3]
     named = [
         f"{classes[at // len(classes)]} and {classes[at % len(classes)]} {upper.ravel()[at]} times"
@@ -145,7 +133,6 @@ def layer_blocks(findings: FindingIndex, points: pa.Table, subject: str, classes
         blocks.append(_curve(agreements, layers, groups, subject))
     for at, layer in enumerate(layers):
         blocks.append(_scatters(layer, rows, agreements, groups, subject, classes, "" if at else _NOTE))
-    blocks.append(_table(agreements, layers, groups, subject))
     return blocks
 
 
@@ -200,15 +187,6 @@ def _clouds(rows: Sequence[Row], shown: str, classes: Sequence[str]) -> list[Clo
             x, y = ([row[axis] for row in some] for axis in ("x", "y"))
             clouds.append(Cloud(name, x, y, kind, shown == TRAIN))
     return clouds
-
-
-def _table(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str], subject: str) -> DataTable:
-    columns = [Column("Layer"), *(Column(_written(group), "percent") for group in groups)]
-    rows: list[list[Cell]] = [
-        [layer, *(estimate(_agreement(agreements, layer, subject, group)) for group in groups)] for layer in layers
-    ]
-    note = "Training samples are held against the others of them. Intervals are 95 %."
-    return DataTable(f"{subject}: share of samples whose nearest training samples agree", columns, rows, note)
 
 
 def _agreement(agreements: FindingIndex, layer: str, subject: str, group: str) -> Finding | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from assay.tasks.hardness.association import METRICS
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, THETA, measure_named
-from assay.tasks.reporting.estimates import capital, estimate
+from assay.tasks.reporting.estimates import capital
 from assay.tasks.reporting.numerals import coefficient, integer, p_concluded, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -34,7 +34,7 @@ from assay.tasks.reporting.parts import (
     sample_block,
 )
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
 MASK = "■■■■"
 _LONGEST = 600  # of a text's characters
@@ -156,8 +156,8 @@ _HOW = (
 
 def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample], masked: bool) -> Part:
     """The part of the report about hardness."""
-    blocks: list[Block] = [Paragraph(_HOW), *_pair_tables(findings), *_panels(findings, pairs)]
-    blocks += [*_areas(findings), *sample_blocks(samples, masked)]
+    blocks: list[Block] = [Paragraph(_HOW), *_panels(findings, pairs), *_ranking(findings)]
+    blocks += sample_blocks(samples, masked)
     if findings.select("hardness.hardest") and not samples:
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
     shown = _main_sentence(findings)
@@ -246,36 +246,6 @@ def _n(finding: Finding) -> str:
     return integer(finding.n)
 
 
-def _pair_tables(findings: FindingIndex) -> Iterator[DataTable]:
-    columns = [
-        Column("Pair"),
-        Column("Subject"),
-        Column("n", "integer"),
-        Column("Rank correlation", "number"),
-        Column("p", "p", "After the run's correction"),
-        Column("Shown"),
-        Column("At one confidence", "number", "The correlation of what a subject's confidence leaves of both ranks"),
-        Column("p", "p", "After the run's correction"),
-        Column("Shown"),
-    ]
-    rows: list[list[Cell]] = []
-    for pair in findings.select("hardness.association"):
-        left = findings.entry("hardness.partial", pair.subject, pair.of, pair.group)
-        about = f"{measure_named(pair.of).short} · {measure_named(pair.group).short}"
-        rows.append([about, pair.subject, pair.n, *_tested(findings, pair), *_tested(findings, left)])
-    if rows:
-        yield DataTable("Which measures find the same samples hard", columns, rows, collapsed=len(rows) > 16)
-
-
-def _tested(findings: FindingIndex, finding: Finding | None) -> list[Cell]:
-    """The cells of one correlation: its value, its corrected p, and what that shows."""
-    if finding is None:
-        return [None, None, ""]
-    test = findings.get(f"{finding.metric}_p", finding.subject, finding.of, finding.group)
-    shown = _concluded(findings, finding) or ("not shown" if finding.value is not None else finding.verdict)
-    return [estimate(finding, counted=False), None if test is None else test.concluded_p, shown]
-
-
 def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
     """Per subject the pairs with the largest correlations, drawn rank against rank."""
     drawn: dict[tuple[str, str, str], list[Mapping[str, float]]] = {}
@@ -311,30 +281,26 @@ def _plot(pair: Finding, rows: Sequence[Mapping[str, float]]) -> LinePlot:
     )
 
 
-def _areas(findings: FindingIndex) -> Iterator[DataTable]:
-    """How well each measure ranks the true errors, and how much better than ours."""
-    areas = findings.select("hardness.auc")
-    if not areas:
-        return
-    gains = findings.select("hardness.auc_gain")
-    ours = measure_named(gains[0].group).short if gains else ""
-    gain_of = {(gain.subject, gain.of): gain for gain in gains}
-    columns: list[RowColumn] = [
-        (Column("Measure"), lambda area: measure_named(area.of).short),
-        (Column("Subject"), attrgetter("subject")),
-        (Column("n", "integer"), attrgetter("n")),
-        (Column("AUC", "number"), lambda area: estimate(area, counted=False)),
-        (
-            Column(f"Difference from {ours}" if ours else "Difference", "number"),
-            lambda area: estimate(gain_of.get((area.subject, area.of)), counted=False),
-        ),
-    ]
-    note = (
-        "How often an error of the subject is harder than an answer it gets right: 1 ranks all errors first, 0.5 none. "
-        "Differences are paired (DeLong), on the samples that both measures speak of. Measures that speak of right "
-        "answers only cannot rank errors."
-    )
-    yield DataTable.of("Which measure ranks the true errors", areas, columns, note)
+def _ranking(findings: FindingIndex) -> Iterator[Paragraph]:
+    """Which measure ranks the true errors of a subject best, and how much better than our order (paired, DeLong)."""
+    for subject in findings.distinct("subject", "hardness.auc"):
+        areas = measured(findings.select("hardness.auc", subject=subject))
+        best = highest(areas)
+        if best is None:
+            continue
+        more = "".join(
+            f"; {_value(gain)} more than {measure_named(gain.group).short}"
+            for gain in findings.select("hardness.auc_gain", subject=subject, of=best.of)
+        )
+        yield Paragraph(
+            f"Of {plural(len(areas), 'measure')}, {measure_named(best.of).short} ranks the errors{_whose(subject)} "
+            f"best: an error is harder than an answer that is right with AUC {_value(best)}{more} (n = {_n(best)}). "
+            "Measures that speak of right answers only cannot rank errors."
+        )
+
+
+def _whose(subject: str) -> str:
+    return f" of {subject}" if subject else ""
 
 
 _NAMES = {

@@ -4,16 +4,16 @@ and what people's answers changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED
-from assay.tasks.reporting.estimates import estimate
+from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED, SKIPPED, TIED, UNANSWERED
+from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Part, RowColumn
+from assay.tasks.reporting.parts import Block, Column, DataTable, Paragraph, Part, RowColumn
 from assay.tasks.statistics.findings import FindingIndex
 
 _REASONS, _EXAMPLES = 25, 3
@@ -31,8 +31,8 @@ def ingest_page(
     blocks: list[Block] = []
     if rejects.num_rows:
         blocks.append(_reasons(rejects))
-    if contracts.num_rows:
-        blocks.append(_contract(contracts))
+    if broken:
+        blocks.append(_contract(broken))
     lines = (
         _entry_sentence(samples, gold, groups),
         _rejection_sentence(samples, rejects.num_rows),
@@ -102,19 +102,16 @@ def _place(row: dict[str, object]) -> str:
     return f"{row['file']}:{row['row']}" + (f" ({row['id']})" if row["id"] else "")
 
 
-def _contract(contracts: pa.Table) -> DataTable:
-    rows = sorted(contracts.to_pylist(), key=lambda row: bool(row["success"]))
+def _contract(broken: Sequence[Mapping[str, Any]]) -> DataTable:
     columns: list[RowColumn] = [
         (Column("Expectation"), lambda row: row["expectation"]),
         (Column("Column"), lambda row: row["column"] or ""),
-        (Column("Held", "flag"), lambda row: row["success"]),
         (Column("Rows checked", "integer"), lambda row: row["checked"]),
         (Column("Unexpected", "integer", "Rows that did not meet it"), lambda row: row["unexpected"]),
         (Column("Contract"), lambda row: row["contract"]),
         (Column("Detail"), lambda row: row["detail"] or ""),
     ]
-    held = all(row["success"] for row in rows)
-    return DataTable.of("Data contract (Great Expectations)", rows, columns, collapsed=held)
+    return DataTable.of("What did not hold of the data contract (Great Expectations)", broken, columns)
 
 
 _SHOWN = 25
@@ -128,25 +125,15 @@ def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingInd
     """The part of the report about people's answers, from `PeoplesAnswers` and the findings `answers.*`."""
     counts = {row["values"]: row["counts"] for row in pc.value_counts(answers["outcome"]).to_pylist()}
     given = sum(counts.get(outcome, 0) for outcome in (NEW, CONFIRMED, OVERRULED))
+    unanimous = findings.get("answers.unanimous")
+    agreed = "" if unanimous is None else f" Where several answered, {share_text(unanimous)} are of one mind."
     sentence = (
         f"{plural(given, 'sample')} of {answers.num_rows} that people were asked about have their answer as gold: "
         f"{counts.get(NEW, 0)} had none, of {counts.get(OVERRULED, 0)} it says another class than the gold column."
+        f"{agreed}"
     )
-    rows: list[list[Cell]] = [
-        [outcome, counts[outcome], words] for outcome, words in OUTCOMES.items() if outcome in counts
-    ]
-    measured: list[list[Cell]] = [
-        [words, estimate(findings.get(f"answers.{metric}"))]
-        for metric, words in (
-            ("given", "Answered, of those asked about"),
-            ("overruled", "Against the gold column, of those that had gold"),
-            ("unanimous", "Of one mind, of those that several answered"),
-        )
-    ]
-    blocks: list[Block] = [
-        DataTable("What became of them", [Column("Outcome"), Column("Samples", "integer"), Column("")], rows, _NOTE),
-        DataTable("Shares", [Column("Share"), Column("", "percent")], measured),
-    ]
+    without = [f"{capital(OUTCOMES[name])}: {counts[name]}" for name in (TIED, SKIPPED, UNANSWERED) if name in counts]
+    blocks: list[Block] = [Paragraph(" ".join([_NOTE, *(f"{line}." for line in without)]))]
     overruled = answers.filter(pc.equal(answers["outcome"], OVERRULED))
     if overruled.num_rows:
         blocks.append(_overruled(overruled, classes))

@@ -9,7 +9,7 @@ from operator import itemgetter
 import pyarrow as pa
 
 from assay.tasks.reporting.estimates import share_estimate, share_text
-from assay.tasks.reporting.numerals import integer, percent, plural
+from assay.tasks.reporting.numerals import coefficient, integer, percent, plural
 from assay.tasks.reporting.parts import Block, Column, DataTable, Mark, Part, RowColumn
 from assay.tasks.statistics.findings import FindingIndex
 
@@ -71,15 +71,13 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
 
 
 def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
-    """What became of each function, the kept ones first when the column is sorted."""
-    if panel is None:
-        return {}
-    return {
-        row["function"]: Mark("kept", "good", order=0.0)
-        if row["kept"]
-        else Mark("pruned", below=f"by {row['pruned_by']}", order=1.0 + row["rank"])
-        for row in panel.to_pylist()
-    }
+    """What became of each function, and by whom it was pruned; the kept ones first when the column is sorted."""
+    outcomes = {}
+    for row in [] if panel is None else panel.to_pylist():
+        pruner = f"by {row['pruned_by']}, r = {coefficient(row['correlation'], 2)}"
+        pruned = Mark("pruned", below=pruner, order=1.0 + row["rank"])
+        outcomes[row["function"]] = Mark("kept", "good", order=0.0) if row["kept"] else pruned
+    return outcomes
 
 
 def _faults(table: pa.Table) -> DataTable:

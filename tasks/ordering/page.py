@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.reporting.estimates import series_of, share_estimate, share_text
+from assay.tasks.reporting.estimates import seen_text, series_of, share_estimate, share_text
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_concluded, p_equals, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -28,6 +28,7 @@ from assay.tasks.reporting.parts import (
     sample_block,
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.statistics.order_test import INTERVAL
 
 APPROACHES = {
@@ -274,11 +275,9 @@ def _effect(findings: FindingIndex, test: Finding, before_p: str) -> str:
     if test.verdict in _WORDS:
         return f"{often}{p_concluded(test.p_value, test.p_adjusted)}"
     of_interval = test.verdict.endswith(INTERVAL)
-    why = f"the {INTERVAL}" if of_interval else p_concluded(test.p_value, test.p_adjusted)
-    could = (
-        "" if seen is None else f"; of {plural(test.n or 0, 'sample')}, {percent(seen.value, 0)} would have been seen"
-    )
-    return f"{often}{why}{could}"
+    level = level_needed(test.verdict)
+    plain = p_concluded(test.p_value, test.p_adjusted) + (f", level {level}" if level else "")
+    return f"{often}{f'the {INTERVAL}' if of_interval else plain}{seen_text(seen)}"
 
 
 def _apart(findings: FindingIndex, labeler: str) -> str:

@@ -36,6 +36,7 @@ from assay.tasks.ordering.settings import OURS, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
 from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, undecided_finding, validity
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.multiplicity import verdict_in_words
 
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
 
@@ -185,7 +186,7 @@ def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> st
     area, p = found["ordering.auc"], found["ordering.trend_p"]
     if area.value is None or p.value is None:
         return f"{approach}, {labeler} · {area.verdict}"
-    return f"{approach}, {labeler} · {p.verdict} (AUC {area.value:.3f}, plain p = {p.value:.2g})"
+    return f"{approach}, {labeler} · {verdict_in_words(p)}, AUC {area.value:.3f}"
 
 
 def _in_words(tested: Validity | None, approach: str, labeler: str) -> str:

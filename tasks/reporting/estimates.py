@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from assay.tasks.reporting.numerals import interval, number, percent, plural
+from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
@@ -198,7 +198,20 @@ def share_text(finding: Finding, digits: int = 1) -> str:
     >>> share_text(Finding("subject.accuracy", value=0.941, low=0.881, high=0.97), 0).replace(chr(0x202F), " ")
     '94 % [88, 97]'
     """
+    if finding.low is not None and finding.low == finding.high:
+        return f"{percent(finding.value, digits)}, all alike ({integer(finding.n)})"
     return f"{percent(finding.value, digits)} {interval(finding.low, finding.high, digits=digits)}".strip()
+
+
+def seen_text(seen: Finding | None) -> str:
+    """From which area on an order of so many samples would have been seen, behind a semicolon; empty where unknown.
+
+    >>> seen_text(Finding("along.auc_seen_from", value=0.74, n=30)).replace(chr(0x202F), " "), seen_text(None)
+    ('; of 30 samples, 74 % would have been seen', '')
+    """
+    if seen is None:
+        return ""
+    return f"; of {plural(seen.n or 0, 'sample')}, {percent(seen.value, 0)} would have been seen"
 
 
 def first_few(of_subjects: Sequence[str], between: str = "; ") -> str:

@@ -1,19 +1,17 @@
-"""What slices show in the report: the worst one, what the search confirmed, and every value of every column."""
+"""What slices show in the report: the worst one, what the search confirmed, and a bar for every slice."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from operator import attrgetter
 
-from assay.tasks.reporting.estimates import capital, estimate, first_few, share_text
+from assay.tasks.reporting.estimates import capital, first_few, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, p_value, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Mark, Part, RowColumn, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 
 _SEARCH = (
     "Half of the samples were searched for slices that are worse than the rest, single values and values put together; "
-    "what was found is shown here as the other half has it, which the search has not seen. p is one-sided, by group "
+    "what was found is told here as the other half has it, which the search has not seen. p is one-sided, by group "
     "where there are some, and corrected for the slices that were taken along (Holm)."
 )
 _EVERY = "Each interval by itself, 95 %; that of the worst, in the sentence above, allows for its having been named."
@@ -25,7 +23,7 @@ def page(findings: FindingIndex) -> Part:
     lines = [line for subject in subjects for line in (_worst(findings, subject), _confirmed(findings, subject))]
     worse = _worse(findings)
     blocks: list[Block] = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
-    blocks += [_search_table(findings), _every_table(findings)]
+    blocks.append(Paragraph(_SEARCH))
     judged = f"{len(worse)} worse" if worse else ""
     sentence = " ".join(capital(line) for line in lines if line) or "No sample has a known class to be judged by."
     return Part("Slices", sentence, blocks, "slices", "bad" if worse else "neutral", judged)
@@ -58,13 +56,21 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
     tested = findings.select("slices.worse_p", subject=subject)
     worse = [test for test in tested if test.verdict == "worse"]
     if worse:
-        named = ", ".join(f"{test.of} ({p_concluded(None, test.p_value)})" for test in worse)
+        named = "; ".join(
+            f"{test.of} ({_beside_rest(findings, test)}{p_concluded(None, test.p_value)})" for test in worse
+        )
         return f"worse than the rest on samples that the search had not seen: {named}."
     least = min((test for test in tested if test.p_value is not None), key=lambda test: test.p_value or 0, default=None)
     if least is None:
         return "the search found no slice to take along."
     named = f"least p = {p_value(least.p_value)}, {least.of}"
     return f"that any slice is worse than the rest is not shown ({named}{_seen(findings, least)})."
+
+
+def _beside_rest(findings: FindingIndex, test: Finding) -> str:
+    """How often the subject is right on the slice and on all others, of the half that was not searched."""
+    right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
+    return "" if right is None or rest is None else f"{share_text(right)}, the rest {percent(rest.value)}, "
 
 
 def _seen(findings: FindingIndex, test: Finding) -> str:
@@ -93,29 +99,3 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
         _EVERY,
         "percent",
     )
-
-
-def _search_table(findings: FindingIndex) -> DataTable:
-    def share(metric: str) -> Callable[[Finding], Cell]:
-        return lambda test: estimate(findings.get(f"slices.{metric}", test.subject, test.of))
-
-    columns: list[RowColumn] = [
-        (Column("Slice"), attrgetter("of")),
-        (Column("Subject"), attrgetter("subject")),
-        (Column("Right", "percent", "On the half that was not searched"), share("confirmed_accuracy")),
-        (Column("Rest", "percent", "Of all other samples of that half"), share("rest_accuracy")),
-        (Column("p, corrected", "p", "Holm"), attrgetter("p_value")),
-        (Column("Shown"), lambda test: Mark(test.verdict, "bad" if test.verdict == "worse" else "neutral")),
-    ]
-    return DataTable.of("What the search found", findings.select("slices.worse_p"), columns, _SEARCH)
-
-
-def _every_table(findings: FindingIndex) -> DataTable:
-    columns: list[RowColumn] = [
-        (Column("Column"), attrgetter("of")),
-        (Column("Value"), attrgetter("group")),
-        (Column("Subject"), attrgetter("subject")),
-        (Column("Right", "percent"), estimate),
-    ]
-    shares = findings.select("slices.accuracy")
-    return DataTable.of("Every slice", shares, columns, _EVERY, collapsed=len(shares) > 12)

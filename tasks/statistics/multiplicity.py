@@ -32,6 +32,31 @@ def not_shown(significance: float) -> str:
     return f"not shown: p ≤ {significance:g} needed"
 
 
+def level_needed(verdict: str) -> str:
+    """The level that a test which shows nothing needed, from its verdict; empty for any other verdict.
+
+    >>> level_needed(not_shown(0.01)), level_needed("adverse")
+    ('0.01', '')
+    """
+    return verdict.partition("not shown: p ≤ ")[2].removesuffix(" needed")
+
+
+def verdict_in_words(test: Finding) -> str:
+    """A verdict with its p and, where nothing is shown, the level that it needed.
+
+    >>> verdict_in_words(Finding("a.b", p_value=0.02, verdict=not_shown(0.01)))
+    'not shown (p = 0.02, level 0.01)'
+    >>> verdict_in_words(Finding("a.b", p_value=0.0001, verdict="adverse"))
+    'adverse (p = 0.0001)'
+    """
+    stem, _, why = test.verdict.partition(": ")
+    if test.p_value is None:
+        return stem
+    level = level_needed(test.verdict)
+    because = f", level {level}" if level else f"; {why}" if why else ""
+    return f"{stem} (p = {test.p_value:.2g}{because})"
+
+
 def family_size(findings: Sequence[Finding]) -> int:
     """How many of the findings are tests that are counted together, the primary claims among them."""
     return sum(is_test(finding) or is_test(finding, PRIMARY) for finding in findings)

@@ -4,46 +4,25 @@ D1…DN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from assay.tasks.reporting.estimates import (
-    BRIER,
-    CALIBRATION,
-    CHANCES,
-    RISK,
     About,
-    ColumnOver,
     capital,
-    chance_cells,
-    class_columns,
     class_text,
-    column,
     cost_text,
     counted_by,
-    estimate,
     first_few,
+    seen_text,
     series_of,
     share_text,
-    table_of,
 )
-from assay.tasks.reporting.numerals import integer, p_concluded, percent
-from assay.tasks.reporting.parts import (
-    Block,
-    Cell,
-    Column,
-    ColumnKind,
-    DataTable,
-    LinePlot,
-    Mark,
-    Panels,
-    Paragraph,
-    Part,
-    Series,
-    Verdict,
-)
+from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, Series, Verdict
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.subjects.settings import METRICS
 
 if TYPE_CHECKING:
@@ -52,10 +31,6 @@ if TYPE_CHECKING:
 
 CLEAN = "clean"
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
-_ENTROPY = "Of the predicted classes, in bits: 0 means that one answer is all there is"
-_RECALL = "The share of a class's samples that are recognised as such."
-_AREA = "Of each class against the rest, or of each label, from probabilities."
-_FEW = 6  # classes: more are folded away, since attacks list them again
 
 
 def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | None = None) -> Part:
@@ -63,14 +38,7 @@ def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: i
     `groups` how many the audited samples stand in."""
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
-    blocks: list[Block] = [
-        _figures(findings, subjects),
-        _per_class(findings, subjects, "recall", "Recall per class", _RECALL, "percent"),
-    ]
-    if findings.select("subject.class_auc", of=CLEAN):
-        blocks.append(_per_class(findings, subjects, "class_auc", "AUC per class", _AREA, "number"))
-    if measured(findings.select("subject.ece", of=CLEAN)):
-        blocks.append(_chances(findings, subjects))
+    blocks: list[Block] = [recalls] if (recalls := _recall_plot(findings, subjects)) is not None else []
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
@@ -150,34 +118,29 @@ def _degenerate(findings: FindingIndex) -> dict[str, str]:
     return {flag.subject: flag.verdict for flag in findings.select("subject.degenerate", of=CLEAN) if flag.degenerate}
 
 
-def _figures(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    columns = [
-        column("Subject", "subject"),
-        *class_columns("subject", findings),
-        column("AUC", "subject.auc", "number", "From probabilities; the mean over classes or labels"),
-        column("Entropy", "subject.prediction_entropy", "number", _ENTROPY),
-        column("Answers", lambda about: _answers(findings, about.subject)),
-    ]
-    note = "Intervals are 95 %: Wilson for shares, DeLong for AUC."
-    return table_of("As they are", [About(name, CLEAN) for name in subjects], columns, note, findings=findings)
-
-
-def _chances(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    rows: list[list[Cell]] = [[subject, *chance_cells(findings, "subject", subject, CLEAN)] for subject in subjects]
-    note = "A confidence of 80 % is a chance only where 80 in 100 such answers are right. Intervals are 95 %."
-    return DataTable("Are its confidences chances?", [Column("Subject"), *CHANCES], rows, note)
-
-
-def _per_class(
-    findings: FindingIndex, subjects: Sequence[str], metric: str, title: str, note: str, kind: ColumnKind
-) -> DataTable:
-    classes = findings.distinct("group", f"subject.{metric}", of=CLEAN)
-
-    def recognised(subject: str) -> ColumnOver:
-        return column(subject, lambda name: estimate(findings.get(f"subject.{metric}", subject, CLEAN, name)), kind)
-
-    columns = [column("Class", str), *map(recognised, subjects)]
-    return table_of(title, classes, columns, note, collapsed=len(classes) > _FEW)
+def _recall_plot(findings: FindingIndex, subjects: Sequence[str]) -> LinePlot | None:
+    """How many samples of each class every subject recognises; None without gold."""
+    classes = findings.distinct("group", "subject.recall", of=CLEAN)
+    series = []
+    for at, subject in enumerate(subjects):
+        recalls = [findings.get("subject.recall", subject, CLEAN, name) for name in classes]
+        if measured(recalls):
+            aside = [place + at * 0.5 / len(subjects) for place in range(len(classes))]
+            series.append(series_of(subject, aside, recalls, "points"))
+    if not series:
+        return None
+    lowest_of = [f"{line.name} {percent(min(y for y in line.y if y is not None))}" for line in series]
+    return LinePlot(
+        "Recall per class",
+        series,
+        "class",
+        "share of the class's samples that are recognised",
+        f"Recall of {plural(len(classes), 'class', 'classes')}; that of the worst: {', '.join(lowest_of)}.",
+        (0.0, 1.0),
+        {float(place): name for place, name in enumerate(classes)},
+        "Each interval by itself, 95 % (Wilson); that of the worst class allows for its having been named.",
+        "percent",
+    )
 
 
 def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> Block:
@@ -209,19 +172,13 @@ def _clean_sentence(findings: FindingIndex, subject: str) -> str:
         return f"{subject} has no gold labels to be measured by."
     classes = class_text("subject", findings, About(subject, CLEAN))
     beside = f", of {classes}" if classes else ""
-    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples{beside}."
-
-
-def _answers(findings: FindingIndex, subject: str) -> Cell:
-    share = findings.entry("subject.degenerate", subject, CLEAN)
-    return None if share is None else Mark(share.verdict, "bad" if share.degenerate else "neutral")
+    error = findings.get("subject.ece", subject, CLEAN)
+    off = "" if error is None else f"; its confidence is {share_text(error)} off on average (calibration error)"
+    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples{beside}{off}."
 
 
 _MEANT = {"weak": "agreement with the weak label", "gold": "accuracy by gold"}
 _LINES = {"weak": "with the weak label", "gold": "with gold"}
-_ORDERED_BY = {"": "our order", "confidence": "its confidence", "margin": "its margin"}
-_P = "Two-sided, samples that are alike counted together"
-_RHO = "Along D1 … DN: a description, nothing is concluded from it"
 _SHOWN = {
     ("agreement", "adverse"): "its agreement falls along the order",
     ("agreement", "violation"): "its agreement rises along the order",
@@ -245,7 +202,6 @@ def page(findings: FindingIndex) -> Part:
         blocks += [plot] if plot else []
     if blocks:
         blocks.append(Paragraph(_WHY))
-        blocks += [_ends(findings, subjects), *_of_classes(findings), *_own_scores(findings, subjects)]
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
     title = "Subject" if len(subjects) == 1 else "Subjects"
@@ -306,19 +262,16 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
         return f"{capital(_the(subject))} was not measured along the order."
     classes = class_text("subject", findings, next(iter(_by_gold(findings, subject)), About(subject, CLEAN)))
     lines += [f"of all samples, by true labels: {classes}"] if classes else []
+    own = findings.get("subject.auc_gain", subject, "gold", "confidence")
+    if own is not None:
+        points = f"{percent(own.value, sign=False)} points {interval(own.low, own.high)}"
+        lines.append(f"its confidence ranks its right answers above its wrong ones {points} better than our order does")
     return " ".join(f"{capital(line)}." for line in lines)
 
 
 def _by_gold(findings: FindingIndex, subject: str | None = None) -> list[About]:
     """What is known class by class of the whole order, by true labels."""
     return [About(*found.about) for found in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
-
-
-def _of_classes(findings: FindingIndex) -> list[DataTable]:
-    """What every class gets over the whole order, by true labels; none without gold."""
-    columns = [column("Subject", "subject"), column("Samples", "group"), *class_columns("subject", findings)]
-    rows = _by_gold(findings)
-    return [table_of("What every class gets", rows, columns, findings=findings)] if rows else []
 
 
 def _along(findings: FindingIndex, subject: str, yardstick: str, digits: int = 1) -> str:
@@ -342,8 +295,10 @@ def _shown(findings: FindingIndex, test: Finding, about: str) -> str:
     area = findings.get("subject.auc", test.subject, test.of)
     if about == "hard" and area is not None and (area.value or 0.0) <= 0.5:
         return f"no sign that the hard end is hard for it ({p})"
-    _, _, needed = test.verdict.partition(": ")
-    return f"{_NOT_SHOWN[about]} is not shown ({p}{f'; {needed}' if needed else ''})"
+    level = level_needed(test.verdict)
+    needed = f", level {level}" if level else f"; {test.verdict.partition(': ')[2]}"
+    seen = seen_text(findings.get("subject.auc_seen_from", test.subject, test.of))
+    return f"{_NOT_SHOWN[about]} is not shown ({p}{needed}{seen})"
 
 
 def _the(subject: str) -> str:
@@ -375,53 +330,6 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
         scale="percent",
         note="Bands are Wilson's 95 % intervals.",
     )
-
-
-def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    def test(about: About) -> Finding | None:
-        return findings.get("subject.trend_p", *about)
-
-    columns = [
-        column("Subject", "subject"),
-        column("Measured", lambda about: _MEANT[about.of]),
-        column("In the first tenth", "subject.first_tenth", "percent"),
-        column("In the last tenth", "subject.last_tenth", "percent"),
-        column("AUC", "subject.auc", "percent", "How often a right answer outranks a wrong one in the order"),
-        column("p", lambda about: getattr(test(about), "p_value", None), "p", _P),
-        column("p, corrected", lambda about: getattr(test(about), "p_adjusted", None), "p", "Holm"),
-        column("Shown", lambda about: getattr(test(about), "verdict", "")),
-        column("ρ", lambda about: getattr(findings.get("subject.spearman", *about), "value", None), "number", _RHO),
-    ]
-    rows = [About(subject, of) for subject in subjects for of in _MEANT if accuracies(findings, subject, of)]
-    return table_of("Along the order", rows, columns, findings=findings)
-
-
-def _own_scores(findings: FindingIndex, subjects: Sequence[str]) -> list[DataTable]:
-    """How well the order and the subject's own scores tell where it is wrong by gold, and if its confidence is a
-    chance; none without gold or probabilities."""
-
-    def of_confidence(metric: str) -> Callable[[About], Cell]:
-        return lambda about: (
-            estimate(findings.get(f"subject.{metric}", about.subject, "gold")) if about.group == "confidence" else None
-        )
-
-    rows = [
-        About(subject, "gold", group)
-        for subject in subjects
-        for group in _ORDERED_BY
-        if findings.get("subject.auc", subject, "gold", group) and findings.get("subject.ece", subject, "gold")
-    ]
-    columns = [
-        column("Subject", "subject"),
-        column("Ordered by", lambda about: _ORDERED_BY[about.group]),
-        column("AUC", "subject.auc", "percent", "How often a right answer outranks a wrong one"),
-        column("More than our order", "subject.auc_gain", "percent", "Paired on the same samples (DeLong)"),
-        ColumnOver(RISK, "subject.aurc"),
-        ColumnOver(CALIBRATION, of_confidence("ece")),
-        ColumnOver(BRIER, of_confidence("brier")),
-    ]
-    title = "Does the subject know where it is wrong?"
-    return [table_of(title, rows, columns, findings=findings)] if rows else []
 
 
 def _share_with_n(share: Finding) -> str:

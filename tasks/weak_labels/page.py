@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from assay.tasks.reporting.estimates import column, estimate, table_of
 from assay.tasks.reporting.numerals import interval, number, p_equals, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Block, Cell, Column, DataTable, Part
+from assay.tasks.reporting.parts import BarPlot, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.weak_labels.labelers import balance_in, equal_p_in, labeled_by
 
 _BARS = 40
-AGREEMENT = [column("Labeler", "of"), column("and", "group"), column("Same label", estimate, "percent")]
 
 
 def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
@@ -25,12 +23,7 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     better = [gain for gain in gains if gain.verdict == "better"]
     sentences += _comparison(findings, gains, better)
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
-    blocks: list[Block] = [_weights_plot(name, table) for name, table in weighing.items() if len({*_values(table)}) > 1]
-    if weighing:
-        blocks.append(_weights(weighing))
-    agreements = measured(findings.select("weak_labels.agreement"))
-    if agreements:
-        blocks.append(table_of("How often two labelers say the same", agreements, AGREEMENT))
+    blocks = [_weights_plot(name, table) for name, table in weighing.items() if len({*_values(table)}) > 1]
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
     judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
     return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
@@ -106,16 +99,8 @@ def _weights_plot(name: str, table: pa.Table) -> BarPlot:
         [pair[1] for pair in pairs],
         "weight",
         f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
-        note=f"The {len(pairs)} heaviest; {rest} lighter ones are in the table." if rest else "",
+        note=f"The {len(pairs)} heaviest; {rest} lighter ones are not drawn." if rest else "",
     )
-
-
-def _weights(models: Mapping[str, pa.Table]) -> DataTable:
-    functions = list(dict.fromkeys(name for table in models.values() for name in _names(table)))
-    weights = {labeler: dict(zip(_names(table), _values(table), strict=True)) for labeler, table in models.items()}
-    rows: list[list[Cell]] = [[name, *(weights[labeler].get(name) for labeler in models)] for name in functions]
-    columns = [Column("Function"), *(Column(f"Weight, {labeler}", "number") for labeler in models)]
-    return DataTable("Weights of all labelers", columns, rows, collapsed=True)
 
 
 def _training(table: pa.Table) -> float | None:

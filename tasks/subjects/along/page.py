@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from assay.tasks.reporting.estimates import About, column, estimate, first_few, series_of, share_text, table_of
-from assay.tasks.reporting.numerals import integer, p_equals
-from assay.tasks.reporting.parts import Block, Cell, DataTable, LinePlot, Panels, Paragraph, Part, SeriesStyle, Verdict
+from assay.tasks.reporting.estimates import first_few, seen_text, series_of, share_text
+from assay.tasks.reporting.numerals import integer, p_concluded, p_equals, plural
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, SeriesStyle, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
-from assay.tasks.subjects.along.findings import ACCURACY, CLEAN, GAIN, GAIN_TREND, WEAK, group_of
+from assay.tasks.statistics.multiplicity import level_needed
+from assay.tasks.subjects.along.findings import ACCURACY, CLEAN, GAIN_TREND, WEAK, group_of
 
 _NAMES = {CLEAN: "as they are, by gold", WEAK: "agreement with the weak label"}
 _TURNS = {"adverse": "falls along the order", "violation": "rises along the order"}
@@ -19,23 +18,15 @@ _WHAT = (
     "samples."
 )
 
-_AREA = "How often a sample on which it is right stands before one on which it is wrong"
-_P = "Cluster-robust, over single samples; corrected within its family"
-_INTERACTION = (
-    "Does a defence help where samples are naturally hard, or only where they were easy? A gain is how much oftener "
-    "the defended copy is right than its original on the same samples; p asks whether gains rise or fall on the way."
-)
-
 
 def page(findings: FindingIndex) -> Part:
     """The part about image and text subjects along the order, from the findings `along.*`."""
     subjects = findings.distinct("subject", "along")
     plots = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
     blocks: list[Block] = list(plots) if len(plots) == 1 else [Panels("Along the order", plots)] if plots else []
-    blocks += [Paragraph(_WHAT), _ends(findings, subjects)]
-    if findings.select(GAIN_TREND):
-        blocks += [Paragraph(_INTERACTION), _gains(findings)]
-    sentence = " ".join(_sentence(findings, subject) for subject in subjects if "+" not in subject)
+    blocks.append(Paragraph(_WHAT))
+    sentences = [_sentence(findings, subject) for subject in subjects if "+" not in subject]
+    sentence = " ".join([*sentences, *_gains(findings)])
     return Part("Subjects along the order", sentence, blocks, "along")
 
 
@@ -83,9 +74,6 @@ def _named(of: str, group: str) -> str:
     return _NAMES.get(of) or " ".join(part for part in (of, how) if part)
 
 
-_CIRCUMSTANCE = column("Circumstance", lambda about: _named(about.of, about.group))
-
-
 def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     series, descriptions = [], []
     for of, group in _gentlest(findings, subject):
@@ -112,49 +100,24 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     )
 
 
-def _ends(findings: FindingIndex, subjects: Sequence[str]) -> DataTable:
-    def test(about: About) -> Finding | None:
-        return findings.entry("along.trend_p", *about)
-
-    rows = [About(subject, *circumstance) for subject in subjects for circumstance in _circumstances(findings, subject)]
-    columns = [
-        column("Subject", "subject"),
-        _CIRCUMSTANCE,
-        column("Easiest stratum", _end(findings, 0), "percent"),
-        column("Hardest stratum", _end(findings, -1), "percent"),
-        column("AUC", "along.auc", "number", _AREA),
-        column("p", lambda about: _concluded(test(about)), "p", _P),
-        column("Trend", lambda about: getattr(test(about), "verdict", "")),
+def _gains(findings: FindingIndex) -> list[str]:
+    """Where a defence is shown to help more on one end of the order than on the other; that it is nowhere shown."""
+    trends = measured(findings.select(GAIN_TREND))
+    shown = [
+        f"{trend.subject} gains {trend.verdict} ({_named(trend.of, trend.group)}, "
+        f"{p_concluded(trend.p_value, trend.p_adjusted)})"
+        for trend in trends
+        if not trend.verdict.startswith("not shown")
     ]
-    return table_of("First and last stratum", rows, columns, findings=findings)
+    if shown:
+        return [f"Than its original, on the same samples, {'; '.join(shown)}."]
+    nowhere = f"Of {plural(len(trends), 'gain')} of defences none is shown to differ along the order"
+    return [f"{nowhere}{_level(trends[0])}."] if trends else []
 
 
-def _end(findings: FindingIndex, at: int, metric: str = ACCURACY) -> Callable[[About | Finding], Cell]:
-    """What was measured on the easiest (0) or hardest (-1) stratum."""
-
-    def cell(about: About | Finding) -> Cell:
-        strata = along(findings, about.subject, about.of, about.group, metric)
-        return estimate(strata[at]) if strata else None
-
-    return cell
-
-
-def _gains(findings: FindingIndex) -> DataTable:
-    columns = [
-        column("Defended", "subject"),
-        _CIRCUMSTANCE,
-        column("Gain", lambda trend: estimate(findings.entry(GAIN, trend.subject, trend.of, trend.group)), "percent"),
-        column("On the easiest stratum", _end(findings, 0, GAIN), "percent"),
-        column("On the hardest stratum", _end(findings, -1, GAIN), "percent"),
-        column("p", _concluded, "p", _P),
-        column("It gains", "verdict"),
-    ]
-    return table_of("What defences gain along the order", findings.select(GAIN_TREND), columns)
-
-
-def _concluded(test: Finding | None) -> float | None:
-    """The p that the verdict beside it rests on."""
-    return None if test is None or test.value is None else test.concluded_p
+def _level(test: Finding) -> str:
+    level = level_needed(test.verdict)
+    return f" (level {level})" if level else ""
 
 
 def _sentence(findings: FindingIndex, subject: str) -> str:
@@ -173,5 +136,9 @@ def _trend_text(findings: FindingIndex, subject: str, of: str, group: str) -> st
     if tested is None or tested.value is None:
         return ""
     stem, _, lost = tested.verdict.partition(", but ")
-    way = _TURNS.get(stem, "no trend is shown")
-    return f"; {way} ({p_equals(tested.p_value, tested.p_adjusted)}{', but ' + lost if lost else ''})"
+    way, level = _TURNS.get(stem), level_needed(tested.verdict)
+    p = f"{p_equals(tested.p_value, tested.p_adjusted)}{', but ' + lost if lost else ''}"
+    if way is not None:
+        return f"; {way} ({p})"
+    seen = seen_text(findings.get("along.auc_seen_from", subject, of, group))
+    return f"; no trend is shown ({p}{f', level {level}' if level else ''}{seen})"

@@ -42,6 +42,7 @@ from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
+from assay.tasks.statistics.multiplicity import verdict_in_words
 from assay.tasks.subjects.holding_out import fold_of
 from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.predictions import feature_matrix, given_predictions, predictions_table
@@ -167,7 +168,7 @@ def judge_subject(
             _answered(predictions, intervals, samples, clusters, undecided), name, significance, generator
         )
     verdicts = [
-        f"{finding.verdict.partition(':')[0]} by {finding.of} labels"
+        f"by {finding.of} labels {verdict_in_words(finding)}"
         for finding in findings
         if finding.metric == "subject.trend_p"
     ]

@@ -66,17 +66,17 @@ def test_rare_reasons_beyond_the_table_are_counted():
     assert part.blocks[0].note.startswith("5 rarer reasons")
 
 
-def test_broken_contract_is_bad_and_its_lines_come_first():
+def test_broken_contract_is_bad_and_what_did_not_hold_is_listed():
     part = ingest_page(10, NO_REJECTS, expectations(True, False, True))
     assert (part.verdict, part.judged) == ("bad", "contract broken")
     assert "1 of 3 expectations of the data contract did not hold." in part.sentence
-    assert part.blocks[0].rows[0][2] is False
-    assert not part.blocks[0].collapsed
+    assert [row[:4] for row in part.blocks[0].rows] == [["e1", "id", 10, 3]]
 
 
-def test_contract_that_held_is_good_and_folded():
+def test_contract_that_held_is_good_and_said_in_a_sentence():
     part = ingest_page(10, NO_REJECTS, expectations(True, True))
-    assert (part.verdict, part.blocks[0].collapsed) == ("good", True)
+    assert (part.verdict, list(part.blocks)) == ("good", [])
+    assert part.sentence.endswith("All 2 expectations of the data contract held.")
 
 
 def test_groups_are_counted_where_there_are_some():

@@ -68,7 +68,7 @@ def test_panel_says_who_was_kept_and_who_was_pruned_by_whom():
         schema=Panel.schema,
     )
     rows = page(FINDINGS, table({"function": "a"}, {"function": "b"}), panel).blocks[0].rows
-    assert (rows[0][-1].text, rows[1][-1].text, rows[1][-1].below) == ("kept", "pruned", "by a")
+    assert (rows[0][-1].text, rows[1][-1].text, rows[1][-1].below) == ("kept", "pruned", "by a, r = 0.90")
 
 
 def test_without_findings_or_panel_there_is_still_a_table():

@@ -136,7 +136,7 @@ def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
     line = verdict(lost)
     assert line.tone == "neutral"
     assert line.text.startswith("That the rules' labels get worse along the order is not shown: 88")
-    assert line.text.endswith("p = 0.036 after Holm)")
+    assert line.text.endswith("p = 0.036 after Holm, level 0.01)")
     part = page(lost, curve(), curated(), CLASSES)
     assert part.sentence.startswith("That the rules' labels get worse along the order is not shown: ")
     assert (part.verdict, part.judged) == ("neutral", "not shown")
@@ -145,7 +145,7 @@ def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
 def test_what_is_not_shown_says_what_could_have_been_seen_and_which_of_test_and_interval_failed():
     seen = Finding("ordering.auc_seen_from", of="ours", group="majority", value=0.74, n=30)
     line = verdict([*outcome_of(p=0.3, outcome=NEEDED), seen]).text
-    assert line.endswith("p = 0.300; of 30 samples, 74\u202f% would have been seen)")
+    assert line.endswith("p = 0.300, level 0.01; of 30 samples, 74\u202f% would have been seen)")
     line = verdict([*outcome_of(p=0.0005, outcome="not shown: the interval holds one half"), seen]).text
     assert "p <" not in line
     assert "of the time, the interval holds one half; of 30 samples, 74\u202f% would have been seen)" in line

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from assay.infra.errors import InputError
+from assay.tasks.reporting.parts import BarPlot, Paragraph
 from assay.tasks.slices.page import page, verdict
 from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.classification import proportion
@@ -44,6 +45,8 @@ def test_the_page_says_which_slice_is_worse_and_by_how_much():
     part = page(index)
     assert (part.verdict, part.judged) == ("bad", "1 worse")
     assert "Net is least right where site = B: 50.0" in part.sentence
+    assert ", the rest 93.2\u202f%, p < 0.001 after Holm)." in part.sentence
+    assert [type(block) for block in part.blocks] == [BarPlot, Paragraph]
     (line,) = verdict(index)
     assert line.text.startswith("Net is right on ")
     assert "where site = B, and on " in line.text

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 
 from assay.data.image_schemas import TrainingCurve
-from assay.tasks.reporting.parts import Block, DataTable, Estimate, LinePlot, Mark, Panels
+from assay.tasks.reporting.parts import LinePlot, Panels
 from assay.tasks.statistics.classification_findings import (
     About,
     above_constant_of,
     chance_findings,
-    class_areas,
     constant_findings,
     prediction_findings,
 )
@@ -56,14 +55,6 @@ GOOD = findings("net", [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
 CONSTANT = findings("flat", [0] * 10)
 
 
-def block(blocks: list[Block], title: str) -> Block:
-    return next(one for one in blocks if one.title == title)
-
-
-def values(table: DataTable) -> list[list[object]]:
-    return [[cell.value if isinstance(cell, Estimate) else cell for cell in row] for row in table.rows]
-
-
 def test_the_sentence_has_the_number_its_interval_and_n() -> None:
     part = page(GOOD, {})
     beside = (
@@ -83,29 +74,14 @@ def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     assert line is not None
     assert line.text.endswith(", and is degenerate: every sample is called benign")
     assert line.tone == "bad"
-    table = block(part.blocks, "As they are")
-    assert isinstance(table, DataTable)
-    assert [row[-1] for row in table.rows] == [Mark("varied"), Mark("degenerate: every sample is called benign", "bad")]
-    assert values(table)[1][1] == values(table)[1][5] == 0.6  # right as often as one constant answer
-    assert values(table)[1][2:5] == [0.5, "malignant", 0.0]
 
 
-def test_recall_stands_by_class_and_subject() -> None:
-    table = block(page([*GOOD, *CONSTANT], {}).blocks, "Recall per class")
-    assert isinstance(table, DataTable)
-    assert [column.name for column in table.columns] == ["Class", "net", "flat"]
-    assert values(table) == [["benign", pytest.approx(5 / 6), 1.0], ["malignant", 1.0, 0.0]]
-    assert not table.collapsed
-
-
-def test_many_classes_are_folded_away() -> None:
-    names = [f"class {code}" for code in range(7)]
-    truth = np.arange(7)
-    found = prediction_findings(About("subject", "clean", subject="net"), truth, np.eye(7), truth, names)
-    table = block(page(found, {}).blocks, "Recall per class")
-    assert isinstance(table, DataTable)
-    assert table.collapsed
-    assert [row[0] for row in table.rows] == names
+def test_recall_is_drawn_by_class_and_subject() -> None:
+    (plot,) = page([*GOOD, *CONSTANT], {}).blocks
+    assert isinstance(plot, LinePlot)
+    assert plot.x_ticks == {0.0: "benign", 1.0: "malignant"}
+    assert [(line.name, line.y) for line in plot.series] == [("net", [pytest.approx(5 / 6), 1.0]), ("flat", [1.0, 0.0])]
+    assert plot.alt == "Recall of 2 classes; that of the worst: net 83.3\u202f%, flat 0\u202f%."
 
 
 def test_samples_without_gold_are_said_to_be_none_to_measure_by() -> None:
@@ -131,7 +107,7 @@ def test_one_subject_learns_in_a_plot_several_in_panels_and_none_where_weights_w
         ("net", ["training", "validation"]),
         ("flat", ["training"]),
     ]
-    assert not any(isinstance(one, LinePlot | Panels) for one in page(GOOD, {"given": curve(0)}).blocks)
+    assert not any(isinstance(one, LinePlot | Panels) for one in page(GOOD, {"given": curve(0)}).blocks[1:])
 
 
 def test_epochs_are_drawn_in_their_order_however_the_table_lies() -> None:
@@ -156,29 +132,17 @@ def test_the_head_leaves_it_to_the_attacks_where_there_are_any() -> None:
     assert verdict([Finding("subject.accuracy", of="gold", subject="curated", value=0.9, n=10)]) is None
 
 
-def test_every_class_has_its_own_area_where_there_are_more_than_two() -> None:
-    names = ["mass", "nodule", "edema"]
-    scores = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.1], [0.8, 0.4, 0.1]])
-    labels = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 0]])
-    areas = class_areas(About("subject", "clean", subject="net"), scores, labels, names)
-    shown = block(page([*GOOD, *areas], {}).blocks, "AUC per class")
-    assert isinstance(shown, DataTable)
-    assert values(shown) == [["mass", 1.0], ["nodule", 0.5], ["edema", None]]
-    assert not [one for one in page(GOOD, {}).blocks if one.title == "AUC per class"]
-
-
 def test_the_page_says_how_many_groups_intervals_count():
     assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, 75).sentence
     assert "groups" not in page(GOOD, {}).sentence
 
 
-def test_confidences_have_their_calibration_error_beside_each_other() -> None:
+def test_how_far_a_confidence_is_off_is_said_where_it_was_measured() -> None:
     chances = np.where(TRUTH[:, None] == np.arange(2), 0.7, 0.3)
-    found = chance_findings(About("subject", "clean", subject="net"), chances, TRUTH)
-    shown = block(page([*GOOD, *found], {}).blocks, "Are its confidences chances?")
-    assert isinstance(shown, DataTable)
-    assert values(shown) == [["net", pytest.approx(0.3), pytest.approx(0.18), 0.0]]  # always right, and 70 % sure of it
-    assert not [one for one in page(GOOD, {}).blocks if one.title == "Are its confidences chances?"]
+    error, *_ = chance_findings(About("subject", "clean", subject="net"), chances, TRUTH)
+    assert error.value == pytest.approx(0.3)  # always right, and 70 % sure of it
+    assert "; its confidence is 30.0\u202f%" in page([*GOOD, error], {}).sentence
+    assert "calibration error" not in page(GOOD, {}).sentence
 
 
 def test_whom_attacks_tell_little_of_is_said_where_there_are_any() -> None:

@@ -61,13 +61,15 @@ def test_what_does_not_survive_the_correction_is_not_shown():
     tests = [*measured(gold=False), *(Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(8))]
     sentence = page(corrected(tests, 0.01)).sentence
     assert sentence.endswith(
-        "that its agreement falls along the order is not shown (p = 0.036 after Holm; p ≤ 0.01 needed)."
+        "that its agreement falls along the order is not shown (p = 0.036 after Holm, level 0.01)."
     )
 
 
 def test_a_hard_end_is_called_hard_only_where_that_is_shown():
     worse = [replace(one, value=0.6) if (one.metric, one.of) == ("subject.auc", "gold") else one for one in measured()]
-    assert "that the hard end is hard for it is not shown (p = 0.004; p ≤ 0.001 needed)" in page(worse).sentence
+    assert "that the hard end is hard for it is not shown (p = 0.004, level 0.001)" in page(worse).sentence
+    seen = Finding("subject.auc_seen_from", value=0.74, n=30, of="gold", subject="logistic")
+    assert "(p = 0.004, level 0.001; of 30 samples, 74\u202f% would have been seen)" in page([*worse, seen]).sentence
     shown = [replace(one, verdict="adverse") if one.metric == "subject.trend_p" else one for one in worse]
     assert "of the last: the hard end is hard for it (p = 0.004)" in page(shown).sentence
 
@@ -91,6 +93,14 @@ def test_without_gold_only_the_weak_labels_are_shown():
     part = page(measured(gold=False))
     assert len(part.blocks[0].series) == 1
     assert "true labels" not in part.sentence
+
+
+def test_what_the_confidence_knows_beyond_the_order_is_said():
+    gain = Finding("subject.auc_gain", value=0.2, low=0.1, high=0.3, of="gold", group="confidence", subject="logistic")
+    assert page([*measured(), gain]).sentence.endswith(
+        "Its confidence ranks its right answers above its wrong ones 20.0 points [10.0, 30.0] better than our order "
+        "does."
+    )
 
 
 def test_constant_predictions_raise_a_red_flag():

@@ -81,7 +81,8 @@ def test_the_pairs_are_corrected_among_themselves_only(tables: Path) -> None:
 def test_the_page_says_it_and_shows_the_samples(tables: Path) -> None:
     _, record = latest(tables, "night")
     page = Path(str(record.report)).read_text()
-    assert "Which measures find the same samples hard" in page
+    assert "Rank against rank" in page
+    assert "ranks the errors of gold best: an error is harder than an answer that is right" in page
     assert "Hard by every measure, gold" in page
     assert any(
         "rank correlation" in verdict["text"] if isinstance(verdict, dict) else "rank correlation" in verdict
