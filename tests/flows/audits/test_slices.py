@@ -75,7 +75,7 @@ def test_the_planted_slice_is_confirmed_and_gated(night: Path) -> None:
 
 def test_the_page_has_a_part_about_it(night: Path) -> None:
     (page,) = [one.read_text() for one in night.rglob("reports/*/index.html")]
-    assert "What the search found" in page
+    assert "Half of the samples were searched" in page
     assert "sex = f, site = B" in page
 
 
