@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from assay import __version__
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import CuratedSets
+from assay.data.templates import filled
 from assay.flows.report.records import read_table, tables_of
 from assay.flows.yaml_document import dotted
 from assay.infra.errors import InputError
@@ -177,30 +178,15 @@ def _front_matter(facts: CardFacts) -> str:
 
 
 def _introduction(facts: CardFacts) -> str:
-    last, labeler = len(facts.sizes), escaped_markdown(facts.labeler)
-    return f"""# {escaped_markdown(facts.title)}
-
-{escaped_markdown(facts.description) or "A data set that is hard on purpose."}
-
-{facts.sizes[-1] if facts.sizes else 0} samples in an order from easy to hard, cut into {last} nested data sets
-D1 … D{last}: D1 holds the samples whose label is most certain, D{last} all of them. A robust model's agreement with
-the weak labels falls along the order; the report of the run shows how.
-
-```python
-import pandas; pandas.read_parquet("D{last}.parquet")
-import datasets; datasets.load_dataset("path/of/this/folder", "D{last}", split="test")
-```
-
-**Licence:** {escaped_markdown(facts.licence)} (the licence of the source data; the curation adds no conditions).
-
-## How it was made
-
-Labelling functions voted on every sample; those that depend on each other were pruned; the labeler
-*{labeler}* turned the votes of the rest into a label and a confidence; a Clopper-Pearson interval says
-how sure that confidence is given the number of votes; samples are ordered by its lower end (Pugh et al.,
-*Curating Naturally Adversarial Datasets*).
-Labels are weak: they are estimates, not truths. `gold` holds the true class where it is known.
-"""
+    return filled(
+        "curated.md",
+        title=escaped_markdown(facts.title),
+        description=escaped_markdown(facts.description) or "A data set that is hard on purpose.",
+        samples=facts.sizes[-1] if facts.sizes else 0,
+        last=len(facts.sizes),
+        licence=escaped_markdown(facts.licence),
+        labeler=escaped_markdown(facts.labeler),
+    )
 
 
 def _validity_section(facts: CardFacts) -> str:

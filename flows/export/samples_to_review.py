@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from assay.data.catalog import is_masked
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import SampleHardness, class_names
+from assay.data.templates import filled
 from assay.flows.audits.hardness_flow import hard_samples, plain_row
 from assay.flows.export.curated_sets import appearing_whole, classes_of, original_paths, require_new, with_pictures
 from assay.flows.report.records import (
@@ -375,31 +376,19 @@ def labelling_config(classes: Sequence[str], shown_as: ShownAs) -> str:
     """
     tag = {"image": "Image", "text": "Text", "row": "Table"}[shown_as]
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
-    return f"""<View>
-  <{tag} name="{SHOWN}" value="${shown_as}"/>
-  <Choices name="{QUESTION}" toName="{SHOWN}" choice="single" required="true">
-{choices}
-  </Choices>
-</View>
-"""
+    return filled("labeling.xml", tag=tag, shown_as=shown_as, choices=choices)
 
 
 def _label_studio_readme(record: RunRecord, chosen: SamplesToReview, showing: Display, folder: str) -> str:
-    serving = f"""
-The pictures are served by Label Studio from its disk: start it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true and
-LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT set to the folder in which `{folder}` lies, and add `{folder}/{PICTURES}` to the
-project as source storage of the kind "Local files" (no need to synchronise it).
-"""
     masked = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
-    return f"""# {record.pipeline}: {plural(len(chosen.ids), "sample")} to look at
-
-From run {record.id}, hardest first by `{chosen.by}`: {measure_named(chosen.by).words}. A prediction is the weak
-label of the labeler {chosen.labeler or "(none)"} with its confidence, which is a score and no chance; a sample for
-which no class won has none. The true class is not shown, where it is known.
-
-1. Make a project in Label Studio, with the labelling interface of `{CONFIG}` (Code).
-2. Import `{TASKS}`.
-3. Export the answers as JSON (not JSON-MIN), and name them in pipelines.yaml: `source: {{…, gold: answers.json}}`.
-{serving if showing.files else ""}{masked if showing.masked and showing.shown_as == "row" else ""}
-Every task has the sample's id as `{SAMPLE}`: keep that field. Several people may answer one task.
-"""
+    return filled(
+        "label_studio.md",
+        pipeline=record.pipeline,
+        samples=plural(len(chosen.ids), "sample"),
+        run=record.id,
+        by=chosen.by,
+        measure=measure_named(chosen.by).words,
+        labeler=chosen.labeler or "(none)",
+        serving=filled("label_studio_pictures.md", folder=folder) if showing.files else "",
+        masked=masked if showing.masked and showing.shown_as == "row" else "",
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay.data.published import PrintedGrid
+from assay.data.templates import filled
 from assay.flows.reproduce.paper_table import Cell, Grid, Ours, PaperTable, Result, Results, Source
 from assay.flows.reproduce.papers import araujo, pugh, several_seeds, toki, werpachowski, xu
 from assay.flows.yaml_document import suggestion
@@ -235,14 +236,6 @@ DATA_SETS: Mapping[str, str] = {
 }
 """The data set that each pipeline beside a paper's table is on; of data that users bring there is none."""
 
-_ABOUT_ALL = """\
-# The papers' tables
-
-Every table of the five papers that Assay reproduces: the paper's number, ours with its 95 % interval, where ours come
-from, and a sentence where they differ; at the end, how far ours move when other seeds train. `assay reproduce --all`
-writes this page from the runs of a store and from the published results; `assay reproduce TABLE` shows one of its
-tables."""
-
 
 def reproduce(table: str, store: Store, published: Path | None = None) -> str:
     """A table as text for a terminal."""
@@ -254,9 +247,8 @@ def reproduce(table: str, store: Store, published: Path | None = None) -> str:
 def reproduce_all(store: Store, published: Path | None = None) -> str:
     """Every table as Markdown."""
     results = Results(store, published)
-    return (
-        "\n\n".join([_ABOUT_ALL, *(table_as_markdown(table, fill(table, results)) for table in TABLES.values())]) + "\n"
-    )
+    sections = [table_as_markdown(table, fill(table, results)) for table in TABLES.values()]
+    return "\n\n".join([filled("reproduced.md").strip(), *sections]) + "\n"
 
 
 def write_page(target: Path, page: str) -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from assay.data.templates import filled
 from assay.flows.configuration.schema import json_schema
 from assay.flows.starting.brought_model import Brought, look_at_model
 from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
@@ -194,28 +195,8 @@ def _json_text(value: str) -> str:
 
 def job_page(proposal: Proposal) -> str:
     """A job for GitHub: the configuration, the rules and tonight's audit, with its gates in the job's summary."""
-    name = proposal.name
     tested = f"      - run: python -m pytest {TEST}\n" if proposal.rules.rules else ""
-    return f"""\
-# A job for pull requests, written by `assay init`. It has to find the data ({_commented(proposal.data)}):
-# in the repository, or fetched in a step of its own. For GitLab: docs/nightly.md
-name: Assay
-on: [pull_request, workflow_dispatch]
-jobs:
-  audit:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with: {{python-version: "3.11"}}
-      # Where Assay comes from: a wheel by its hash, or a repository by commit. Its bare name is not on the package
-      # index yet, and whoever registers it would run here.
-      - run: python -m pip install "${{ASSAY:?set the variable ASSAY of this repository}}" pytest
-        env: {{ASSAY: "${{{{ vars.ASSAY }}}}"}}  # https://…/assay_audit-0.1.0-py3-none-any.whl#sha256=… or git+https://…@COMMIT
-      - run: assay check
-{tested}      - run: code=0; assay run {name} || code=$?; [ "$code" -le 1 ] || exit "$code"
-      - run: assay gate {name} --junit assay-gates.xml --markdown "$GITHUB_STEP_SUMMARY"
-"""
+    return filled("github.yml", data=_commented(proposal.data), tested=tested, name=proposal.name)
 
 
 def yaml_flow(value: object) -> str:
