@@ -23,7 +23,8 @@ from assay.tasks.hardness.association import Association, association
 from assay.tasks.slices.search import _lower_p
 from assay.tasks.statistics.calibration import calibration_error
 from assay.tasks.statistics.clusters import clustered_wilson
-from assay.tasks.statistics.order_test import Area, area_interval, area_sums, order_test, pattern_totals, permuted_trend
+from assay.tasks.statistics.order_test import area_interval, area_sums, order_test, pattern_totals, permuted_trend
+from assay.tasks.statistics.resampling import Interval
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -86,10 +87,10 @@ def share_held(groups: Groups) -> Draw:
     return draw
 
 
-def area_of(groups: Groups, shift: float) -> Callable[[np.random.Generator], Area]:
+def area_of(groups: Groups, shift: float) -> Callable[[np.random.Generator], Interval]:
     """The area of scores that are higher by so much where labels are right; groups have both."""
 
-    def draw(rng: np.random.Generator) -> Area:
+    def draw(rng: np.random.Generator) -> Interval:
         codes = groups(rng)
         right = (rng.random(len(codes)) < 0.6).astype(np.int64)
         return area_interval(area_sums(together(rng, codes) + shift * right, right, codes))

@@ -175,38 +175,37 @@ _UNKNOWN = 0.01
 """Seconds that a service, or code that nobody can count, is expected to take for a sample."""
 
 
-def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[tuple[str, object, str]]:
+def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[Step]:
     """The keys of a pipeline on what is done to samples, and to how many, with comments: the most that the time allows;
     what would leave too few samples is left out, the dearest first."""
     places = _TOKENS if kind == "texts" else ((brought.side or _SIDE) / _PATCH) ** 2
     each = max(2 * brought.numbers * places / _WORK, 0.002 if brought.numbers else _UNKNOWN)
-    left = {"table": [], "texts": [_NOISE], "images": [_CORRUPTIONS, _attack(brought)]}[kind]
-    while left and _SHARE * seconds / each / (1 + sum(passes for _, _, _, passes in left)) < _FEW:
+    left = {"table": [], "texts": [(NOISE, 20)], "images": [(CORRUPTIONS, 28), _attack(brought)]}[kind]
+    while left and _SHARE * seconds / each / (1 + sum(passes for _, passes in left)) < _FEW:
         left = left[1:]
-    passes = 1 + sum(passes for _, _, _, passes in left)
+    passes = 1 + sum(passes for _, passes in left)
     if kind != "table":
         limit = int(min(_MOST, max(_FEW, _SHARE * seconds / each / passes)))
         yield "evaluation", {"holdout": 0.9, "limit": limit}, f"about {passes} answers a sample in the time allowed"
-    for key, value, comment, _ in reversed(left):
-        yield key, value, comment
+    yield from (step for step, _ in reversed(left))
 
 
-_Step = tuple[str, object, str, int]
-_NOISE: _Step = ("attacks", ["noise"], "typing errors; more: docs/word-attacks.md", 20)
-_CORRUPTIONS: _Step = (
+Step = tuple[str, object, str]
+"""A key of a pipeline, its value, and a comment."""
+NOISE: Step = ("attacks", ["noise"], "typing errors; more: docs/word-attacks.md")
+CORRUPTIONS: Step = (
     "corruptions",
     {"perturbations": ["gaussian-noise", "brightness"], "severities": [1, 3], "frames": 7},
     "what cameras do; left out: all perturbations",
-    28,
 )
 
 
-def _attack(brought: Brought) -> _Step:
-    """The attack on images: along the gradient where there is one, else by asking."""
+def _attack(brought: Brought) -> tuple[Step, int]:
+    """The attack on images, and how many answers it takes: along the gradient where there is one, else by asking."""
     how = "how little makes it wrong; more: docs/images.md"
     if is_only_asked(brought.written):
-        return "attacks", [{"square": {"eps": ["8/255"], "queries": 50}}], how, 50
-    return "attacks", [{"pgd": {"eps": ["2/255", "8/255"], "steps": 10}}], how, 60
+        return ("attacks", [{"square": {"eps": ["8/255"], "queries": 50}}], how), 50
+    return ("attacks", [{"pgd": {"eps": ["2/255", "8/255"], "steps": 10}}], how), 60
 
 
 def seen_of(brought: Brought) -> str:

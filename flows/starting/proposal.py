@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from assay.flows.starting.brought_model import Brought, seen_of, within
+from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, seen_of, within
 from assay.flows.starting.column_roles import Roles
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
@@ -181,14 +181,13 @@ def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
         subject = {"name": "small-bert", "classifier": "small-bert", "text": str(roles.text), **taught}
         subject |= {"train": _training(seen.rows)}
         yield Line("subjects", [subject, logistic] if roles.numbers else [subject], _YOURS)
-        yield Line("attacks", ["noise"], "typing errors; more: docs/word-attacks.md")
+        yield Line(*NOISE)
         return
     subject = {"name": "small-cnn", "network": "small-cnn", **taught, "train": _training(seen.rows)}
     yield Line("subjects", [subject], _YOURS)
     pgd = {"eps": [0, "2/255", "8/255"], "steps": 10}
     yield Line("attacks", [{"pgd": pgd}], "how little makes it wrong; more: docs/images.md")
-    corruptions = {"perturbations": ["gaussian-noise", "brightness"], "severities": [1, 3], "frames": 7}
-    yield Line("corruptions", corruptions, "what cameras do; left out: all perturbations")
+    yield Line(*CORRUPTIONS)
 
 
 def _slices(roles: Roles, rules: FirstRules) -> Iterator[Line]:

@@ -45,7 +45,6 @@ from assay.tasks.statistics.clusters import counted_share, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.order_test import (
-    Area,
     AreaSums,
     OrderTest,
     PatternTotals,
@@ -286,7 +285,7 @@ def order_test_of(judged: OrderCounts, generator: np.random.Generator) -> OrderT
     return order_test_of_sums(judged.areas[0], judged.patterns, judged.one_score[0], generator)
 
 
-def area_gain(judged: OrderCounts) -> Area | None:
+def area_gain(judged: OrderCounts) -> Interval | None:
     """The order's area less ours, paired; None where one of them has none."""
     order, ours = judged.areas
     for area, one_score in zip((order, ours), judged.one_score, strict=True):

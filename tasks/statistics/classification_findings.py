@@ -218,6 +218,24 @@ def _area(scores: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], groups:
     return binary_auc(scores[known], positive, groups=None if groups is None else groups[known])
 
 
+def clean_findings(
+    about: About,
+    answers: Said,
+    probabilities: npt.NDArray[np.float64] | None,
+    truth: Truth,
+    classes: Sequence[str],
+    groups: Groups = None,
+) -> list[Finding]:
+    """How good a subject is on samples as they are, and whether it says more than one thing: `prediction_findings`,
+    what it gains over one constant answer, and of probabilities the areas of classes and whether they are chances."""
+    *findings, alone = prediction_findings(about, answers, probabilities, truth, classes, groups=groups)
+    findings += constant_findings(about, above_constant_of(answers, truth, len(classes), groups))
+    if probabilities is not None:
+        findings += class_areas(about, probabilities, truth, classes, groups)
+        findings += chance_findings(about, probabilities, truth, groups)
+    return [*findings, alone]
+
+
 _SEED = 0  # the same resamples for every subject: what is measured twice is the same twice
 
 

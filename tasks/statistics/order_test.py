@@ -200,15 +200,6 @@ class AreaSums:
 
 
 @dataclass(frozen=True)
-class Area:
-    """An area, or the difference of two, with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class OrderTest:
     """The trend of one order: t > 0 where errors gather at its hard end; two-sided p; or why nothing was measured."""
 
@@ -218,7 +209,7 @@ class OrderTest:
     """Patterns whose scores were permuted, or groups."""
     t: float | None = None
     p_value: float | None = None
-    area: Area | None = None
+    area: Interval | None = None
     spread: float = 0.0
     """How far the area of a score that knows nothing strays from ½ (its standard deviation)."""
     silent: str = ""
@@ -304,7 +295,7 @@ def area_sums(scores: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike
     return AreaSums(*(sums_by_cluster(codes, column, there) for column in columns))
 
 
-def area_interval(sums: AreaSums, level: float = 0.95) -> Area:
+def area_interval(sums: AreaSums, level: float = 0.95) -> Interval:
     """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
 
     >>> interval = area_interval(area_sums([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
@@ -314,16 +305,16 @@ def area_interval(sums: AreaSums, level: float = 0.95) -> Area:
     value, strayed = sums.value, sums.influence
     variance = math.fsum(strayed * strayed)
     if sums.pairs < 2:  # one label, or the labels of one group, show no spread
-        return Area(value, 0.0, 1.0)
+        return Interval(value, 0.0, 1.0)
     if variance <= 1e-18 or not 0 < value < 1:
         low, high = wilson([value * sums.pairs], [sums.pairs], level)
-        return Area(value, float(low[0]), float(high[0]))
+        return Interval(value, float(low[0]), float(high[0]))
     middle = math.log(value / (1 - value))
     half = _critical(sums.groups, level) * math.sqrt(variance) / (value * (1 - value))
-    return Area(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
+    return Interval(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 
-def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> Area:
+def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> Interval:
     """The first area less the second, paired: what both share of one sample or group cancels (DeLong 1988).
 
     >>> better, worse = (area_sums(scores, [1, 1, 0, 0] * 5, range(20)) for scores in ([4, 3, 2, 1] * 5, [1] * 20))
@@ -334,7 +325,7 @@ def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> A
         raise ValueError("areas are compared over the same groups: give both the same number of groups")
     apart, value = first.influence - second.influence, first.value - second.value
     half = _critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
-    return Area(value, max(-1.0, value - half), min(1.0, value + half))
+    return Interval(value, max(-1.0, value - half), min(1.0, value + half))
 
 
 def _critical(groups: float, level: float) -> float:
@@ -378,7 +369,7 @@ def trend_findings(stage: str, tested: OrderTest, significance: float, unit: str
     return [Finding(f"{stage}.auc", n=n).estimated(area), trend, *([seen] if tested.spread else [])]
 
 
-def gain_finding(metric: str, gain: Area | None, n: int) -> Finding:
+def gain_finding(metric: str, gain: Interval | None, n: int) -> Finding:
     """How much better than ours an order is: shown only where the interval leaves 0 out."""
     verdict = ""
     if gain is not None:

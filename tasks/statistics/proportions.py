@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.resampling import Interval
 
 PAPER_Z = 1.64  # Pugh et al., Figure 2: a 90 % band
 
@@ -117,15 +118,7 @@ class Judge(NamedTuple):
         return bool(low.sum() > 1)
 
 
-class CorrectedShare(NamedTuple):
-    """The true share, and its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) -> CorrectedShare | None:
+def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) -> Interval | None:
     """The true share behind `called` of n: (share + specificity − 1)/(sensitivity + specificity − 1), in [0, 1].
 
     The interval is that of Lang and Reiczigel (2014): it holds the uncertainty of the share and of both rates. None
@@ -153,7 +146,7 @@ def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) 
     spread = share * (1 - share) / sized + middle**2 * of_finds + (1 - middle) ** 2 * of_clears
     half = z * math.sqrt(spread) / youden
     low, high = _within(middle + shift - half), _within(middle + shift + half)
-    return CorrectedShare(value, min(low, value), max(high, value))
+    return Interval(value, min(low, value), max(high, value))
 
 
 def _within(share: float) -> float:

@@ -18,14 +18,7 @@ from assay.data.images import Pixels, pixels_of, require_images
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import (
-    About,
-    above_constant_of,
-    chance_findings,
-    class_areas,
-    constant_findings,
-    prediction_findings,
-)
+from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, require_pixels, said
 from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
@@ -201,21 +194,15 @@ def image_predictions(ids: pa.ChunkedArray, probabilities: Probabilities, multil
     return table.set_column(1, Predictions.schema.field("predicted"), several)
 
 
-def clean_findings(
+def image_findings(
     predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
 ) -> list[Finding]:
     """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
     require_same_samples(predictions, samples, name)
     truth = targets_of(samples, classes)
     probabilities = probabilities_of(predictions, len(classes))
-    about = About("subject", "clean", subject=name)
-    *findings, answers = prediction_findings(
-        about, said(probabilities, truth.ndim == 2), probabilities, truth, classes, groups=groups
-    )
-    areas = class_areas(about, probabilities, truth, classes, groups)
-    above = above_constant_of(said(probabilities, truth.ndim == 2), truth, len(classes), groups)
-    chances = chance_findings(about, probabilities, truth, groups)
-    return [*findings, *constant_findings(about, above), *areas, *chances, answers]
+    answers = said(probabilities, truth.ndim == 2)
+    return clean_findings(About("subject", "clean", subject=name), answers, probabilities, truth, classes, groups)
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:

@@ -12,7 +12,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.dataset import LABELS, clean_findings, predict_table
+from assay.tasks.subjects.images.dataset import LABELS, image_findings, predict_table
 from assay.tasks.subjects.images.learning import PROBED, learn_images, normalisation_in_words
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -59,7 +59,7 @@ def measure_images(
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
     columns = ["id", "gold", *([LABELS] if several else [])]
     rows = collect(evaluation, columns)
-    findings = clean_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
+    findings = image_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
     return write_table(findings_table(findings), into=Findings)
 

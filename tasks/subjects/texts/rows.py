@@ -14,14 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
 from assay.infra.storage.artifacts import Table
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import (
-    About,
-    above_constant_of,
-    chance_findings,
-    class_areas,
-    constant_findings,
-    prediction_findings,
-)
+from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
@@ -176,10 +169,4 @@ def text_findings(
         probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
-    about = About("subject", "clean", subject=name)
-    *findings, answers = prediction_findings(about, predicted, probabilities, truth, classes, groups=groups)
-    findings += constant_findings(about, above_constant_of(predicted, truth, len(classes), groups))
-    if probabilities is not None:
-        findings += class_areas(about, probabilities, truth, classes, groups)
-        findings += chance_findings(about, probabilities, truth, groups)
-    return [*findings, answers]
+    return clean_findings(About("subject", "clean", subject=name), predicted, probabilities, truth, classes, groups)
