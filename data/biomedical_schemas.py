@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.data.schemas import optional, required, schema_of
+from assay.data.columns import columns_of
 from assay.infra.storage.artifacts import Table
 
-_S, _I4, _F, _B = pa.string(), pa.int32(), pa.float64(), pa.bool_()
-WORDS = pa.list_(_S)
+WORDS = pa.list_(pa.string())
 """The type of the columns `tokens` and `tags`."""
 
 
@@ -25,19 +24,13 @@ class Tagged(Table):
     0. All lists of a row are of one length.
     """
 
-    schema = schema_of(
-        required(_S, "id"),
-        required(WORDS, "tokens"),
-        optional(WORDS, "gold"),
-        required(WORDS, "predicted"),
-        required(pa.list_(_F), "confidence"),
-    )
+    schema = columns_of("Tagged")
 
 
 class Scored(Table):
     """One row per pair of sentences: how similar people say they are (null where unknown), and a subject."""
 
-    schema = schema_of(required(_S, "id"), optional(_F, "gold"), required(_F, "predicted"))
+    schema = columns_of("Scored")
 
 
 class TermChanges(Table):
@@ -49,12 +42,7 @@ class TermChanges(Table):
     left it out), `too short`, `nothing to change`, `no synonym`, `several concepts`, `crosses an entity`.
     """
 
-    schema = schema_of(
-        required(_S, "id", "attack", "kind", "before", "after"),
-        required(_I4, "first", "last", "new_first", "new_last", "start", "end", "words", "changed"),
-        optional(_S, "concept"),
-        required(_S, "outcome"),
-    )
+    schema = columns_of("TermChanges")
 
 
 class EntityMatches(Table):
@@ -64,12 +52,4 @@ class EntityMatches(Table):
     an entity in the training samples.
     """
 
-    schema = schema_of(
-        required(_S, "id"),
-        required(pa.list_(_S), "gold_kinds"),
-        required(pa.list_(_I4), "gold_lengths"),
-        required(pa.list_(_B), "gold_hits", "gold_seen"),
-        required(pa.list_(_S), "said_kinds"),
-        required(pa.list_(_I4), "said_lengths"),
-        required(pa.list_(_B), "said_hits", "said_seen"),
-    )
+    schema = columns_of("EntityMatches")

@@ -1,13 +1,7 @@
 """The kinds of artifact that image audits make: their columns, their keys, their meaning."""
 
-import pyarrow as pa
-
-from assay.data.schemas import optional, required, schema_of
+from assay.data.columns import columns_of
 from assay.infra.storage.artifacts import Files, Table
-
-_S, _I2, _I4, _I8, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
-_SHARES = pa.list_(pa.float64())
-_LABELS = pa.list_(pa.int8())
 
 
 class Attacked(Table):
@@ -19,18 +13,7 @@ class Attacked(Table):
     the worst case `winner` is the attack whose image it was; elsewhere it is null.
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject", "attack"),
-        required(_F, "eps"),
-        optional(_I2, "gold"),
-        optional(_LABELS, "labels"),
-        required(_I2, "clean", "attacked"),
-        required(_SHARES, "clean_probabilities", "attacked_probabilities"),
-        required(_B, "success"),
-        required(_F, "distance", "distance_l2"),
-        required(_I4, "steps", "queries"),
-        optional(_S, "winner"),
-    )
+    schema = columns_of("Attacked")
 
 
 class AdversarialImages(Table):
@@ -39,18 +22,13 @@ class AdversarialImages(Table):
     Of the samples that are kept for the report the clean image is there as well, at ε = 0.
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject", "attack"),
-        required(_F, "eps"),
-        required(pa.large_binary(), "image"),
-        required(_I2, "height", "width", "channels"),
-    )
+    schema = columns_of("AdversarialImages")
 
 
 class ImagePaths(Table):
     """One row per row of a table that names images by their paths: the sample's id, and the path as it stands there."""
 
-    schema = schema_of(required(_S, "id", "path"))
+    schema = columns_of("ImagePaths")
 
 
 class FrameFlips(Table):
@@ -61,11 +39,7 @@ class FrameFlips(Table):
     labels; none where there is no gold) and `correct` are right.
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject", "perturbation"),
-        required(_I2, "severity"),
-        required(_I4, "flips", "comparisons", "correct", "judged"),
-    )
+    schema = columns_of("FrameFlips")
 
 
 class CorruptedImages(Table):
@@ -74,12 +48,7 @@ class CorruptedImages(Table):
     Pixels [channels, height, width] in 8 bits. The clean image is there as well, at severity 0 of `clean`.
     """
 
-    schema = schema_of(
-        required(_S, "id", "perturbation"),
-        required(_I2, "severity"),
-        required(pa.large_binary(), "image"),
-        required(_I2, "height", "width", "channels"),
-    )
+    schema = columns_of("CorruptedImages")
 
 
 class TrainingCurve(Table):
@@ -89,9 +58,7 @@ class TrainingCurve(Table):
     it took is in the manifest: a clock has no place in a table that is the same in every run.
     """
 
-    schema = schema_of(
-        required(_I4, "epoch"), required(_F, "loss"), optional(_F, "train_accuracy", "validation_accuracy")
-    )
+    schema = columns_of("TrainingCurve")
 
 
 class GeneratorFiles(Files):
@@ -103,11 +70,7 @@ class Probed(Table):
     the logits of repeated calls lie apart, and the probabilities before and after an attack that may repaint the image
     (ε = 1)."""
 
-    schema = schema_of(
-        required(_S, "id"),
-        required(_F, "smallest_logit", "largest_logit", "sum_of_logits", "gradient", "gradient_nearby", "spread"),
-        required(_SHARES, "clean", "repainted"),
-    )
+    schema = columns_of("Probed")
 
 
 class DiagnosticImages(Table):
@@ -119,25 +82,13 @@ class DiagnosticImages(Table):
     `said`; `total` is what they add up to, `expected` what they should: f(x) − f(baseline).
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject", "shown"),
-        required(_F, "eps"),
-        required(_S, "picture"),
-        optional(_S, "layer"),
-        required(pa.large_binary(), "values"),
-        required(_I2, "height", "width", "channels"),
-        optional(_I2, "gold"),
-        optional(_LABELS, "labels"),
-        required(_I2, "said"),
-        required(_SHARES, "probabilities"),
-        optional(_F, "total", "expected"),
-    )
+    schema = columns_of("DiagnosticImages")
 
 
 class LayerFeatures(Table):
     """What comes out of one layer for one image; `shown` is `train`, `clean` or the name of an attack."""
 
-    schema = schema_of(required(_S, "id", "shown", "layer"), required(pa.list_(pa.float32()), "features"))
+    schema = columns_of("LayerFeatures")
 
 
 class LayerPoints(Table):
@@ -147,14 +98,7 @@ class LayerPoints(Table):
     nearest training samples bear its class: 0 or 1, of several labels a share; null where its truth is unknown.
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject", "shown"),
-        required(_F, "eps"),
-        required(_S, "layer"),
-        required(_F, "x", "y"),
-        required(_I2, "code"),
-        optional(_F, "agrees"),
-    )
+    schema = columns_of("LayerPoints")
 
 
 class CoOccurrence(Table):
@@ -165,15 +109,7 @@ class CoOccurrence(Table):
     said to be `second` when attacked.
     """
 
-    schema = schema_of(
-        required(_S, "subject", "attack"),
-        required(_F, "eps"),
-        required(_S, "side"),
-        required(_I2, "first", "second"),
-        required(_I8, "count"),
-        optional(_I8, "alone"),
-        required(_I8, "images"),
-    )
+    schema = columns_of("CoOccurrence")
 
 
 class Certified(Table):
@@ -183,12 +119,4 @@ class Certified(Table):
     below, from `hits` of so many `draws`.
     """
 
-    schema = schema_of(
-        required(_S, "id", "subject"),
-        optional(_I2, "gold"),
-        required(_I2, "predicted"),
-        required(_F, "radius"),
-        required(_B, "abstains"),
-        required(_F, "lower"),
-        required(_I4, "hits", "draws"),
-    )
+    schema = columns_of("Certified")

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.data.schemas import optional, required, schema_of
+from assay.data.columns import columns_of
 from assay.infra.storage.artifacts import Table
-
-_S, _I2, _I4, _F, _B = pa.string(), pa.int16(), pa.int32(), pa.float64(), pa.bool_()
 
 
 class Explanations(Table):
@@ -20,31 +18,15 @@ class Explanations(Table):
     and `read_words`, how many of them the subject read and the explanation is about.
     """
 
-    schema = schema_of(
-        required(_S, "id", "explainer"),
-        optional(_I2, "gold"),
-        required(_I2, "predicted"),
-        required(_F, "confidence"),
-        required(pa.list_(_S), "words"),
-        required(pa.list_(_I4), "starts", "ends"),
-        required(pa.list_(_F), "importance"),
-    )
-    extras = _I4
+    schema = columns_of("Explanations")
+    extras = pa.int32()
 
 
 class Keywords(Table):
     """One row per provider, class and word of the class's pool: its mean importance, its cluster, whether it is a
     keyword by this provider (`elected`), and by the vote of all (`keyword`)."""
 
-    schema = schema_of(
-        required(_S, "provider", "explainer"),
-        required(_I2, "code"),
-        required(_S, "word"),
-        required(_F, "importance"),
-        required(_I4, "explanations", "cluster"),
-        optional(_F, "relatedness"),
-        required(_B, "elected", "keyword"),
-    )
+    schema = columns_of("Keywords")
 
 
 class TrustLabels(Table):
@@ -53,17 +35,7 @@ class TrustLabels(Table):
     `words`, `importance` and `related` belong together; `related_mass` and `unrelated_mass` are the two sides of Eq. 6.
     """
 
-    schema = schema_of(
-        required(_S, "id", "explainer", "oracle"),
-        optional(_I2, "gold"),
-        required(_I2, "predicted"),
-        required(_F, "confidence"),
-        required(_S, "label", "reason"),
-        required(_F, "related_mass", "unrelated_mass"),
-        required(pa.list_(_S), "words"),
-        required(pa.list_(_F), "importance"),
-        required(pa.list_(_B), "related"),
-    )
+    schema = columns_of("TrustLabels")
 
 
 class TrustExamples(Table):
@@ -73,18 +45,7 @@ class TrustExamples(Table):
     are those of the words in reading order, so that nothing of the text is left.
     """
 
-    schema = schema_of(
-        required(_S, "id", "explainer"),
-        required(_I2, "code"),
-        required(_F, "confidence"),
-        required(_S, "label"),
-        optional(_S, "truth"),
-        required(_F, "related_mass", "unrelated_mass"),
-        required(_S, "text"),
-        required(pa.list_(_I4), "starts", "ends"),
-        required(pa.list_(_F), "importance"),
-        required(pa.list_(_B), "related"),
-    )
+    schema = columns_of("TrustExamples")
 
 
 class Thresholds(Table):
@@ -93,13 +54,7 @@ class Thresholds(Table):
     `balance` is null where θ_relate was given.
     """
 
-    schema = schema_of(
-        required(_S, "provider"),
-        required(_F, "theta"),
-        required(_I4, "pairs", "unknown"),
-        optional(_F, "balance"),
-        required(_I4, "words", "words_unknown"),
-    )
+    schema = columns_of("Thresholds")
 
 
 class TrustTruth(Table):
@@ -108,7 +63,7 @@ class TrustTruth(Table):
     `precision` is the explanation precision, where rationales tell; such rows hold for one explainer only.
     """
 
-    schema = schema_of(required(_S, "id", "explainer"), optional(_S, "truth"), optional(_F, "precision"))
+    schema = columns_of("TrustTruth")
 
 
 class TrustSettings(Table):
@@ -117,22 +72,13 @@ class TrustSettings(Table):
     `trustworthy` of `n` predictions are; `g_mean` where the truth is known of `known` of them.
     """
 
-    schema = schema_of(
-        required(_S, "explainer", "setting"),
-        required(_F, "value"),
-        required(_B, "used"),
-        required(_I4, "n", "trustworthy", "undecided", "known"),
-        optional(_F, "g_mean"),
-    )
+    schema = columns_of("TrustSettings")
 
 
 class WordVectors(Table):
     """One row per provider and word: its vector, null where the provider does not know the word."""
 
-    schema = schema_of(required(_S, "provider", "word"), optional(pa.list_(pa.float32()), "vector"))
-
-
-_TOLD_APART = (optional(_F, "auc", "low", "high"), optional(_I4, "pairs"))
+    schema = columns_of("WordVectors")
 
 
 class WordSwaps(Table):
@@ -142,20 +88,14 @@ class WordSwaps(Table):
     `cosines` and `importance` belong to the candidates, with NaN where there is none.
     """
 
-    schema = schema_of(
-        required(_I2, "code"),
-        required(_S, "word"),
-        optional(_B, "related"),
-        required(pa.list_(_S), "candidates"),
-        required(pa.list_(_F), "cosines", "importance"),
-    )
+    schema = columns_of("WordSwaps")
 
 
 class CosineLimits(Table):
     """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines), and how
     well the vectors tell synonyms from random pairs, as in `SynonymCosines`."""
 
-    schema = schema_of(required(_S, "provider"), optional(_F, "limit"), *_TOLD_APART)
+    schema = columns_of("CosineLimits")
 
 
 class SynonymCosines(Table):
@@ -166,7 +106,7 @@ class SynonymCosines(Table):
     null where the vectors know too few pairs, or there are none.
     """
 
-    schema = schema_of(required(_S, "provider"), optional(_F, "synonyms", "related"), *_TOLD_APART)
+    schema = columns_of("SynonymCosines")
 
 
 class AttackedTexts(Table):
@@ -183,29 +123,7 @@ class AttackedTexts(Table):
     `providers`: null for lists without cosines.
     """
 
-    schema = schema_of(
-        required(_S, "id"),
-        optional(_I2, "gold"),
-        required(_S, "status", "reason"),
-        required(_I2, "predicted"),
-        required(pa.list_(_F), "probabilities"),
-        required(_I2, "attacked"),
-        required(pa.list_(_F), "attacked_probabilities"),
-        required(_S, "text", "attacked_text"),
-        required(pa.list_(_I4), "positions", "starts", "ends"),
-        required(pa.list_(_S), "originals", "replacements"),
-        required(_I4, "words", "changed"),
-        required(_F, "modified"),
-        optional(_F, "similarity"),
-        required(_S, "encoder"),
-        optional(_F, "second_similarity"),
-        required(_S, "second_encoder"),
-        required(_I4, "queries"),
-        optional(_I4, "refused"),
-        required(_S, "ranking"),
-        required(pa.list_(_S), "providers"),
-        required(pa.list_(_F), "limits"),
-    )
+    schema = columns_of("AttackedTexts")
 
 
 class ChangedTexts(Table):
@@ -217,13 +135,4 @@ class ChangedTexts(Table):
     changes in reading order, so that nothing of the text is left.
     """
 
-    schema = schema_of(
-        required(_S, "id", "attack", "group"),
-        optional(_I2, "gold"),
-        required(_I2, "before", "after"),
-        required(_S, "status", "text"),
-        required(pa.list_(_I4), "starts", "ends"),
-        required(pa.list_(_S), "news"),
-        optional(_I4, "words"),
-        optional(_F, "similarity"),
-    )
+    schema = columns_of("ChangedTexts")

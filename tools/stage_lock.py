@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "stage_versions.lock"
 _COMPUTES = ("assay.tasks", "assay.data", "assay.infra.stages.exact", "assay.infra.settings")
@@ -180,6 +182,8 @@ class Code:
         self._root = root
         self._modules: dict[str, Module] = {}
         self._statements: dict[ast.stmt, tuple[str, list[tuple[str, str]]]] = {}
+        columns = root / "data" / "columns.yaml"
+        self._columns: dict[str, dict[str, str]] = YAML(typ="safe").load(columns) if columns.exists() else {}
 
     def module(self, name: str) -> Module:
         """A module of ours by its dotted name."""
@@ -217,8 +221,16 @@ class Code:
         found = self.module(module)
         for node in (*found.defined.get(name, ()), *found.loose):
             if node not in self._statements:
-                self._statements[node] = _dumped(node), list(self._named_in(node, found, module))
+                written = _dumped(node) + "".join(map(str, self._columns_in(node)))
+                self._statements[node] = written, list(self._named_in(node, found, module))
             yield self._statements[node]
+
+    def _columns_in(self, node: ast.stmt) -> Iterator[list[tuple[str, str]]]:
+        """The columns that `columns_of("Kind")` gives a kind of table: they stand in data/columns.yaml."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "columns_of":
+                kind = ast.literal_eval(each.args[0]) if isinstance(each.args[0], ast.Constant) else ""
+                yield list(self._columns.get(kind, {}).items())
 
     def _named_in(self, node: ast.stmt, found: Module, module: str) -> Iterator[tuple[str, str]]:
         """The definitions of ours that a statement names: by name, as an attribute of a module, as "module:name"."""
