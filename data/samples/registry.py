@@ -16,7 +16,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
+from assay.data.samples.wording import wording
 from assay.infra.errors import InputError, suggestion
 from assay.infra.user_code.sources import tree_of
 
@@ -54,60 +56,10 @@ class EmbeddedSample:
         return table
 
 
-_ALARMS = ("heart-rate-low", "heart-rate-high", "respiratory-rate-low", "respiratory-rate-high", "spo2-low")
-
-EMBEDDED: dict[str, EmbeddedSample] = {
-    sample.name: sample
-    for sample in (
-        EmbeddedSample(
-            "sample/breast-cancer",
-            "assay.data.samples.breast_cancer:breast_cancer",
-            made_of=("sklearn.datasets.data:breast_cancer.csv",),
-        ),
-        EmbeddedSample("sample/half-spaces", "assay.data.samples.half_spaces:half_spaces", {"seed": 0}),
-        *(
-            EmbeddedSample(
-                f"sample/{name.replace('_', '-')}",
-                f"assay.data.samples.{name}:{name}",
-                {"seed": 0},
-                made_of=(*others, "assay.data.images"),
-                several_labels=name == "chest",
-            )
-            for names, others in (
-                (("digits", "digits_placed"), ("sklearn.datasets.data:digits.csv.gz",)),
-                (("lesions", "lesions_small", "fundus", "chest"), ()),
-            )
-            for name in names
-        ),
-        *(
-            EmbeddedSample(
-                f"sample/alarms-{kind}",
-                "assay.data.samples.alarms:alarms",
-                {"kind": kind, "seed": 0},
-                made_of=("assay.data.samples:alarms.yaml",),
-            )
-            for kind in _ALARMS
-        ),
-        *(
-            EmbeddedSample(
-                f"sample/{name}",
-                "assay.data.samples.reviews:reviews",
-                {"seed": 0, "strength": strength},
-                made_of=("assay.data.samples:reviews.yaml",),
-            )
-            for name, strength in (("reviews", 0.75), ("reviews-weak", 0.6), ("reviews-strong", 0.85))
-        ),
-        *(
-            EmbeddedSample(
-                f"sample/{name.replace('_', '-')}",
-                f"assay.data.samples.{name}:{name}",
-                {"seed": 0},
-                made_of=("assay.data:lexicons/terms.tsv", "assay.data.samples:abstracts.yaml"),
-            )
-            for name in ("abstracts", "abstract_pairs")
-        ),
-    )
-}
+EMBEDDED = TypeAdapter(dict[str, EmbeddedSample]).validate_python(
+    {name: {"name": name, **about} for name, about in wording("registry").items()}
+)
+"""The data sets by their names, as registry.yaml lists them."""
 
 
 def embedded(name: str) -> EmbeddedSample:
