@@ -12,13 +12,11 @@ from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.reporting.estimates import (
-    NAMED,
     About,
     capital,
     class_columns,
     class_text,
     column,
-    more_below,
     series_of,
     share_text,
     table_of,
@@ -35,7 +33,6 @@ from assay.tasks.reporting.parts import (
     Part,
     Series,
     SeriesStyle,
-    Verdict,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, slice_of
@@ -204,43 +201,6 @@ def page(
     )
 
 
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The lines about attacks and about red flags for the terminal and the head of the page."""
-    return (*_attack_verdict(findings), *_flag_verdict(findings))
-
-
-def _attack_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """What the attacks leave right; nothing where nothing was attacked."""
-    attack_findings = AttackFindings(findings)
-    lowest = list(attack_findings.at_common().values())
-    if not lowest:
-        return ()
-    if len({(finding.of, finding.group) for finding in lowest}) > 1:
-        text = "; ".join(
-            _attack_clause(finding) + _share_of_clean(attack_findings, finding) for finding in lowest[:NAMED]
-        )
-    else:
-        text = _attack_clause(lowest[0]) + ", ".join(
-            _share_of_clean(attack_findings, finding) for finding in lowest[:NAMED]
-        )
-    return (Verdict(f"{capital(text)} right on clean images{more_below(len(lowest))}"),)
-
-
-def _flag_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """Which red flags were raised, or that none was; nothing where none was looked for."""
-    looked = [flag for flag in findings.select("attack.red_flag") if flag.n]
-    raised = raised_flags(findings) if looked else []
-    if not raised and {flag.of for flag in looked} <= {"majority-predictor"}:
-        return ()  # all that is looked for in attacks on texts, and no news where it did not show
-    if not raised:
-        return (Verdict(f"No red flag among {plural(len(looked), 'check')} of the attacks", "good"),)
-    subjects: dict[str, list[str]] = {}
-    for flag in raised:
-        subjects.setdefault(flag.subject, []).append(_uncapitalised(FLAGS.get(flag.of, (flag.of, ""))[0]))
-    named = "; ".join(f"{subject}: {', '.join(titles)}" for subject, titles in subjects.items())
-    return (Verdict(f"Red flags, so do not trust the robustness: {named}", "bad"),)
-
-
 def _curves(findings: AttackFindings) -> list[Block]:
     """Accuracy over ε: with one subject a line per attack, with several a panel per attack and a line per subject."""
     tried = [
@@ -358,13 +318,6 @@ def _attack_clause(lowest: Finding) -> str:
     return f"at ε = {eps_text(lowest.group)} {_attack_name(lowest.of)} leaves "
 
 
-def _share_of_clean(findings: AttackFindings, lowest: Finding) -> str:
-    """What is left of what, and of whom where there are several."""
-    clean, whom = findings.clean(lowest.subject), f"{lowest.subject} " if len(findings.subjects) > 1 else ""
-    share = f"{share_text(lowest, 0)} of the {percent(clean.value if clean else None, 0)}"
-    return f"{whom}{share}{_of_worst(findings, lowest)}"
-
-
 def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
     """The class that is found least where so much is left, behind what is left."""
     worst = findings.all.get("attack.worst_recall", lowest.subject, lowest.of, lowest.group)
@@ -373,10 +326,6 @@ def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
 
 def _attack_name(name: str) -> str:
     return "the worst case over all attacks" if name == WORST else name
-
-
-def _uncapitalised(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

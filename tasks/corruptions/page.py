@@ -12,30 +12,9 @@ import pyarrow as pa
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.table import METRICS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
-from assay.tasks.reporting.estimates import (
-    NAMED,
-    About,
-    class_text,
-    column,
-    columns_over,
-    more_below,
-    series_of,
-    share_text,
-    table_of,
-)
+from assay.tasks.reporting.estimates import About, class_text, column, columns_over, series_of, share_text, table_of
 from assay.tasks.reporting.numerals import integer, plural
-from assay.tasks.reporting.parts import (
-    Block,
-    DataTable,
-    Gallery,
-    LinePlot,
-    Panels,
-    Part,
-    Picture,
-    SeriesStyle,
-    Strip,
-    Verdict,
-)
+from assay.tasks.reporting.parts import Block, DataTable, Gallery, LinePlot, Panels, Part, Picture, SeriesStyle, Strip
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, slice_of
 
@@ -114,33 +93,6 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
         blocks += _galleries(images, corruptions.severities)
     sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about corruptions for the terminal and the head of the page; none where nothing was corrupted.
-
-    >>> flips = Finding("corruption.flip_probability", "mean", "all", "plain", 0.036, 0.03, 0.042, 450)
-    >>> verdict(FindingIndex([flips]))[0].text.replace(chr(0x202F), " ")
-    'Under corruptions answers flip from frame to frame: plain 3.60 % [3.00, 4.20]'
-    >>> named = {"subject": "plain", "n": 450, "verdict": "translate, severity=3"}
-    >>> right = Finding("corruption.worst_accuracy", value=0.555, low=0.46, high=0.65, **named)
-    >>> verdict(FindingIndex([flips, right]))[0].text.replace(chr(0x202F), " ").partition("; ")[2]
-    'the least that is right: plain 56 % [46, 65] (translate, severity 3)'
-    """
-    corruptions = CorruptionFindings(findings)
-    means = [
-        flip for subject in corruptions.subjects if (flip := corruptions.get("flip_probability", subject, MEAN, None))
-    ]
-    if not means:
-        return ()
-    flips = ", ".join(f"{mean.subject} {share_text(mean, 2)}" for mean in means[:NAMED])
-    worst = [
-        f"{least.subject} {share_text(least, 0)} ({_where(least)})"
-        for mean in means[:NAMED]
-        if (least := corruptions.worst("accuracy", mean.subject)) is not None
-    ]
-    left = f"; the least that is right: {', '.join(worst)}" if worst else ""
-    return (Verdict(f"Under corruptions answers flip from frame to frame: {flips}{left}{more_below(len(means))}"),)
 
 
 def _sentence(corruptions: CorruptionFindings, subject: str) -> str:

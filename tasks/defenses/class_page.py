@@ -27,11 +27,6 @@ def lost(findings: FindingIndex, subject: str, defence: str) -> list[Finding]:
     return sorted(below, key=lambda gain: (not gain.group.startswith(f"{CLEAN}, "), gain.value))
 
 
-def lost_classes(findings: FindingIndex, subject: str, defence: str) -> str:
-    """The names of these classes; empty where none is lost."""
-    return ", ".join(distinct(gain.group.rpartition(", ")[2] for gain in lost(findings, subject, defence)))
-
-
 def losses(findings: FindingIndex, subject: str, defences: Sequence[str], where: Callable[[str], str]) -> str:
     """Which defences lose a class, the worst loss of each in words; empty where none does. `where` names a group."""
     told: dict[tuple[str, str], list[tuple[str, Finding, Finding]]] = {}

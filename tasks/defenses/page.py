@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.page import eps_text
-from assay.tasks.defenses.class_page import class_table, losses, lost_classes
+from assay.tasks.defenses.class_page import class_table, losses
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.defenses.table import METRICS
 from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, percent
-from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part, Series, Tone, Verdict
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part, Series
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.page import learning
@@ -53,26 +53,9 @@ class DefenceFindings:
         """What is right at ε of that name, or on clean samples."""
         return self.all.get("defense.accuracy", subject, defence, group)
 
-    def gain(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
-        """The change in accuracy on clean samples, or under the deciding attack at the telling ε."""
-        return self.all.get("defense.gain", subject, defence, self._label(attacked))
-
-    def test(self, subject: str, defence: str, *, attacked: bool) -> Finding | None:
-        """McNemar's test of that change."""
-        return self.all.get("defense.mcnemar_p", subject, defence, self._label(attacked))
-
-    def beside(self, subject: str, leaders: Sequence[str]) -> str:
-        """Balanced accuracy at the telling ε and one constant answer, behind what the leading defences leave right."""
-        balanced = measured(self.all.get("defense.balanced_accuracy", subject, d, self.group) for d in leaders)
-        constant = self.all.get("defense.constant_accuracy", subject, NONE, self.group)
-        if not balanced or constant is None:
-            return ""
-        return f" (balanced accuracy {_range_text(balanced, 0)}; one constant answer gets {percent(constant.value, 0)})"
-
-    def gains_balance(self, subject: str, defence: str) -> bool:
-        """Whether balanced accuracy rises under the deciding attack, by its interval."""
-        gain = self.all.get("defense.balanced_gain", subject, defence, self._label(attacked=True))
-        return gain is None or (gain.low or 0.0) > 0
+    def test(self, subject: str, defence: str) -> Finding | None:
+        """McNemar's test of what a defence changes under the deciding attack at the telling ε."""
+        return self.all.get("defense.mcnemar_p", subject, defence, self._label(attacked=True))
 
     def degenerate(self, subject: str, defence: str) -> str:
         """What is wrong with a model that (almost) always says the same, in words; empty where nothing is."""
@@ -102,7 +85,7 @@ class DefenceFindings:
         met = [
             defence
             for defence in self.defences
-            if self.test(subject, defence, attacked=True) and not self.degenerate(subject, defence)
+            if self.test(subject, defence) and not self.degenerate(subject, defence)
         ]
         return {
             defence: share.value or 0.0 for defence in met if (share := self.accuracy(subject, defence, self.group))
@@ -194,59 +177,6 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
     judged = "red flag" if constant else "loses a class" if lost else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
     return Part("Defences", sentence, blocks, "defences", "bad" if judged else "neutral", judged)
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about defences for the terminal and the head of the page; none where none was compared."""
-    defence_findings = DefenceFindings(findings)
-    subjects = defence_findings.subjects
-    lost = [line for subject in subjects if (line := defence_findings.losses(subject))]
-    lines = [line for subject in subjects if (line := _leaders_line(defence_findings, subject))]
-    constant = [
-        f"{subject}+{defence}"
-        for subject, defence in defence_findings.defended
-        if defence_findings.degenerate(subject, defence)
-    ]
-    rest = len(lines) - NAMED
-    parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else [])]
-    parts += [f"degenerate: {', '.join(constant)}"] if constant else []
-    if not parts:
-        return ()
-    where = f" at ε = {eps_text(defence_findings.group)}" if defence_findings.group else ""
-    warning = [Verdict("; ".join(lost), "bad")] if lost else []
-    return (*warning, Verdict(f"Defences{where}: {'; '.join(parts)}", _tone(defence_findings, bool(constant))))
-
-
-def _tone(findings: DefenceFindings, constant: bool) -> Tone:
-    """A tick only where every leading defence is better under attack, in accuracy and in balanced accuracy, and none of
-    them loses a class."""
-    leading = [(subject, defence) for subject in findings.subjects for defence in findings.leaders(subject)]
-    if constant:
-        return "bad"
-    if any(lost_classes(findings.all, *pair) for pair in leading):
-        return "neutral"
-    tests = [findings.test(*pair, attacked=True) for pair in leading]
-    better = bool(tests) and all(test is not None and test.verdict == "better" for test in tests)
-    return "good" if better and all(findings.gains_balance(*pair) for pair in leading) else "neutral"
-
-
-def _leaders_line(findings: DefenceFindings, subject: str) -> str:
-    leaders = findings.leaders(subject)
-    after, clean = (
-        measured(findings.accuracy(subject, defence, group) for defence in leaders) for group in (findings.group, CLEAN)
-    )
-    best = findings.best_accuracy(subject)
-    before, clean_before = (findings.accuracy(subject, NONE, group) for group in (findings.group, CLEAN))
-    if best is None or not after or not clean or before is None or clean_before is None:
-        return ""
-    had = f"right where it had {percent(before.value, 0)}{findings.beside(subject, leaders)}"
-    cost = f"clean {_range_text(clean, 1)} where it had {percent(clean_before.value)}"
-    if len(leaders) == 1:
-        return f"{leaders[0]} leaves {subject} {share_text(best, 0)} {had}, and {cost}"
-    return (
-        f"{_names(leaders, len(findings.defences))} leave {subject} {_range_text(after, 0)} {had}, no paired test "
-        f"tells them apart, and {cost}"
-    )
 
 
 def _sentence(findings: DefenceFindings, subject: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
+from assay.tasks.reporting.estimates import About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Part, Tone, Verdict
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Part, Tone
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 from assay.tasks.statistics.metrics import controlled_by
 
 _COMPARED = (
@@ -46,15 +46,6 @@ class TextDefenceFindings:
         return "" if test is None else test.verdict
 
     @property
-    def constant(self) -> list[str]:
-        """The models that (almost) always answer the same of the texts as they are."""
-        return [
-            accuracy.subject if accuracy.of == NONE else f"{accuracy.subject}+{accuracy.of}"
-            for accuracy in self.all.select("defense.accuracy", group=CLEAN)
-            if accuracy.subject in self.subjects and accuracy.degenerate
-        ]
-
-    @property
     def controls(self) -> dict[str, str]:
         """Every control with the defence that it is the control of."""
         controlled = {control: controlled_by(control, self.defences) for control in self.defences}
@@ -72,12 +63,6 @@ class TextDefenceFindings:
         whose = f" ({self.controls[defence]})" if len(self.controls) > 1 else ""
         return f"equal steps, unchanged copies{whose}"
 
-    @property
-    def tests(self) -> list[Finding]:
-        """The tests under attack that are concluded from, subject by subject."""
-        of_each = (self.all.select("defense.mcnemar_p", subject=subject) for subject in self.subjects)
-        return [test for tests in of_each for test in tests if test.group != CLEAN]
-
 
 def page(findings: FindingIndex) -> Part:
     """The part of the report about text subjects that learned from attacked copies, from the findings `defense.*`."""
@@ -85,54 +70,11 @@ def page(findings: FindingIndex) -> Part:
     blocks: list[Block] = []
     for subject in text_findings.subjects:
         blocks += [_classes(text_findings, subject), _plot(text_findings, subject)]
-    lines = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
-    for subject in text_findings.subjects:
-        lines += [_sentence(text_findings, subject), _one_answer(text_findings, subject)]
-    sentence = " ".join(filter(None, lines))
-    return Part("Attacked copies", sentence or "No defended model came through.", blocks, "attacked-copies")
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about attacked copies for the terminal and the head of the page; none where none was compared."""
-    text_findings = TextDefenceFindings(findings)
-    if not text_findings.subjects:
-        return ()
-    lines = [
-        f"{test.subject}+{test.of} is {test.verdict} on {test.group}{_gain_text(text_findings, test)}"
-        for test in text_findings.tests
-        if test.verdict in _TONES and f"{test.subject}+{test.of}" not in text_findings.constant
-    ]
-    alike = (
-        f"degenerate, so attacks say nothing about them: {', '.join(text_findings.constant)}"
-        if text_findings.constant
-        else ""
-    )
-    lost = [line for subject in text_findings.subjects if (line := text_findings.losses(subject))]
-    if not lines and not lost:
-        shown = alike or f"that they change anything is not shown{_largest_change(text_findings)}"
-        return (Verdict(f"Attacked copies: {shown}", "bad" if alike else "neutral"),)
-    rest = len(lines) - NAMED
-    shown_by = [test for test in text_findings.tests if test.verdict in _TONES]
-    controls = measured(text_findings.get("control_mcnemar_p", test.subject, test.of, test.group) for test in shown_by)
-    gains = measured(text_findings.get("balanced_gain", test.subject, test.of, test.group) for test in shown_by)
-    held = all(control.verdict == "better" for control in controls) and all((gain.low or 0.0) > 0 for gain in gains)
-    tone: Tone = "good" if held and all(" is better " in line for line in lines) else "neutral"
-    parts = [*lines[:NAMED], *([f"{rest} more below"] if rest > 0 else []), *([alike] if alike else [])]
-    tone = "bad" if alike else "neutral" if lost else tone
-    warning = [Verdict("; ".join(lost), "bad")] if lost else []
-    return (*warning, *([Verdict("Attacked copies: " + "; ".join(parts), tone)] if parts else []))
-
-
-def _largest_change(findings: TextDefenceFindings) -> str:
-    """On how many texts at most nothing was shown, and what the largest change of all was, with its interval."""
-    gains = measured(findings.get("gain", test.subject, test.of, test.group) for test in findings.tests)
-    most = max(gains, key=lambda gain: abs(gain.value or 0.0), default=None)
-    if most is None:
-        return ""
-    return (
-        f" with {plural(max(gain.n or 0 for gain in gains), 'text')}; the largest change is "
-        f"{points(most)}{_corrected(findings, most)} ({most.subject}+{most.of} on {most.group})"
-    )
+    lost = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
+    lines = [tell(text_findings, subject) for subject in text_findings.subjects for tell in (_sentence, _one_answer)]
+    sentence = " ".join(filter(None, [*lost, *lines])) or "No defended model came through."
+    tone: Tone = "bad" if lost else "neutral"
+    return Part("Attacked copies", sentence, blocks, "attacked-copies", tone, "loses a class" if lost else "")
 
 
 def _corrected(findings: TextDefenceFindings, gain: Finding) -> str:
@@ -141,11 +83,6 @@ def _corrected(findings: TextDefenceFindings, gain: Finding) -> str:
     if test is None or test.p_value is None:
         return ""
     return f", {p_concluded(test.p_value, test.p_adjusted)}"
-
-
-def _gain_text(findings: TextDefenceFindings, test: Finding) -> str:
-    gain = findings.get("gain", test.subject, test.of, test.group)
-    return "" if gain is None else f" by {points(gain)}{_over_control(findings, test)}"
 
 
 def _over_control(findings: TextDefenceFindings, test: Finding) -> str:

@@ -22,9 +22,8 @@ from assay.tasks.attacks.terms.page_tables import (
     set_name,
     severity_text,
 )
-from assay.tasks.reporting.estimates import first_few
 from assay.tasks.reporting.numerals import integer, interval, number, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part, Tone, Verdict
+from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured
 from assay.tasks.statistics.metrics import metric_named
@@ -202,47 +201,6 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
     return Part(
         _TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral", "red flag" if constant else ""
-    )
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about taggers and scorers for the terminal and the head of the page; none where there are none."""
-    stages: tuple[Stage, ...] = ("ner", "sts")
-    everything = [TermFindings(stage, findings) for stage in stages]
-    lines = [
-        line
-        for term_findings in everything
-        for subject in term_findings.subjects
-        if (line := _line(term_findings, subject))
-    ]
-    if not lines:
-        return ()
-    lost = any(
-        _lowered(term_findings, subject) or _collapsed(term_findings, subject)
-        for term_findings in everything
-        for subject in term_findings.subjects
-    )
-    tone: Tone = "bad" if lost else "neutral"
-    return (Verdict(first_few(lines), tone),)
-
-
-def _line(findings: TermFindings, subject: str) -> str:
-    clean, worst = findings.get(findings.headline, subject, ORIGINAL), _worst(findings, subject)
-    if clean is None:
-        return ""
-    reached = f"{subject}: {_measure(findings)} {_with_interval(clean)}"
-    fallen = _collapsed(findings, subject)
-    collapsed = f", collapsed under {', '.join(fallen)}" if fallen else ""
-    if worst is None:
-        return f"{reached}{collapsed} (n = {_counts_text(findings, clean)})"
-    attacked = findings.get(findings.headline, subject, (worst.of, worst.group))
-    under = f", {_with_interval(attacked)} under {worst.of}" if attacked is not None else ""
-    helped = _helped(findings, subject)
-    trained = f"; training on an attack helps against it for {helped[0]} of {helped[1]}" if helped[1] else ""
-    beyond = _helped(findings, subject, "own_gain_over_control")
-    trained += f" (for {beyond[0]} of {beyond[1]} more than equal steps do)" if beyond[1] else ""
-    return (
-        f"{reached}{under}; {_lower_under(findings, subject)}{collapsed} (n = {_counts_text(findings, clean)}){trained}"
     )
 
 

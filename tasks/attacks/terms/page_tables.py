@@ -150,7 +150,7 @@ def _judged(gain: Finding | None) -> Cell:
     if gain is None:
         return ""
     verdict = gain.verdict
-    if gain.of == CLEAN and gain.metric.endswith(".gain"):
+    if gain.of == CLEAN:
         verdict = {HURTS: COSTS, HELPS: PAYS}.get(verdict, "no cost shown")
     return Mark(verdict, _TONES.get(verdict, "neutral"))
 

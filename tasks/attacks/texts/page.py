@@ -10,7 +10,7 @@ from typing import Any
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.attacks.texts.measures import BLIND, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
-from assay.tasks.attacks.texts.page_tables import ShownTexts, WordFindings, compared, limits_in_short, opposites
+from assay.tasks.attacks.texts.page_tables import ShownTexts, WordFindings, compared, opposites
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,
@@ -18,7 +18,6 @@ from assay.tasks.reporting.estimates import (
     class_columns,
     column,
     estimate,
-    first_few,
     series_of,
     share_estimate,
     share_text,
@@ -40,7 +39,6 @@ from assay.tasks.reporting.parts import (
     Part,
     Series,
     Tone,
-    Verdict,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured, slice_of
@@ -254,61 +252,11 @@ def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
     return Part("Attacks on texts", sentence or "Nothing was attacked.", blocks, "text-attacks", tone, judged)
 
 
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about attacks on texts for the terminal and the head of the page; none where there was none."""
-    word_findings, noise_findings = WordFindings(findings), NoiseFindings(findings)
-    lines = []
-    subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
-    for subject in subjects:
-        if word_findings.constant(subject):
-            lines.append(_says_nothing(word_findings, subject))
-            continue
-        hardest = noise_findings.hardest(subject)
-        parts = [_success_text(word_findings, subject)] if subject in word_findings.subjects else []
-        if hardest is not None:
-            cell = slice_of(hardest.verdict)
-            parts.append(
-                f"with {cell.name} at severity {cell.severity} {subject} gets {percent(hardest.value, 0)} right"
-            )
-        lines += [" and ".join(parts)] if parts else []
-    if not lines:
-        return ()
-    flagged = any(word_findings.constant(subject) for subject in subjects)
-    return (Verdict(capital(first_few(lines)), "bad" if flagged else "neutral"),)
-
-
 def _says_nothing(findings: WordFindings, subject: str) -> str:
     return (
         f"attacks say nothing about {subject}, which is degenerate: {findings.constant(subject)}, and what always "
         "answers alike withstands everything"
     )
-
-
-def _success_text(findings: WordFindings, subject: str) -> str:
-    """How often each attack succeeds, the most successful first, each with how similar its words had to be."""
-    worst = findings.worst(subject)
-    nothing = [
-        attack for whose, attack in findings.tried if whose == subject and findings.nothing_tried(subject, attack)
-    ]
-    blind = [attack for attack in nothing if findings.blind(subject, attack)]
-    idle = [attack for attack in nothing if attack not in blind]
-    tried_nothing = ", ".join(
-        f"{' and '.join(some)} {why}"
-        for some, why in ((idle, f"could try nothing on {subject}"), (blind, f"says nothing: {BLIND}"))
-        if some
-    )
-    if worst is None:
-        return tried_nothing
-    first = f"{worst.of} changes the answer of {subject} on {share_text(worst, 0)} of the texts it attacks"
-    rates = measured(findings.get("success_rate", subject, attack) for attack in findings.attacks)
-    others = sorted((rate for rate in rates if rate != worst), key=lambda rate: -(rate.value or 0.0))
-    beside = [f"{rate.of} on {share_text(rate, 0)}{_limits_text(findings, rate)}" for rate in others]
-    return ", ".join(filter(None, (first + _limits_text(findings, worst), *beside, tried_nothing)))
-
-
-def _limits_text(findings: WordFindings, rate: Finding) -> str:
-    short = limits_in_short(findings.limits(rate.subject, rate.of))
-    return f" ({short})" if short else ""
 
 
 def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: str) -> str:

@@ -15,10 +15,9 @@ from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
 from assay.tasks.attacks.gallery import AttackedImages, enlarged_difference, gallery, shown_of
 from assay.tasks.attacks.page import page as page_of
-from assay.tasks.attacks.page import verdict as lines_of
 from assay.tasks.attacks.red_flags import FLAGS, Reading
 from assay.tasks.reporting.layout import block_markup
-from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Panels, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import DataTable, Estimate, Gallery, LinePlot, Panels, Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
 
@@ -28,15 +27,6 @@ CLASSES = ("benign", "malignant")
 
 def page(findings: Sequence[Finding], shown: Sequence[AttackedImages] = ()) -> Part:
     return page_of(FindingIndex(findings), shown)
-
-
-def verdict(findings: Sequence[Finding], *, of_flags: bool = False) -> Verdict | None:
-    lines = lines_of(FindingIndex(findings))
-    return next((line for line in lines if ("red flag" in line.text.lower()) is of_flags), None)
-
-
-def flag_verdict(findings: Sequence[Finding]) -> Verdict | None:
-    return verdict(findings, of_flags=True)
 
 
 def accuracy(right: int, group: str, of: str = "pgd", subject: str = "plain") -> Finding:
@@ -54,22 +44,6 @@ def strongest(findings: list[Finding]) -> DataTable:
     return table
 
 
-def test_the_head_of_the_report_says_what_is_left_of_what() -> None:
-    said = verdict(one_subject())
-    assert said is not None
-    assert said.text == "At ε = 0.1 pgd leaves 31\u202f% [23, 41] of the 98\u202f% right on clean images"
-
-
-def test_subjects_are_compared_at_the_eps_that_tells_most_about_the_first() -> None:
-    found = one_subject() + [accuracy(97, g, subject="hardened") for g in ("eps=0", "eps=4/255", "eps=0.1")]
-    said = verdict(found)
-    assert said is not None
-    assert said.text == (
-        "At ε = 0.1 pgd leaves plain 31\u202f% [23, 41] of the 98\u202f%, hardened 97\u202f% [92, 99] of the 97\u202f% "
-        "right on clean images"
-    )
-
-
 def test_subjects_that_were_attacked_alike_share_a_sentence() -> None:
     found = one_subject() + [accuracy(97, g, subject="hardened") for g in ("eps=0", "eps=4/255", "eps=0.1")]
     assert page(found).sentence == (
@@ -83,14 +57,11 @@ def test_subjects_that_were_attacked_alike_share_a_sentence() -> None:
 
 
 def test_an_attack_that_never_costs_half_is_told_at_its_largest_eps() -> None:
-    said = verdict([accuracy(98, "eps=0"), accuracy(90, "eps=4/255"), accuracy(80, "eps=0.1")])
-    assert said is not None
-    assert said.text.startswith("At ε = 0.1 pgd leaves 80")
+    sentence = page([accuracy(98, "eps=0"), accuracy(90, "eps=4/255"), accuracy(80, "eps=0.1")]).sentence
+    assert sentence.startswith("At ε = 0.1 pgd leaves 80")
 
 
 def test_nothing_attacked_says_so() -> None:
-    assert verdict([]) is None
-    assert flag_verdict([]) is None
     assert page([]).sentence == "Nothing was attacked."
     assert page([]).blocks == []
 
@@ -150,20 +121,10 @@ def test_red_flags_are_said_in_words_and_make_the_part_bad() -> None:
     said = [block.text for block in part.blocks if isinstance(block, Paragraph)]
     assert said == [f"Queries fool more than gradients (plain): {why}. {FLAGS['black-box-beats-white-box'][1]}"]
     assert len(FLAGS) == 9
-    line = flag_verdict(found)
-    assert line is not None
-    assert (line.text, line.tone) == (
-        "Red flags, so do not trust the robustness: plain: queries fool more than gradients",
-        "bad",
-    )
 
 
 def test_silence_counts_only_what_was_looked_for() -> None:
     flags = [Reading(flag, False, 64 if at else 0).finding("plain") for at, flag in enumerate(FLAGS)]
-    line = flag_verdict(flags)
-    assert line is not None
-    assert (line.text, line.tone) == ("No red flag among 8 checks of the attacks", "good")
-    assert flag_verdict([one for one in flags if one.of == "majority-predictor"]) is None  # texts: no news, no line
     said = [block.text for block in page(flags).blocks if isinstance(block, Paragraph)]
     assert said == ["None of the 8 signs of a misleading evaluation that were looked for showed itself."]
 

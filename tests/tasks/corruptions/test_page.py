@@ -7,7 +7,6 @@ import pytest
 from assay.data.image_schemas import CorruptedImages
 from assay.data.images import image_columns
 from assay.tasks.corruptions.page import page as page_of
-from assay.tasks.corruptions.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
 from assay.tasks.reporting.parts import DataTable, Gallery, Panels
@@ -19,10 +18,6 @@ PERTURBATIONS = ("rotate", "gaussian-noise", "snow")
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def finding(metric, subject, of, group, value, verdict=""):
@@ -111,14 +106,8 @@ def test_corruption_errors_stand_beside_relative_flips_where_they_were_measured(
 
 def test_nothing_corrupted_is_said_so():
     assert page([]).sentence == "Nothing was corrupted."
-    assert verdict([]) is None
     silent = Finding("corruption.accuracy", "mean", "all", "plain", n=0, verdict="not measured")
     assert page([silent]).sentence == "Nothing was corrupted."
-
-
-def test_the_verdict_names_three_subjects_and_counts_the_rest():
-    many = [finding("flip_probability", f"s{i}", "mean", "all", 0.02) for i in range(5)]
-    assert verdict(many).text.replace(THIN, " ").endswith("s2 2.00 % [1.60, 2.40]; 2 more subjects below")
 
 
 def test_the_page_is_laid_out_with_everything_escaped():
@@ -129,10 +118,8 @@ def test_the_page_is_laid_out_with_everything_escaped():
     assert html.count("<use href=") == 2 * 6  # each is drawn, and kept once
 
 
-def test_the_worst_cell_stands_in_the_verdict_and_the_sentence_with_the_interval_it_was_named_with():
+def test_the_worst_cell_stands_in_the_sentence_with_the_interval_it_was_named_with():
     found = findings(subjects=("plain",))
     found.append(finding("worst_accuracy", "plain", "", "", 0.5, "snow, severity=5"))
-    said = verdict(found).text.replace(THIN, " ")
-    assert said.endswith("the least that is right: plain 50 % [40, 60] (snow, severity 5)")
     sentence = page(found).sentence.replace(THIN, " ")
     assert "The least that it has right is 50.00 % [40.00, 60.00], under snow, severity 5." in sentence

@@ -9,7 +9,6 @@ from assay.data.image_schemas import TrainingCurve
 from assay.tasks.defenses.class_page import losses
 from assay.tasks.defenses.page import family
 from assay.tasks.defenses.page import page as page_of
-from assay.tasks.defenses.page import verdict as verdict_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import DataTable, Estimate, LinePlot, Mark, Panels
 from assay.tasks.reporting.plots import WIDE, line_drawing
@@ -24,10 +23,6 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def accuracy(defence: str, group: str, value: float, subject: str = "plain", said: str = "") -> Finding:
@@ -131,31 +126,18 @@ def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
 
 def test_learning_is_shown_and_the_whole_part_can_be_laid_out():
     part = page(FINDINGS, dict.fromkeys(("plain+standard", "plain+maadvt-lambda=3"), curve()))
-    report = Report("r", "p", "2026-11-21T02:00:00+00:00", 1.0, 0, "done", (verdict(FINDINGS),), (part,))
+    report = Report("r", "p", "2026-11-21T02:00:00+00:00", 1.0, 0, "done", (), (part,))
     text = render_report(report)
     assert "How they learned" in text
     assert "NaN" not in text
     assert f"leaves 30.0{THIN}% [25.0, 35.0] of 450 samples right of plain" in part.sentence
 
 
-def test_the_verdict_names_what_came_back_and_what_it_cost():
-    said = verdict(FINDINGS)
-    assert said.text.replace(THIN, " ") == (
-        "Defences at ε = 0.1: maadvt-lambda=6 leaves plain 84 % [79, 89] right where it had 30 %, and clean 95.0 % "
-        "where it had 98.0 %"
-    )
-    assert said.tone == "good"
-    assert verdict([]) is None
-
-
 def test_defences_that_no_test_tells_apart_are_named_together():
     alike = [one for one in FINDINGS if not (one.metric == "defense.between_p" and "lambda=3 - " in one.of)]
-    said, part = verdict(alike).text.replace(THIN, " "), page(alike, {})
-    assert said == (
-        "Defences at ε = 0.1: maadvt-lambda=6 and maadvt-lambda=3 leave plain 80 % to 84 % right where it had 30 %, no "
-        "paired test tells them apart, and clean 95.0 % to 96.0 % where it had 98.0 %"
-    )
-    assert "with maadvt-lambda=6 and maadvt-lambda=3, which no paired test tells apart" in part.sentence
+    sentence = page(alike, {}).sentence.replace(THIN, " ")
+    assert "80.0 % to 84.0 % with maadvt-lambda=6 and maadvt-lambda=3, which no paired test tells apart" in sentence
+    assert page(FINDINGS, {}).sentence.replace(THIN, " ").endswith("and 84.0 % [79.0, 89.0] of plain+maadvt-lambda=6.")
 
 
 def test_a_degenerate_model_is_called_that_and_is_never_the_best():
@@ -163,28 +145,26 @@ def test_a_degenerate_model_is_called_that_and_is_never_the_best():
     constant = [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
     constant += [compared("mpadvt", group, 0.0, 1.0)[0] for group in ("clean", "eps=0.1, worst-case")]
     found = FINDINGS + constant
-    said, part = verdict(found), page(found, {})
-    assert said.text.endswith("degenerate: plain+mpadvt")
-    assert "maadvt-lambda=6 leaves plain" in said.text
-    assert (said.tone, part.verdict, part.judged) == ("bad", "bad", "red flag")
+    part = page(found, {})
+    assert "of plain+maadvt-lambda=6." in part.sentence
+    assert (part.verdict, part.judged) == ("bad", "red flag")
     assert f"plain+mpadvt is {word}." in part.sentence
     cells = [changes(part)["mpadvt", place] for place in ("clean", "ε = 0.1")]
     assert [(mark.text, mark.tone, mark.below) for mark in cells] == [(word, "bad", "0 points [−4, 4]")] * 2
 
 
-def test_where_every_model_is_degenerate_the_verdict_says_just_that():
+def test_where_every_model_is_degenerate_the_sentence_says_just_that():
     word = "degenerate: 100.0% of samples are called benign"
     found = [one for one in FINDINGS if one.of == "none"]
     found += [accuracy("mpadvt", "clean", 0.9, said=word), accuracy("mpadvt", "eps=0.1", 0.9, said=word)]
     found += compared("mpadvt", "eps=0.1, pgd", 0.6, 0.001)
-    assert verdict(found).text == "Defences at ε = 0.1: degenerate: plain+mpadvt"
+    assert page(found, {}).sentence == f"plain+mpadvt is {word}."
 
 
 def test_without_attacks_only_the_cost_on_clean_images_is_shown():
     clean = [one for one in FINDINGS if one.group == "clean"]
     part = page(clean, {})
     assert set(tables(part)) == {TITLE}
-    assert verdict(clean) is None
 
 
 def test_variants_belong_to_their_family():
@@ -208,22 +188,14 @@ def class_findings(lost: bool) -> list[Finding]:
 
 def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_first():
     index = FindingIndex([*FINDINGS, *class_findings(lost=True)])
-    first, second = verdict_of(index)
     both = losses(index, "plain", ["maadvt-lambda=6", "maadvt-lambda=6"], str)
     assert both.startswith("maadvt-lambda=6 lose malignant: 31")
-    assert first.text.replace(THIN, " ") == (
-        "maadvt-lambda=6 loses malignant: 31 % of 36 found where plain finds 47 % (clean, p = 0.016 uncorrected)"
-    )
-    assert (first.tone, second.tone) == ("bad", "neutral")
     part = page_of(index, {})
-    assert part.sentence.startswith("maadvt-lambda=6 loses malignant")
+    assert part.sentence.replace(THIN, " ").startswith(
+        "maadvt-lambda=6 loses malignant: 31 % of 36 found where plain finds 47 % (clean, p = 0.016 uncorrected)."
+    )
     assert (part.verdict, part.judged) == ("bad", "loses a class")
     marks = [changes(part)["maadvt-lambda=6", place] for place in ("clean", "ε = 0.1")]
     assert [(mark.text, mark.tone) for mark in marks] == [("loses malignant", "bad"), ("better", "neutral")]
-    assert verdict_of(FindingIndex([*FINDINGS, *class_findings(lost=False)]))[0].tone == "good"
-
-
-def test_a_defence_that_is_no_better_in_balanced_accuracy_has_no_tick():
-    about = {"of": "maadvt-lambda=6", "group": "eps=0.1, worst-case", "subject": "plain", "n": 450}
-    flat = Finding("defense.balanced_gain", value=0.01, low=-0.02, high=0.04, **about)
-    assert verdict([*FINDINGS, flat]).tone == "neutral"
+    kept = changes(page([*FINDINGS, *class_findings(lost=False)], {}))["maadvt-lambda=6", "ε = 0.1"]
+    assert (kept.text, kept.tone) == ("better", "good")

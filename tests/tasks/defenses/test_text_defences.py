@@ -15,7 +15,6 @@ from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.comparison import text_accuracy_findings, tried
 from assay.tasks.defenses.text_page import page as page_of
-from assay.tasks.defenses.text_page import verdict as verdict_of
 from assay.tasks.defenses.text_task import draw_samples, join_samples, measure_text_defences, put_texts
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.subjects.texts.rows import origins_of
@@ -29,10 +28,6 @@ GOLD = [trust_case.TEXTS[row % 8][1] for row in ROWS]
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def cells(part, name):
@@ -164,14 +159,15 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
     over = cells(part, "Over equal steps")[-1]
     assert (over.order, over.text, over.tone) == (10 / 24, "better", "good")
     assert "points [" in part.sentence
-    assert "over equal steps on unchanged copies" in verdict(findings).text
-    assert verdict(findings).tone == "good"
+    assert "over equal steps on unchanged copies)" in part.sentence
     findings, found = audited(right | {"on-a2t-control": wrong({2})})
     assert found["defense.control_mcnemar_p", "on-a2t", "a2t"].verdict == NEEDED
     alike = found["defense.gain_over_control", "on-a2t", "a2t"]
     assert (alike.value, alike.low < -0.05, alike.high > 0.05) == (0.0, True, True)  # ties are no certainty
-    assert verdict(findings).tone == "neutral"
-    assert "over equal steps on unchanged copies, none shown with 24 texts" in verdict(findings).text
+    part = page(findings)
+    assert "over equal steps on unchanged copies, none shown with 24 texts" in part.sentence
+    over = cells(part, "Over equal steps")[-1]
+    assert (over.text, over.tone) == (NEEDED, "neutral")
 
 
 def test_one_answer_to_all_noisy_texts_is_called_degenerate_and_a_worst_case_is_not():
@@ -210,8 +206,6 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     assert (gain.value, gain.n, gain.p_value < 0.05) == (9 / 24, 24, True)
     assert found["defense.mcnemar_p", "on-a2t", "a2t"].verdict == "better"
     assert found["defense.mcnemar_p", "on-a2t", "clean"].verdict == NEEDED
-    said = verdict(findings).text
-    assert said.startswith("Attacked copies: bert+on-a2t is better on a2t by +38 points")
     part = page(findings)
     assert [block.title for block in part.blocks] == ["Trained with, tested on: bert", "What training changes: bert"]
     assert "On a2t bert is right for 50.0" in part.sentence
@@ -250,10 +244,6 @@ def copies_of(*tests: tuple[str, float, str], clean: str = "") -> list[Finding]:
 
 def test_where_no_test_separates_nothing_is_named_the_best_and_the_number_of_texts_is_said():
     findings = copies_of(("a2t", 0.3, NEEDED), ("typos, severity=5", 0.2, NEEDED))
-    assert verdict(findings).text == (
-        "Attacked copies: that they change anything is not shown with 33 texts; the largest change is +30 points "
-        "[6, 52], p = 0.310 after Holm (bert+on-noise on a2t)"
-    )
     sentence = page(findings).sentence
     assert sentence.startswith("The 2 changes that were tested are not told apart from none: the largest gain of bert")
     assert "+30 points [6, 52] with 33 texts, p = 0.310 after Holm" in sentence
@@ -261,9 +251,25 @@ def test_where_no_test_separates_nothing_is_named_the_best_and_the_number_of_tex
     assert shown.startswith("On typos, severity=5 bert is right for")  # the one that a test shows, not the largest
 
 
-def test_a_degenerate_model_is_no_success_of_its_defence():
-    said = verdict(copies_of(("a2t", 0.3, "better"), clean="degenerate: 100.0% of texts are called good"))
-    assert (said.text, said.tone) == (
-        "Attacked copies: degenerate, so attacks say nothing about them: bert, bert+on-noise",
-        "bad",
+def test_a_model_that_answers_all_clean_texts_alike_is_named():
+    part = page(copies_of(("a2t", 0.3, "better"), clean="degenerate: 100.0% of texts are called good"))
+    assert (
+        "bert calls nearly all texts good on clean; bert+on-noise calls nearly all texts good on clean" in part.sentence
     )
+
+
+def test_a_class_that_is_lost_is_said_first_and_marks_the_part():
+    about = {"of": "on-noise", "group": "a2t, good", "subject": "bert", "n": 16}
+    lost = [
+        Finding("defense.recall_gain", value=-0.5, low=-0.7, high=-0.2, p_value=0.001, **about),
+        *(
+            Finding("defense.recall", value=value, **(about | {"of": of}))
+            for of, value in (("none", 0.9), ("on-noise", 0.4))
+        ),
+    ]
+    part = page([*copies_of(("a2t", 0.3, "better")), *lost])
+    assert part.sentence.startswith("on-noise loses good: 40")
+    assert (part.verdict, part.judged) == ("bad", "loses a class")
+    _, attacked = cells(part, "Concluded")
+    assert (attacked.text, attacked.tone) == ("loses good", "bad")
+    assert page(copies_of(("a2t", 0.3, "better"))).verdict == "neutral"

@@ -22,8 +22,6 @@ from assay.infra.errors import InputError
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import current_run
-from assay.tasks.attacks.texts.page import verdict
-from assay.tasks.defenses.text_page import verdict as copies_verdict
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import FindingIndex, findings_from
@@ -95,9 +93,8 @@ def test_words_and_noise_are_measured_compared_and_shown_with_every_change(run, 
     html = page(audit, examination, masked=False)
     assert "what the attack made of it" in html
     assert html.count("<mark") > 4
-    said = verdict(FindingIndex(found.values()))[0].text
-    assert "changes the answer of mine on" in said
-    assert "with typos at severity 5 mine gets" in said
+    assert "changes the answer of mine on" in html
+    assert "With typos at severity 5 it gets" in html
 
 
 def test_masked_texts_leave_no_word_in_the_page_the_findings_or_what_stages_say(run, attacked):
@@ -178,7 +175,6 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert {group for metric, _, group in beyond if metric == "defense.control_mcnemar_p"} == kinds
     assert {of for _, of, _ in beyond} == {"on-noise"}
     assert "Trained with, tested on: bert" in page(audit, examination, masked=False)
-    assert "ttacked copies" in copies_verdict(FindingIndex(measured(audit, examination)))[0].text
 
 
 def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere(run, attacked, tmp_path):

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from assay.tasks.attacks.terms.page import PairExample, TaggedExample, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.page import page as page_of
-from assay.tasks.attacks.terms.page import verdict as verdict_of
 from assay.tasks.attacks.terms.page_tables import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels
@@ -16,10 +15,6 @@ FIRST = "share=1, changes=1"
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def finding(metric, of, group, value, subject="mine", verdict="", spread=0.05):
@@ -79,12 +74,14 @@ def test_training_that_does_not_help_is_said_in_words():
     assert "control: true" in table.note
     (_, hurt) = gains(ner() + trained(-0.2, "hurts")).rows
     assert (hurt[3].text, hurt[3].tone) == ("hurts", "bad")
-    assert "helps against it for 1 of 1" in verdict(helped).text
 
 
 def test_training_that_lowers_the_original_is_called_a_cost():
     found = [replace(one, verdict="hurts") if one.metric == "ner.gain" else one for one in trained(0.3, "helps")]
-    assert [row[3].text for row in gains(ner() + found).rows] == ["costs", "hurts"]
+    over = finding("ner.gain_over_control", "clean", "", -0.04, "mine+on-swap", "hurts")
+    rows = gains([*ner(), *found, over]).rows
+    assert [row[3].text for row in rows] == ["costs", "hurts"]
+    assert (rows[0][5].text, rows[0][5].tone) == ("costs", "bad")
 
 
 def controlled(over, verdict):
@@ -102,7 +99,6 @@ def test_gains_are_told_beside_those_of_equal_steps():
     found = ner() + controlled(0.2, "helps") + trained(0.3, "helps")
     beyond = "helps against it for 1 of 1, and for 1 of 1 more than equal steps on unchanged copies do."
     assert beyond in page(found, "ner").sentence
-    assert "helps against it for 1 of 1 (for 1 of 1 more than equal steps do)" in verdict(found).text
     table = gains(found)
     assert [column.name for column in table.columns][-2:] == ["Over equal steps", ""]
     assert {row[0] for row in table.rows} == {"on-swap"}
@@ -149,10 +145,6 @@ def test_a_scorer_that_collapses_under_an_attack_is_named_and_not_called_untouch
     )
     assert "No drop is shown under keyboard." in part.sentence
     assert (part.verdict, part.judged) == ("bad", "red flag")
-    assert "collapsed under swap" in verdict(sts(verdict="degenerate: every pair has the same score")).text
-    only = [one for one in sts(verdict="degenerate: every pair has the same score") if one.of != "keyboard"]
-    assert "[0.750, 0.850], collapsed under swap (n = 120 pairs)" in verdict(only).text
-    assert verdict(only).tone == "bad"
     assert [block.names for block in part.blocks] == [["keyboard, 1 a word"]]  # of swap there is no drop
 
 
@@ -187,8 +179,8 @@ def test_too_few_samples_are_neither_lowered_nor_untouched():
     assert "too few sentences to tell a drop from chance" in part.sentence
     assert "No drop is shown" not in part.sentence
     cut = Finding("ner.cut", "clean", "", "mine", 0.0, n=6, verdict="all are read whole")
-    told = verdict([*few, cut]).text
-    assert "too few sentences to tell a drop from chance (n = 120 entities in 6 sentences)" in told
+    told = page([*few, cut], "ner").sentence
+    assert "on 120 entities in 6 sentences" in told
     assert "lower under" not in told + part.sentence
     (plot,) = [block for block in part.blocks if isinstance(block, BarPlot)]
     assert "95 %" not in plot.note
@@ -197,11 +189,13 @@ def test_too_few_samples_are_neither_lowered_nor_untouched():
         finding("ner.f1", "keyboard", FIRST, 0.3),
         finding("ner.drop", "keyboard", FIRST, 0.5, verdict="lower"),
     ]
-    assert "lower under 1 of 1 attack, too few sentences to tell a drop from chance under 1 more" in verdict(some).text
+    assert (
+        "lower under 1 of 1 attack, too few sentences to tell a drop from chance under 1 more"
+        in page(some, "ner").sentence
+    )
 
 
-def test_nothing_measured_says_nothing_in_the_terminal():
-    assert verdict([]) is None
+def test_findings_of_taggers_are_none_of_scorers_and_a_severity_is_told_in_words():
     assert TermFindings("sts", FindingIndex(ner())).subjects == []
     assert severity_text("share=0.25, changes=2") == "25% of the terms, 2 changes a word"
 

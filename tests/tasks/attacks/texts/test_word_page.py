@@ -8,7 +8,6 @@ import pytest
 from assay.data.text_schemas import ChangedTexts
 from assay.tasks.attacks.texts.measures import carriers, word_examples
 from assay.tasks.attacks.texts.page import page as page_of
-from assay.tasks.attacks.texts.page import verdict as verdict_of
 from assay.tasks.attacks.texts.page_tables import ShownTexts
 from assay.tasks.reporting.gallery import changed_lines, masked_lines
 from assay.tasks.reporting.layout import block_markup
@@ -85,10 +84,6 @@ def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
 
 
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
-
-
 def attacked(*rows: dict[str, object]) -> pa.Table:
     whole = {
         "id": "a",
@@ -125,18 +120,11 @@ def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
         "on average."
     )
     assert "With typos at severity 5 it gets 40.0" in part.sentence
-    assert (
-        verdict(FINDINGS)
-        .text.replace("\u202f", " ")
-        .startswith(
-            "Guided changes the answer of bert on 50 % [30, 70] of the texts it attacks (cosine ≥ 0.26 to 0.34 by 2 "
-            "vector spaces), a2t on 25 % [10, 50] (cosine ≥ 0.55) and with"
-        )
-    )
 
 
 def test_without_attacks_on_texts_there_is_nothing_to_say():
-    assert verdict([Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1)]) is None
+    images = Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1)
+    assert page([images]).sentence == "Nothing was attacked."
 
 
 def test_rates_what_is_left_examples_carriers_and_noise_each_have_their_place():
@@ -224,14 +212,12 @@ def test_an_attack_that_could_try_nothing_says_so_and_nothing_of_the_subject():
         "A2t could try nothing on any of 20 texts (18: no replacement is known for any word; 2: the text is empty), "
         "which says nothing about bert."
     )
-    assert verdict(nothing).text == "A2t could try nothing on bert"
     assert part.blocks == []
 
 
 def test_without_true_classes_another_answer_is_no_wrong_one():
     unknown = [*without("attack.accuracy"), Finding("attack.accuracy", of="guided", subject="bert", n=0)]
     assert page(unknown).sentence.startswith("Guided changes the answer of bert on 50.0")
-    assert verdict(unknown).text.startswith("Guided changes the answer of bert on 50")
     table = attacked({"gold": None})
     examples = word_examples(table, called="noise", limit=1, masked=False)
     (block,) = [
@@ -338,13 +324,11 @@ def test_attacks_on_a_classifier_that_always_answers_alike_say_nothing():
         n=25,
         verdict="raised: 100 % of the texts are called good",
     )
-    said = verdict([*FINDINGS, flag])
-    assert said.tone == "bad"
-    assert said.text.startswith("Attacks say nothing about bert, which is degenerate: 100 % of the texts are called")
-    assert "changes the answer" not in said.text
     part = page([*FINDINGS, flag])
     assert (part.verdict, part.judged) == ("bad", "1 red flag")
-    assert part.sentence.startswith("Attacks say nothing about bert")
+    assert part.sentence.startswith(
+        "Attacks say nothing about bert, which is degenerate: 100 % of the texts are called"
+    )
     assert "changes the answer" not in part.sentence
 
 
