@@ -43,7 +43,10 @@ def write_report(
     index, pipeline, record = FindingIndex(findings), audit.pipeline, run.record
     said = sentences(pipeline.kinds, index)
     verdicts = (*said, *gates_line(gates))
-    parts = (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
+    parts = [
+        replace(part, findings=_BEHIND.get(part.anchor, f"{part.anchor.replace('-', '_')}."))
+        for part in (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
+    ]
     failures = (*record.failures, *record.missing)
     report = Report(
         run=run.id,
@@ -53,7 +56,7 @@ def write_report(
         seed=run.seed,
         status=status,
         verdicts=verdicts,
-        parts=parts,
+        parts=tuple(parts),
         failures=failures,
         head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures, said),
         not_asked=tuple(not_asked(pipeline)),
@@ -72,6 +75,20 @@ def write_report(
     entry = entry_of(report, f"{run.id}/index.html")
     run.store.folder.write_json(f"{place}/entry.json", masked_in(entry.model_dump(mode="json")))
     return verdicts, f"{run.store.url}/{place}/index.html"
+
+
+_BEHIND = {
+    "attacks": "attack.",
+    "text-attacks": "attack.",
+    "attacked-copies": "defense.",
+    "defences": "defense.",
+    "certified": "defense.certified",
+    "clean": "subject.",
+    "subjects": "subject.",
+    "inside": "diagnostics.",
+    "corruptions": "corruption.",
+}
+"""How the metrics of a part begin, by its anchor, where that is not its stage."""
 
 
 def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] | None) -> dict[str, str]:

@@ -210,7 +210,7 @@ def render_report(report: Report) -> str:
                 "main",
                 _head(report),
                 _notices(report),
-                *(_section(anchor, part) for anchor, part in parts),
+                *(_section(anchor, part, report.findings) for anchor, part in parts),
                 tag("div", *(section.markup for section in back), class_="appendix"),
                 id="report",
             ),
@@ -329,7 +329,7 @@ def status_tone(status: str) -> Tone:
     return _STATUS.get(status.lower(), "neutral")
 
 
-def _section(anchor: str, part: Part) -> Markup:
+def _section(anchor: str, part: Part, findings: Sequence[Finding] = ()) -> Markup:
     head = tag("h2", part.title, id=f"{anchor}-h")
     judged = None if part.verdict == "neutral" else badge(part.verdict, part.judged)
     blocks = {index: block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)}
@@ -337,12 +337,20 @@ def _section(anchor: str, part: Part) -> Markup:
     gist = [tag("p", unbroken(part.sentence), class_="lead"), opened]
     return tag(
         "section",
-        tag("div", head, judged, class_="section-head"),
+        tag("div", head, judged, _own_findings(part, findings), class_="section-head"),
         tag("div", *gist, class_="gist") if opened else gist[0],
         tag("details", tag("summary", _more(part, blocks)), *blocks.values(), class_="fold") if blocks else None,
         id=anchor,
         aria_labelledby=f"{anchor}-h",
     )
+
+
+def _own_findings(part: Part, findings: Sequence[Finding]) -> Markup | None:
+    """The link to what a part rests on: all findings, narrowed to its own where scripts run."""
+    own = sum(finding.metric.startswith(part.findings) for finding in findings) if part.findings else 0
+    if not own:
+        return None
+    return tag("a", numerals.plural(own, "finding"), href="#findings", class_="own", data_find=part.findings)
 
 
 _DRAWN = (LinePlot, Panels, BarPlot, Scatters, Chords)

@@ -304,7 +304,7 @@ class Part:
 
     `judged` is the verdict in a word or two ("adverse", "contract held"); left out, the page says good or bad. It opens
     to its sentence and first plot, `background` to its sentence alone. `samples` are those to look at next, hardest
-    first.
+    first; `findings` is how the metrics begin that it rests on, to which it leads.
     """
 
     title: str
@@ -315,6 +315,7 @@ class Part:
     judged: str = ""
     samples: Sequence[NamedSample] = ()
     background: bool = False
+    findings: str = ""
 
 
 @dataclass(frozen=True)

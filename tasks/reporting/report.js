@@ -8,26 +8,46 @@
     return node;
   };
 
-  // All findings come as rows between tabs; the table is made when somebody opens them.
+  // All findings come as rows between tabs; the table is made when somebody opens them, or follows the link of a part.
+  const DRAWN = 2000;
   const tabled = (pre) => {
     const table = make("table"), [head, ...rows] = pre.textContent.split("\n").map((line) => line.split("\t"));
-    table.className = "sortable filterable dense";
+    table.className = "sortable dense";
     const titles = table.createTHead().insertRow(), body = table.createTBody();
     for (const name of head) make("th", name.replace("_", " "), titles).scope = "col";
-    for (const row of rows) {
-      const line = body.insertRow();
-      for (const cell of row) { const td = line.insertCell(); td.textContent = cell; if (cell !== "" && Number.isFinite(Number(cell))) td.className = "num"; }
-    }
-    const box = make("div");
+    const box = make("div"), bar = make("label", "Show rows with ");
     box.className = "scroll";
     box.tabIndex = 0;
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "All findings");
+    bar.className = "filter";
+    const input = make("input", "", bar), said = make("output", "", bar);
+    input.type = "search";
+    const draw = () => {  // every word must occur; of very many rows the first are drawn
+      const words = input.value.toLowerCase().split(/\s+/);
+      const kept = rows.filter((row) => { const text = row.join(" ").toLowerCase(); return words.every((word) => text.includes(word)); });
+      body.replaceChildren();
+      for (const row of kept.slice(0, DRAWN)) {
+        const line = body.insertRow();
+        for (const cell of row) { const td = line.insertCell(); td.textContent = cell; if (cell !== "" && Number.isFinite(Number(cell))) td.className = "num"; }
+      }
+      said.textContent = `${kept.length} of ${rows.length}${kept.length > DRAWN ? `, the first ${DRAWN} drawn` : ""}`;
+    };
+    input.addEventListener("input", draw);
     box.append(table);
-    pre.replaceWith(box);
-    filterable(table);
+    pre.replaceWith(bar, box);
+    draw();
     sortable(table);
   };
+  document.querySelectorAll("pre.rows").forEach((pre) => pre.closest("details").addEventListener("toggle", () => pre.isConnected && tabled(pre), { once: true }));
+  document.querySelectorAll("a.own").forEach((link) => link.addEventListener("click", () => {
+    const fold = document.querySelector("#findings details"), pre = fold.querySelector("pre.rows");
+    if (pre) tabled(pre);
+    fold.open = true;
+    const input = fold.querySelector(".filter input");
+    input.value = link.dataset.find;
+    input.dispatchEvent(new Event("input"));
+  }));
 
   // Tables: a click (or Enter) on a heading sorts; what was not measured stays at the end either way.
   const sortable = (table) => {
@@ -58,27 +78,6 @@
     });
   };
   document.querySelectorAll("table.sortable").forEach(sortable);
-
-  // The findings: a line of text narrows them; every word must occur.
-  const filterable = (table) => {
-    const bar = make("label", "Show rows with ");
-    bar.className = "filter";
-    const input = make("input", "", bar);
-    input.type = "search";
-    const said = make("output", "", bar);
-    table.parentElement.before(bar);
-    input.addEventListener("input", () => {
-      const words = input.value.toLowerCase().split(/\s+/);
-      let shown = 0;
-      for (const row of table.tBodies[0].rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-        shown += row.hidden ? 0 : 1;
-      }
-      said.textContent = `${shown} of ${table.tBodies[0].rows.length}`;
-    });
-  };
-  document.querySelectorAll("pre.rows").forEach((pre) => pre.closest("details").addEventListener("toggle", () => pre.isConnected && tabled(pre), { once: true }));
 
   // Plots: the nearest column of points says its numbers, under the pointer or under the arrow keys.
   document.querySelectorAll(".plot").forEach((box) => {

@@ -100,6 +100,17 @@ def test_a_click_on_a_heading_sorts_the_table(browser: Browser, newcomer: Comman
     page.context.close()
 
 
+def test_a_part_leads_to_its_own_findings(browser: Browser, newcomer: Command) -> None:
+    page, heard = opened(browser, newcomer.answer["report"], scripts=True)
+    page.locator("#ordering a.own").click()
+    metrics = page.locator("#findings tbody tr td:first-child").all_inner_texts()
+    assert metrics
+    assert all(metric.startswith("ordering.") for metric in metrics)
+    assert page.locator("#findings input").input_value() == "ordering."
+    assert heard.complaints == []
+    page.context.close()
+
+
 def test_the_index_leads_to_the_report(browser: Browser, newcomer: Command) -> None:
     report = Path(newcomer.answer["report"])
     page, heard = opened(browser, str(report.parents[1] / "index.html"), scripts=False)

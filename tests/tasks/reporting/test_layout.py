@@ -47,6 +47,15 @@ def test_ids_are_unique_and_links_lead_somewhere(report, parsed):
     assert targets | named <= set(ids)
 
 
+def test_a_part_leads_to_its_own_findings(report, parsed):
+    parts = [
+        replace(part, findings={"ordering": "ordering.", "clean": "x."}.get(part.anchor, "")) for part in report.parts
+    ]
+    page = parsed(render_report(replace(report, parts=parts)))
+    (link,) = [attributes for _, attributes in page.elements if attributes.get("class") == "own"]
+    assert (link["href"], link["data-find"]) == ("#findings", "ordering.")
+
+
 def test_page_asks_nothing_of_the_network(report, parsed):
     page = render_report(report)
     assert "//" not in re.sub(r"<script>.*?</script>", "", page, flags=re.S)
