@@ -271,6 +271,13 @@ def pipeline_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = N
     return model
 
 
+def pipeline_of_record(model: type[Pipeline], settings: Mapping[str, Any]) -> Pipeline:
+    """The pipeline that the record of a run describes; a class balance is left out of a record where it is uniform."""
+    weak_labels = settings.get("weak_labels")
+    stated = {"weak_labels": {"class_balance": "uniform", **weak_labels}} if weak_labels else {}
+    return model.model_validate({**settings, **stated})
+
+
 class Alarms(Settings):
     """A budget of false alarms over all gates on change of a project."""
 

@@ -20,7 +20,7 @@ from assay.flows.audits.data import DATA
 from assay.flows.blame.changes import SAMPLES, SEED, Changes, Side, mixed_settings
 from assay.flows.configuration.loading import Project
 from assay.flows.kind import Ground
-from assay.flows.pipeline import Pipeline
+from assay.flows.pipeline import Pipeline, pipeline_of_record
 from assay.flows.report.comparison import FindingKey, KeptOutcomes, outcomes_in
 from assay.flows.running import engine_of
 from assay.infra.engines.opening import engine_for_plan
@@ -124,7 +124,7 @@ class Hybrids:
         settings = mixed_settings(self.changes.before, self.changes.after, new)
         known = self.project.pipeline(self.changes.after.record.pipeline)
         try:
-            return type(known).model_validate(settings)
+            return pipeline_of_record(type(known), settings)
         except ValueError as error:
             reasons = str(error).splitlines()[-2:]
             raise InputError(f"The settings of the two runs cannot be mixed: {' '.join(reasons)}.") from error
