@@ -12,6 +12,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.data import audit, data, export, init, rules, store
+from assay.flows.commands.evidence import attest, bundle, verify
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.flows.commands.review import (
     accept,
@@ -64,6 +65,9 @@ ALL = (
     data,
     export,
     reproduce,
+    attest,
+    bundle,
+    verify,
     store,
 )
 for command in ALL:

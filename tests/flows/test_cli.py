@@ -111,13 +111,16 @@ def test_the_commands_of_the_design_are_all_there() -> None:
     assert {command.name for command in ALL} == {
         *of_the_design.split(),
         "accept",
+        "attest",
         "blame",
+        "bundle",
         "history",
         "audit",
         "init",
         "notify",
         "rules",
         "schema",
+        "verify",
     }
 
 

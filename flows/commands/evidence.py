@@ -1,0 +1,91 @@
+"""Commands for evidence that somebody else can check: `attest`, `bundle`, `verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.flows.commands.options import Share, command, config_option, store_option
+from assay.infra.terminal import echo
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@command("attest", example="openssl genpkey -algorithm ed25519 -out key.pem\nassay attest breast-cancer --key key.pem")
+@click.argument("run", default="latest")
+@click.option("--key", type=_FILE, required=True, metavar="FILE", help="Your private key: Ed25519, in a PEM file.")
+@config_option
+@store_option
+def attest(run: str, key: Path, config: str, store: str | None) -> None:
+    """Sign the gates, the findings and every file of RUN.
+
+    Two in-toto statements in DSSE envelopes are left beside the run. The key is read and written nowhere.
+    """
+    from assay.flows.evidence.statements import attest as sign
+    from assay.flows.report.records import find_run, open_store
+
+    opened = open_store(config, store)
+    echo(sign(opened, find_run(opened, run), key))
+
+
+@command(
+    "bundle", example="assay bundle breast-cancer --to evidence.zip\nassay bundle k3f9 --results --to evidence.zip"
+)
+@click.argument("run", default="latest")
+@click.option("--to", "target", type=_FILE, required=True, metavar="FILE", help="The file to write.")
+@click.option("--results", is_flag=True, help="With the tables of stages and your own rules and code; samples too.")
+@config_option
+@store_option
+def bundle(run: str, target: Path, results: bool, config: str, store: str | None) -> None:
+    """Write what was signed of RUN as one file for somebody else.
+
+    Statements, findings, page, settings, versions and manifests; the same bytes every time. With --results it holds
+    what a part of the run can be computed anew from.
+    """
+    from assay.flows.evidence.bundle import write_bundle
+    from assay.flows.report.records import find_run, open_store
+
+    opened = open_store(config, store)
+    echo(write_bundle(opened, find_run(opened, run), target, results))
+
+
+@command(
+    "verify",
+    example="assay verify evidence.zip --key their.pub\n"
+    "assay verify evidence.zip --key their.pub --recompute 5% --data ./patients",
+)
+@click.argument("file", metavar="BUNDLE", type=_FILE)
+@click.option("--key", type=_FILE, required=True, metavar="FILE", help="Their public key, that you have from them.")
+@click.option("--recompute", "share", type=Share(), metavar="SHARE", help="Compute this share of the parts anew (5%).")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the parts; left out, one that nobody knows.")
+@click.option(
+    "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Where the data lies."
+)
+@click.pass_context
+def verify(ctx: click.Context, file: Path, key: Path, share: float | None, seed: int | None, data: Path | None) -> None:
+    """Check a BUNDLE that somebody gave you.
+
+    Its signatures, that it is whole, and with --recompute, in an empty store, that parts of the run come out the same.
+    Nothing of the bundle is run without --recompute. The exit code is 1 where they do not, 2 where it is refused.
+    """
+    from assay.flows.evidence.bundle import read_bundle
+
+    checked = read_bundle(file, key)
+    echo(checked.in_words())
+    if share is None:
+        echo("Verdict   signed and whole; nothing was computed anew (--recompute 5% does)")
+        return
+    from secrets import randbelow
+
+    from assay.flows.evidence.recompute import code_in, recompute
+    from assay.infra.masking import prepare_environment
+    from assay.infra.terminal import open_progress
+
+    prepare_environment()
+    drawn_by = randbelow(1 << 32) if seed is None else seed
+    runs = ", ".join(code_in(checked)) or "no code but Assay's"
+    echo(f"Running   what the bundle brings, as your user: {runs}", err=True)
+    came = recompute(checked, share, drawn_by, data, open_progress())
+    echo(came.in_words(drawn_by))
+    ctx.exit(1 if came.verdict == "not reproduced" else 0)

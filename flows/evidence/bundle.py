@@ -1,0 +1,223 @@
+"""`assay bundle` writes one zip with what was signed of a run; `assay verify` reads one that anybody may have written.
+
+The zip is read only if it is, byte for byte, the one that `assay bundle` makes of its files: stored, in the order of
+their names, each once. So nothing is unpacked, nothing can swell, and there is no place for a second meaning. Files are
+looked into only after a key that the reader trusts has signed for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+from assay.flows.evidence.envelope import key_id, merkle_root, read_public_key, statement_in, unverified_statement
+from assay.flows.evidence.statements import (
+    ALL_FINDINGS,
+    CONFIGURATION,
+    STATEMENT,
+    TEST_RESULT,
+    evidence_folder,
+    finding_row,
+    is_result,
+    statement_names,
+)
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.folders import Folder, require_regular
+from assay.infra.storage.store import Store
+from assay.tasks.reporting.numerals import in_bytes
+from assay.tasks.statistics.findings import findings_from
+
+_PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
+_UNREADABLE = (
+    *(zipfile.BadZipFile, struct.error, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError),
+    *(AttributeError, KeyError, RecursionError, TypeError, ValueError),
+)
+"""What is raised of a file that is no zip, or a strange one, and of statements that say something else than ours."""
+
+
+def write_bundle(store: Store, record: RunRecord, target: Path, results: bool) -> str:
+    """Write the bundle of a signed run, with `results` also the tables that its stages made; returns a sentence."""
+    statements = statement_names(record.id)
+    if not all(map(store.folder.exists, statements)):
+        raise InputError(f"Run {record.id} is not signed yet: assay attest {record.id} --key FILE signs it.")
+    signed = unverified_statement(store.folder.read(statements[1]), statements[1])["predicate"]["files"]
+    carried = [name for name in signed if results or not is_result(name)]
+    with Folder(str(target.absolute().parent)).writing(target.name) as sink, zipfile.ZipFile(sink, "w") as bundle:
+        for name in sorted([*carried, *statements]):
+            content = store.folder.read(name) if store.folder.exists(name) else b""
+            if name in signed and hashlib.sha256(content).hexdigest() != signed[name]:
+                raise InputError(f"{store.url}/{name} has changed since run {record.id} was signed: sign it again.")
+            bundle.writestr(_entry(name, len(content)), content)
+    without = "" if results else "; --results adds the tables, so that parts can be computed anew"
+    return f"{target}: {len(carried)} of {len(signed)} files, {in_bytes(target.stat().st_size)}{without}"
+
+
+def _entry(name: str, size: int) -> zipfile.ZipInfo:
+    """The one way in which a file stands in a bundle: stored, without a time, an ordinary file."""
+    entry = zipfile.ZipInfo(name)
+    entry.create_system, entry.external_attr, entry.file_size = 3, 0o100644 << 16, size
+    return entry
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle whose signatures, files and findings fit together."""
+
+    path: Path
+    signer: str
+    result: Mapping[str, Any]
+    """The predicate of the test result."""
+    claims: Mapping[str, Any]
+    """That of the findings: what was measured, and the sha256 of every file of the run."""
+    carried: frozenset[str]
+
+    @property
+    def run(self) -> str:
+        """The run that it is about."""
+        return str(self.claims["run"])
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it carries the tables that stages made."""
+        return any(map(is_result, self.carried))
+
+    @cached_property
+    def record(self) -> RunRecord:
+        """The record of the run."""
+        with zipfile.ZipFile(self.path) as bundle:
+            return RunRecord.from_json(json.loads(bundle.read(f"runs/{self.run}.json")))
+
+    def in_words(self) -> str:
+        """What was signed and what of it is here, in lines."""
+        counts = [f"{len(self.result[f'{outcome}Tests'])} {outcome}" for outcome in ("passed", "warned", "failed")]
+        claims, tables = self.claims, "tables among them" if self.has_results else "without tables"
+        return (
+            f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}\n"
+            f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}\n"
+            f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}"
+        )
+
+    def copy_to(self, store: Store, names: Iterator[str]) -> None:
+        """Put files of the run where they lie in a store."""
+        with zipfile.ZipFile(self.path) as bundle:
+            for name in names:
+                content = bundle.read(name)
+                if hashlib.sha256(content).hexdigest() != self.claims["files"][name]:
+                    raise InputError(f"{self.path} was changed while it was read.")
+                store.folder.write(name, content)
+
+
+def read_bundle(path: Path, key: Path) -> Bundle:
+    """The bundle in a file, whoever wrote it; raises with the reason where anything of it is not as this key signed."""
+    trusted = read_public_key(key)
+    with _opened(path) as bundle:
+        checksums = _checksums(path, bundle)
+        envelopes = [name for name in checksums if name.endswith(".dsse.json")]
+        if len(envelopes) != 2 or any(bundle.getinfo(name).file_size > _LARGEST_STATEMENT for name in envelopes):
+            raise InputError(f"{path} holds {len(envelopes)} statements, and a bundle has two of at most 256 MiB.")
+        envelopes.sort(key=lambda name: name.rpartition("/")[2])
+        findings, result = (statement_in(bundle.read(name), trusted, name) for name in envelopes)
+        _require_one_run(result, findings, envelopes)
+        claims = findings["predicate"]
+        carried = {name: checksum for name, checksum in checksums.items() if name not in envelopes}
+        _require_files(carried, claims)
+        _require_same_account(bundle, result["predicate"], claims)
+    return Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip; what is wrong with it or with what it says becomes one sentence."""
+    require_regular(path)
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            yield bundle
+    except _UNREADABLE as error:
+        raise InputError(f"{path} is no bundle that can be read ({type(error).__name__}: {error}).") from None
+
+
+def _checksums(path: Path, bundle: zipfile.ZipFile) -> dict[str, str]:
+    """The sha256 of every file; raises where the zip is not the one that these files make."""
+    entries, checksums = bundle.infolist(), dict[str, str]()
+    unlike = InputError(f"{path} is not the zip that assay bundle makes of its files: somebody else has written it.")
+    names = [entry.filename for entry in entries]
+    stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+    if not stored or names != sorted(set(names)) or sum(entry.file_size for entry in entries) > path.stat().st_size:
+        raise unlike  # before anything is read: it could swell
+    with tempfile.TemporaryFile() as again:
+        with zipfile.ZipFile(again, "w") as rebuilt:
+            for entry in entries:
+                digest = hashlib.sha256()
+                with bundle.open(entry) as source, rebuilt.open(_entry(entry.filename, entry.file_size), "w") as sink:
+                    while piece := source.read(_PIECE_BYTES):
+                        digest.update(piece)
+                        sink.write(piece)
+                checksums[entry.filename] = digest.hexdigest()
+        again.seek(0)
+        with path.open("rb") as given:
+            if not _same_bytes(given, again):
+                raise unlike
+    return checksums
+
+
+def _same_bytes(given: IO[bytes], other: IO[bytes]) -> bool:
+    while piece := given.read(_PIECE_BYTES):
+        if piece != other.read(_PIECE_BYTES):
+            return False
+    return not other.read(1)
+
+
+def _require_one_run(result: Mapping[str, Any], findings: Mapping[str, Any], envelopes: list[str]) -> None:
+    kinds = [(statement["_type"], statement["predicateType"]) for statement in (result, findings)]
+    if kinds != [(STATEMENT, TEST_RESULT), (STATEMENT, ALL_FINDINGS)]:
+        raise InputError("The two statements are not a test result and its findings.")
+    run = findings["predicate"]["run"]
+    root = merkle_root(findings["predicate"]["files"])
+    subject = {"name": f"run {run}", "digest": {"sha256": root}}
+    if result["subject"] != findings["subject"] or sorted(envelopes) != sorted(statement_names(run)):
+        raise InputError("The two statements are of different runs: one of them was signed for another bundle.")
+    if findings["subject"][0] != subject:
+        raise InputError("The files that the statement lists are not those of its Merkle root.")
+
+
+def _require_files(carried: Mapping[str, str], claims: Mapping[str, Any]) -> None:
+    """Every file that is there was signed as it is, and none is missing; of tables all are there, or none."""
+    signed = claims["files"]
+    for name, checksum in carried.items():
+        if name not in signed:
+            raise InputError(f"{name!r} was not signed: it was put into the bundle afterwards.")
+        if checksum != signed[name]:
+            raise InputError(f"{name} is not the file that was signed.")
+    with_results = any(map(is_result, carried))
+    for name in signed:
+        if name not in carried and (with_results or not is_result(name)):
+            raise InputError(f"{name} was signed and is missing: the bundle is not complete.")
+
+
+def _require_same_account(bundle: zipfile.ZipFile, result: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """What is said twice is said alike: findings, gates, and the files that the configuration names."""
+    import pyarrow.parquet as pq
+
+    run = claims["run"]
+    table = pq.read_table(io.BytesIO(bundle.read(f"runs/{run}/findings.parquet")))
+    if [finding_row(finding) for finding in findings_from(table)] != claims["findings"]:
+        raise InputError("The findings of the statement are not those of findings.parquet.")
+    gates = [gate["gate"] for gate in claims["gates"]]
+    judged = [gate for outcome in ("passedTests", "warnedTests", "failedTests") for gate in result[outcome]]
+    asked = len(json.loads(bundle.read(f"{evidence_folder(run)}/settings.json"))["gates"])
+    if sorted(gates) != sorted(judged) or len(gates) != asked:
+        raise InputError("The gates of the test result are not those that the run was asked.")
+    for part in result["configuration"][: len(CONFIGURATION)]:
+        if claims["files"][f"{evidence_folder(run)}/{part['name']}.json"] != part["digest"]["sha256"]:
+            raise InputError(f"The {part['name']} that the test result names are not those of the bundle.")

@@ -1,0 +1,144 @@
+"""`assay attest`: two in-toto statements about a run, signed: its gates as a test result, and all of its findings.
+
+Both name the same subjects: the run (the Merkle root over the sha256 of every file of it), the data and the weights of
+models. Additive digests of tables are for caching: who wants two tables with one such digest can make them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from assay.flows.evidence.envelope import canonical_json, key_id, merkle_root, read_private_key, signed_envelope
+from assay.flows.report.gates import require_whole
+from assay.flows.report.records import artifacts_of
+from assay.flows.reproduce.published import is_whole, published_form
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import Manifest, RunRecord
+from assay.infra.storage.store import INGREDIENTS, MANIFESTS, Store
+from assay.tasks.statistics.findings import Finding, findings_of
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+TEST_RESULT, ALL_FINDINGS = "https://in-toto.io/attestation/test-result/v0.1", "urn:assay:findings:v0.1"
+CONFIGURATION = ("settings", "code", "environment")
+MANIFEST, _ = MANIFESTS
+_OUTCOMES = {"passed": "passedTests", "failed": "failedTests"}
+
+
+def evidence_folder(run_id: str) -> str:
+    """Where a store keeps what is signed of a run."""
+    return f"runs/{run_id}/evidence"
+
+
+def statement_names(run_id: str) -> tuple[str, str]:
+    """The files of the two envelopes: the test result, and the findings."""
+    return f"{evidence_folder(run_id)}/test-result.dsse.json", f"{evidence_folder(run_id)}/findings.dsse.json"
+
+
+def attest(store: Store, record: RunRecord, key: Path) -> str:
+    """Sign both statements and leave them beside the run; returns a sentence on them."""
+    if not is_whole(require_whole(record, "signed")):
+        raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end is signed.")
+    signer = read_private_key(key)
+    for name, value in _configuration(store, record).items():
+        store.folder.write(f"{evidence_folder(record.id)}/{name}.json", canonical_json(value))
+    files = {name: _checksum(store, name) for name in files_of_run(store, record)}
+    subjects = _subjects(store, record, files)
+    result = _test_result(record, subjects, files)
+    findings = _all_findings(record, findings_of(store, record), files)
+    for name, kind, predicate in zip(
+        statement_names(record.id), (TEST_RESULT, ALL_FINDINGS), (result, findings), strict=True
+    ):
+        statement = {"_type": STATEMENT, "subject": subjects, "predicateType": kind, "predicate": predicate}
+        store.folder.write(name, signed_envelope(statement, signer))
+    return (
+        f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {key_id(signer.public_key())}, "
+        f"{len(files)} files, {len(findings['findings'])} findings, {len(record.gates)} gates"
+    )
+
+
+def files_of_run(store: Store, record: RunRecord) -> Iterator[str]:
+    """Every file that a run is made of: its record, findings and page, what it was computed with and from, and what
+    its stages made."""
+    yield from (f"runs/{record.id}.json", f"runs/{record.id}/findings.parquet")
+    yield from (f"{evidence_folder(record.id)}/{name}.json" for name in CONFIGURATION)
+    page = f"reports/{record.id}/index.html"
+    yield from (name for name in [page] if store.folder.exists(name))
+    yield from sorted({f"{INGREDIENTS}/{file['sha256']}" for file in record.ingredients if file["kept"]})
+    for stage, key in dict.fromkeys((stage.stage, stage.key) for stage in record.stages):
+        manifest = manifest_of(store, stage, key)
+        yield f"{store.place(stage, key)}/{MANIFEST}"
+        yield from sorted(name for output in manifest.outputs.values() for name in output.files)
+
+
+def is_result(name: str) -> bool:
+    """Whether a file of a run is a table, or a file of the team's own, rather than a record of what was done."""
+    return not name.startswith(("runs/", "reports/")) and not name.endswith(f"/{MANIFEST}")
+
+
+def manifest_of(store: Store, stage: str, key: str) -> Manifest:
+    """The manifest of a stage of a run; raises where a clean-up has taken it."""
+    manifest = store.manifest(stage, key)
+    if manifest is None:
+        raise InputError(f"The results of stage {stage} are not in the store any more: run the pipeline again.")
+    return manifest
+
+
+def _checksum(store: Store, name: str) -> str:
+    try:
+        return hashlib.sha256(store.folder.read(name)).hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{store.url}/{name} is gone, so the run is not whole: run the pipeline again.") from None
+
+
+def _configuration(store: Store, record: RunRecord) -> dict[str, Any]:
+    """What the run was computed with, in the files whose sha256 the statement names."""
+    form = published_form(store, record)
+    versions = {stage.stage: manifest_of(store, stage.stage, stage.key).version for stage in record.stages}
+    return {
+        "settings": form["settings"],
+        "code": {"commits": form["commits"], "stages": versions, "own": record.ingredients},
+        "environment": {name: form[name] for name in ("seed", "versions", "profile")},
+    }
+
+
+def _subjects(store: Store, record: RunRecord, files: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The run, its data and the weights of its models, each by a sha256."""
+    subjects = [_named(f"run {record.id}", merkle_root(files))]
+    for name, kind in (("data", "Samples"), ("weights", "SubjectFiles")):
+        of_kind = [file for handle in artifacts_of(record, kind) for file in store.output(handle).files]
+        subjects += [_named(f"{name} {file}", files[file]) for file in sorted(set(of_kind))]
+    return subjects
+
+
+def _test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mapping[str, str]) -> dict[str, Any]:
+    """The gates one to one, and what they were judged with; see in-toto's predicate `test-result`."""
+    tests: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
+    for gate in record.gates:
+        tests[_OUTCOMES.get(str(gate["outcome"]), "warnedTests")].append(str(gate["gate"]))
+    result = "FAILED" if record.status != "done" else "WARNED" if tests["warnedTests"] else "PASSED"
+    made_with = {name: files[f"{evidence_folder(record.id)}/{name}.json"] for name in CONFIGURATION}
+    described = [_named(name, checksum) for name, checksum in made_with.items()]
+    return {"result": result, "configuration": [*described, *subjects[1:]], **tests}
+
+
+def _all_findings(record: RunRecord, findings: list[Finding], files: Mapping[str, str]) -> dict[str, Any]:
+    about = {name: getattr(record, name) for name in ("pipeline", "started", "seed", "status", "verdicts", "gates")}
+    return {"run": record.id, **about, "findings": [finding_row(finding) for finding in findings], "files": dict(files)}
+
+
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """A finding as a statement has it: what is no finite number stands there as text."""
+    row = asdict(finding)
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+def _named(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": sha256}}

@@ -1,0 +1,241 @@
+"""What is signed of a run can be checked by somebody else, elsewhere, and what was tampered with is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from direct_nights import latest, perform_night
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer import SSlibKey
+from tampered_bundles import TAMPERED, Honest, files_in, new_keys
+
+from assay.flows.cli import answer
+from assay.flows.evidence.bundle import read_bundle, write_bundle
+from assay.flows.evidence.envelope import key_id, merkle_root, tree_hash
+from assay.flows.evidence.recompute import recompute
+from assay.flows.evidence.statements import attest, statement_names
+from assay.infra.errors import InputError
+from assay.infra.terminal import SilentProgress
+
+NIGHT = """
+compute: {engine: serial}
+pipelines:
+  night:
+    source: {csv: patients.csv, id: id, label: ill, split: part}
+    labeling: {functions: "rules.py:RULES"}
+    weak_labels: {labelers: [majority]}
+    subject: {model: logistic}
+    gates:
+      - {finding: subject.accuracy, of: clean, at_least: 0.5}
+      - {finding: subject.accuracy, of: clean, at_least: 1.0}
+"""
+RULES = """
+import pathlib
+pathlib.Path("MARKER".replace("|", "/")).touch()  # no file that the rules stand on
+
+def high(x): return 1 if x.x > 0.5 else -1
+def low(x): return 0 if x.x < 0.6 else -1
+
+CLASSES = ("0", "1")
+RULES = [high, low]
+"""
+
+
+def plant(folder: Path, seed: int = 0) -> None:
+    draw = random.Random(seed)
+    rows = ["id,x,ill,part"]
+    for number in range(200):
+        x = draw.random()
+        rows.append(f"{number},{x:.3f},{int(x + draw.gauss(0, 0.2) > 0.5)},{'train' if number % 2 else 'test'}")
+    folder.mkdir(exist_ok=True)
+    (folder / "patients.csv").write_text("\n".join(rows))
+    (folder / "rules.py").write_text(RULES.replace("MARKER", str(folder.parent / "ran").replace("/", "|")))
+    (folder / "pipelines.yaml").write_text(NIGHT)
+
+
+def bundled(folder: Path, private: Path, target: Path, results: bool = True) -> Path:
+    """The bundle of the latest night, signed."""
+    store, record = latest(folder, "night")
+    attest(store, record, private)
+    write_bundle(store, record, target, results)
+    return target
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a night on record; the data of another beside it."""
+    folder = tmp_path_factory.mktemp("signer") / "team"
+    plant(folder)
+    perform_night(folder, "night")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def honest(night: Path, tmp_path_factory: pytest.TempPathFactory) -> Honest:
+    """Two bundles of one signer, read in a folder where there is nothing else."""
+    there, mail = tmp_path_factory.mktemp("keys"), tmp_path_factory.mktemp("mail")
+    key, private, public = new_keys(there, "signer")
+    stranger, _, _ = new_keys(there, "stranger")
+    path = bundled(night, private, mail / "night.zip")
+    again = night.parent / "again"
+    plant(again, seed=1)
+    perform_night(again, "night")
+    return Honest(path, bundled(again, private, mail / "again.zip"), key, stranger, public)
+
+
+def tampered(honest: Honest, times: int, file: Path) -> dict[str, int]:
+    """How often each way was tried; every one of them has been refused, with its reason."""
+    draw, tried = random.Random(45), dict[str, int]()
+    ways = [*TAMPERED] * (1 + times // len(TAMPERED))
+    for change in ways[:times]:
+        file.write_bytes(change(honest, draw))
+        with pytest.raises(InputError) as refusal:
+            read_bundle(file, honest.public)
+        assert any(reason in str(refusal.value) for reason in TAMPERED[change]), (change.__name__, str(refusal.value))
+        tried[change.__name__] = tried.get(change.__name__, 0) + 1
+    return tried
+
+
+def test_tampered_bundles_are_refused_each_with_its_reason(honest: Honest, tmp_path: Path) -> None:
+    tried = tampered(honest, 60, tmp_path / "tampered.zip")
+    assert min(tried.values()) >= 2
+    assert read_bundle(honest.path, honest.public).run == read_bundle(honest.path, honest.public).record.id
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_thousand_tampered_bundles_are_refused_and_a_hundred_honest_ones_pass(
+    honest: Honest, night: Path, tmp_path: Path
+) -> None:
+    assert sum(tampered(honest, 1000, tmp_path / "tampered.zip").values()) == 1000
+    for number in range(100):
+        _, private, public = new_keys(tmp_path, str(number))
+        path = bundled(night, private, tmp_path / "honest.zip", results=number % 2 == 0)
+        assert len(read_bundle(path, public).claims["findings"]) > 9
+
+
+def test_another_implementation_of_dsse_accepts_both_statements(honest: Honest) -> None:
+    public = honest.key.public_key()
+    files = files_in(honest.path)
+    for name in statement_names(read_bundle(honest.path, honest.public).run):
+        envelope = Envelope.from_dict(json.loads(files[name]))
+        assert envelope.verify([SSlibKey.from_crypto(public, keyid=key_id(public))], 1)
+        assert json.loads(envelope.payload)["_type"] == "https://in-toto.io/Statement/v1"
+
+
+def test_gates_stand_one_to_one_in_the_test_result_and_subjects_are_sha256(honest: Honest, night: Path) -> None:
+    files, run = files_in(honest.path), read_bundle(honest.path, honest.public).run
+    said = json.loads(base64.b64decode(json.loads(files[statement_names(run)[0]])["payload"]))
+    result = said["predicate"]
+    assert said["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
+    assert (result["result"], len(result["passedTests"]), len(result["failedTests"])) == ("FAILED", 1, 1)
+    assert [part["name"] for part in result["configuration"][:3]] == ["settings", "code", "environment"]
+    assert {subject["name"].split(" ")[0] for subject in said["subject"]} == {"run", "data", "weights"}
+    assert all(len(subject["digest"]["sha256"]) == 64 for subject in said["subject"])
+
+
+def test_the_tree_is_that_of_rfc_9162() -> None:
+    leaves = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
+    root = "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
+    assert tree_hash([bytes.fromhex(leaf) for leaf in leaves]).hex() == root
+    assert merkle_root({"a": "1", "b": "2"}) != merkle_root({"a": "2", "b": "1"})
+
+
+def test_a_part_is_reproduced_elsewhere_from_the_bundle_and_the_data_alone(
+    honest: Honest, night: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, away, marker = tmp_path / "data", tmp_path / "away", night.parent / "ran"
+    data.mkdir()
+    shutil.copy(night / "patients.csv", data)
+    shutil.move(night, away)
+    marker.unlink(missing_ok=True)
+    monkeypatch.chdir(tmp_path)
+    asked = ["verify", str(honest.path), "--key", str(honest.public)]
+    try:
+        assert answer(asked) == 0
+        assert "nothing was computed anew" in capsys.readouterr().out
+        assert not marker.exists()
+        assert answer([*asked, "--recompute", "30%", "--seed", "7", "--data", str(data)]) == 0
+        heard = capsys.readouterr()
+        assert "Verdict   reproduced: bit by bit" in heard.out
+        assert "drawn by seed 7" in heard.out
+        assert "rules.py" in heard.err
+    finally:
+        shutil.move(away, night)
+
+
+def test_other_data_are_refused(honest: Honest, night: Path) -> None:
+    checked = read_bundle(honest.path, honest.public)
+    with pytest.raises(InputError, match="The data here are not those of the run"):
+        recompute(checked, 0.05, 0, night.parent / "again", SilentProgress())
+
+
+def test_on_another_processor_findings_are_held_against_their_intervals(
+    honest: Honest, night: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda: {"processor": "another"})
+    came = recompute(read_bundle(honest.path, honest.public), 0.05, 0, night, SilentProgress())
+    assert came.verdict == "consistent"
+    assert "other keys here" in came.where
+
+
+def test_a_made_up_result_that_its_signer_signed_is_not_reproduced(tmp_path: Path) -> None:
+    plant(tmp_path / "team")
+    perform_night(tmp_path / "team", "night")
+    store, record = latest(tmp_path / "team", "night")
+    (weights,) = [stage for stage in record.stages if stage.stage == "train_subject"]
+    manifest = store.manifest(weights.stage, weights.key)
+    assert manifest is not None
+    file = max(manifest.files, key=lambda name: name.endswith(".safetensors"))
+    content = bytearray(store.folder.read(file))
+    content[-1] ^= 1
+    store.folder.write(file, bytes(content))
+    _, private, public = new_keys(tmp_path, "liar")
+    checked = read_bundle(bundled(tmp_path / "team", private, tmp_path / "lie.zip"), public)
+    came = recompute(checked, 1.0, 0, tmp_path / "team", SilentProgress())
+    assert (came.verdict, came.drawn) == ("not reproduced", came.units)
+    assert "1 part differ" in came.where
+    assert manifest.title in came.where
+
+
+def test_the_key_is_written_nowhere_and_a_bundle_is_the_same_every_time(night: Path, tmp_path: Path) -> None:
+    _, private, public = new_keys(tmp_path, "key")
+    first = bundled(night, private, tmp_path / "first.zip").read_bytes()
+    assert bundled(night, private, tmp_path / "second.zip").read_bytes() == first
+    secret = base64.b64decode("".join(private.read_text().splitlines()[1:-1]))[-32:]
+    kept = [path.read_bytes() for path in [*night.rglob("*"), tmp_path / "first.zip"] if path.is_file()]
+    assert not any(secret in content or base64.b64encode(secret) in content for content in kept)
+    without = bundled(night, private, tmp_path / "third.zip", results=False)
+    assert not read_bundle(without, public).has_results
+    assert not any(name.startswith("ingredients/") for name in files_in(without))
+
+
+def test_what_cannot_be_signed_or_read_is_said(night: Path, tmp_path: Path) -> None:
+    store, record = latest(night, "night")
+    _, private, public = new_keys(tmp_path, "key")
+    with pytest.raises(InputError, match="holds no private key"):
+        attest(store, record, public)
+    with pytest.raises(InputError, match="holds no public key"):
+        read_bundle(tmp_path / "x.zip", private)
+    with pytest.raises(InputError, match=r"Cannot read .*none\.pem"):
+        attest(store, record, tmp_path / "none.pem")
+    with pytest.raises(InputError, match="only a run that came to its end"):
+        attest(store, replace(record, status="broken"), private)
+    with pytest.raises(InputError, match="not signed yet"):
+        write_bundle(store, replace(record, id="2026-11-22-0200-none"), tmp_path / "x.zip", results=False)
+    attest(store, record, private)
+    page = f"reports/{record.id}/index.html"
+    whole = store.folder.read(page)
+    store.folder.write(page, whole + b" ")
+    try:
+        with pytest.raises(InputError, match="has changed since run"):
+            write_bundle(store, record, tmp_path / "x.zip", results=False)
+    finally:
+        store.folder.write(page, whole)
+    assert not (tmp_path / "x.zip").exists()

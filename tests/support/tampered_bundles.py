@@ -1,0 +1,360 @@
+"""Bundles that somebody has tampered with: every way in a table, with the reason by which it is refused."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import random
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from assay.flows.evidence.bundle import _entry
+from assay.flows.evidence.envelope import signed_envelope
+
+Files = dict[str, bytes]
+
+
+def new_keys(folder: Path, name: str) -> tuple[Ed25519PrivateKey, Path, Path]:
+    """A key, and the PEM files of both of its halves."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return key, private, public
+
+
+@dataclass(frozen=True)
+class Honest:
+    """Two honest bundles of different runs, signed by one key, and the key of somebody else."""
+
+    path: Path
+    other: Path
+    key: Ed25519PrivateKey
+    stranger: Ed25519PrivateKey
+    public: Path
+
+    def files(self) -> Files:
+        return files_in(self.path)
+
+
+def files_in(path: Path) -> Files:
+    with zipfile.ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def zip_of(files: Mapping[str, bytes]) -> bytes:
+    """The zip that `assay bundle` would write of these files."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as bundle:
+        for name in sorted(files):
+            bundle.writestr(_entry(name, len(files[name])), files[name])
+    return sink.getvalue()
+
+
+def envelopes(files: Mapping[str, bytes]) -> tuple[str, str]:
+    """The findings' and the test result's."""
+    findings, result = sorted(name for name in files if name.endswith(".dsse.json"))
+    return findings, result
+
+
+def statement(content: bytes) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(base64.b64decode(json.loads(content)["payload"]))
+    return value
+
+
+def a_bit(honest: Honest, draw: random.Random) -> bytes:
+    content = bytearray(honest.path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    return bytes(content)
+
+
+def a_bit_in_a_file(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    name = draw.choice([name for name in files if name not in envelopes(files)])
+    content = bytearray(files[name])
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    return zip_of(files | {name: bytes(content)})
+
+
+def cut_short(honest: Honest, draw: random.Random) -> bytes:
+    content = honest.path.read_bytes()
+    return content[: draw.randrange(len(content))]
+
+
+def swapped_files(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    one, other = draw.sample([name for name in files if name not in envelopes(files)], 2)
+    if files[one] == files[other]:
+        return a_bit(honest, draw)
+    return zip_of(files | {one: files[other], other: files[one]})
+
+
+def a_dropped_file(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    del files[draw.choice([name for name in files if name not in envelopes(files)])]
+    return zip_of(files)
+
+
+def an_added_file(honest: Honest, draw: random.Random) -> bytes:
+    name = draw.choice(["../../etc/cron.d/x", "/etc/passwd", "stages/x/y/model.pkl", "runs/x.json", "a\\..\\b", "x\n"])
+    return zip_of(honest.files() | {name: b"cos\nsystem\n(S'true'\ntR."})
+
+
+def _resigned(honest: Honest, change: Callable[[dict[str, Any]], object], which: int, key: Ed25519PrivateKey) -> bytes:
+    files = honest.files()
+    name = envelopes(files)[which]
+    said = statement(files[name])
+    change(said["predicate"])
+    return zip_of(files | {name: signed_envelope(said, key)})
+
+
+def fewer_findings_by_a_stranger(honest: Honest, draw: random.Random) -> bytes:
+    return _resigned(honest, lambda said: said["findings"].pop(draw.randrange(9)), 0, honest.stranger)
+
+
+def fewer_findings_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    return _resigned(honest, lambda said: said["findings"].pop(draw.randrange(9)), 0, honest.key)
+
+
+def better_numbers_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    return _resigned(honest, lambda said: said["findings"][draw.randrange(9)].update(value=0.999), 0, honest.key)
+
+
+def fewer_gates_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    def other(said: dict[str, Any]) -> None:
+        said[draw.choice(["passedTests", "failedTests"])].pop()
+
+    return _resigned(honest, other, 1, honest.key)
+
+
+def another_gate_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    name = f"subject.accuracy at least {draw.random():.2f}"
+    return _resigned(honest, lambda said: said["passedTests"].append(name), 1, honest.key)
+
+
+def fewer_files_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    def fewer(said: dict[str, Any]) -> None:
+        del said["files"][draw.choice(sorted(said["files"]))]
+
+    return _resigned(honest, fewer, 0, honest.key)
+
+
+def _patched(honest: Honest, change: Callable[[dict[str, Any]], object], which: int) -> bytes:
+    """A statement that was changed, under the signature of the old one."""
+    files = honest.files()
+    name = envelopes(files)[which]
+    envelope, said = json.loads(files[name]), statement(files[name])
+    change(said["predicate"])
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    envelope["payload"] = base64.b64encode(text.encode()).decode()
+    content = json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode()
+    return zip_of(files | {name: content})
+
+
+def findings_dropped(honest: Honest, draw: random.Random) -> bytes:
+    return _patched(honest, lambda said: said["findings"].pop(draw.randrange(9)), 0)
+
+
+def other_gates(honest: Honest, draw: random.Random) -> bytes:
+    def all_passed(said: dict[str, Any]) -> None:
+        said.update(result="PASSED", passedTests=said["passedTests"] + said["failedTests"], failedTests=[])
+        said["passedTests"].append(str(draw.random()))
+
+    return _patched(honest, all_passed, 1)
+
+
+def _of_another_run(honest: Honest, which: int, renamed: bool) -> bytes:
+    files, others = honest.files(), files_in(honest.other)
+    name, theirs = envelopes(files)[which], envelopes(others)[which]
+    if renamed:
+        return zip_of(files | {name: others[theirs]})
+    del files[name]
+    return zip_of(files | {theirs: others[theirs]})
+
+
+def a_replayed_statement(honest: Honest, draw: random.Random) -> bytes:
+    return _of_another_run(honest, draw.randrange(2), draw.random() < 0.5)
+
+
+def both_statements_replayed(honest: Honest, draw: random.Random) -> bytes:
+    files, others = honest.files(), files_in(honest.other)
+    for name in envelopes(files):
+        del files[name]
+    return zip_of(files | {name: others[name] for name in envelopes(others)})
+
+
+def another_key(honest: Honest, draw: random.Random) -> bytes:
+    return _resigned(honest, lambda _: None, draw.randrange(2), honest.stranger)
+
+
+def the_name_of_the_key(honest: Honest, draw: random.Random) -> bytes:
+    """Somebody else's signature under the name of the trusted key."""
+    files = honest.files()
+    name = envelopes(files)[draw.randrange(2)]
+    ours = json.loads(files[name])
+    theirs = json.loads(signed_envelope(statement(files[name]), honest.stranger))
+    theirs["signatures"][0]["keyid"] = ours["signatures"][0]["keyid"]
+    return zip_of(files | {name: json.dumps(theirs, sort_keys=True, separators=(",", ":")).encode()})
+
+
+def an_odd_envelope(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    name = envelopes(files)[draw.randrange(2)]
+    envelope = json.loads(files[name])
+    signature = envelope["signatures"][0]
+    odd: list[Any] = [
+        envelope | {"payloadType": "text/plain"},
+        envelope | {"signatures": []},
+        envelope | {"signatures": [signature, signature]},
+        envelope | {"more": "unsigned"},
+        envelope | {"payload": envelope["payload"] + "\n"},
+        envelope | {"payload": None},
+        [envelope],
+        "[" * 100_000,
+    ]
+    chosen = draw.choice(odd)
+    text = chosen if isinstance(chosen, str) else json.dumps(chosen, sort_keys=True, separators=(",", ":"))
+    return zip_of(files | {name: text.encode()})
+
+
+def no_statement(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    del files[envelopes(files)[draw.randrange(2)]]
+    return zip_of(files)
+
+
+def _rewritten(honest: Honest, change: Callable[[zipfile.ZipFile, Files], object]) -> bytes:
+    sink, files = io.BytesIO(), honest.files()
+    with zipfile.ZipFile(sink, "w") as bundle:
+        change(bundle, files)
+        for name in sorted(files):
+            bundle.writestr(_entry(name, len(files[name])), files[name])
+    return sink.getvalue()
+
+
+def a_zip_bomb(honest: Honest, draw: random.Random) -> bytes:
+    """Deflated zeros, a thousand to one."""
+    zeros = bytes(draw.randrange(1 << 20, 4 << 20))
+    return _rewritten(honest, lambda bundle, _: bundle.writestr("a", zeros, zipfile.ZIP_DEFLATED))
+
+
+def a_link(honest: Honest, draw: random.Random) -> bytes:
+    def link(bundle: zipfile.ZipFile, files: Files) -> None:
+        name = sorted(files)[0]
+        entry = _entry(name, 0)
+        entry.external_attr = 0o120777 << 16
+        bundle.writestr(entry, files.pop(name) if draw.random() < 0.5 else b"/etc/passwd")
+        files.pop(name, None)
+
+    return _rewritten(honest, link)
+
+
+def a_name_twice(honest: Honest, draw: random.Random) -> bytes:
+    files = honest.files()
+    name = draw.choice(sorted(files))
+    stand_in = name[:-1] + "\x01"  # sorts before it, and becomes it
+    return zip_of(files | {stand_in: b"another"}).replace(stand_in.encode(), name.encode())
+
+
+def a_front_or_a_tail(honest: Honest, draw: random.Random) -> bytes:
+    more = bytes(draw.randrange(256) for _ in range(draw.randrange(1, 99)))
+    content = honest.path.read_bytes()
+    return more + content if draw.random() < 0.5 else content + more
+
+
+def a_time_or_a_comment(honest: Honest, draw: random.Random) -> bytes:
+    sink, files = io.BytesIO(), honest.files()
+    with zipfile.ZipFile(sink, "w") as bundle:
+        for name in sorted(files):
+            entry = _entry(name, 0)
+            entry.date_time = (1980 + draw.randrange(1, 40), 2, 3, 4, 5, 6)
+            bundle.writestr(entry, files[name])
+        bundle.comment = b"" if draw.random() < 0.5 else b"see elsewhere"
+    return sink.getvalue()
+
+
+def another_order(honest: Honest, draw: random.Random) -> bytes:
+    sink, files = io.BytesIO(), honest.files()
+    names = sorted(files)
+    while names == sorted(files):
+        draw.shuffle(names)
+    with zipfile.ZipFile(sink, "w") as bundle:
+        for name in names:
+            bundle.writestr(_entry(name, len(files[name])), files[name])
+    return sink.getvalue()
+
+
+def overlapping(honest: Honest, draw: random.Random) -> bytes:
+    """Two entries over the same bytes, as in bombs that need no compression that is deep."""
+    content = bytearray(honest.path.read_bytes())
+    at, count, _ = _directory(content)
+    places = []
+    for _ in range(count):
+        places.append(at)
+        name, extra, comment = struct.unpack_from("<HHH", content, at + 28)
+        at += 46 + name + extra + comment
+    one, other = draw.sample(places, 2)
+    content[other + 42 : other + 46] = content[one + 42 : one + 46]
+    return bytes(content)
+
+
+def _directory(content: bytearray) -> tuple[int, int, int]:
+    end = content.rindex(b"PK\x05\x06")
+    count, size, at = struct.unpack_from("<HII", content, end + 10)
+    return at, count, size
+
+
+def a_huge_size(honest: Honest, draw: random.Random) -> bytes:
+    content = bytearray(honest.path.read_bytes())
+    at, _, _ = _directory(content)
+    struct.pack_into("<II", content, at + 20, 0xFFFFFFF0, draw.randrange(1 << 31, 0xFFFFFFF0))
+    return bytes(content)
+
+
+def no_zip(_honest: Honest, draw: random.Random) -> bytes:
+    return draw.randbytes(draw.randrange(400))
+
+
+_SHAPE = ("no bundle that can be read", "is not the zip that assay bundle makes")
+_CHANGED = ("is no envelope as assay attest writes it", "its signature does not fit", "signed with another key")
+_FILE = ("is not the file that was signed",)
+TAMPERED: dict[Callable[[Honest, random.Random], bytes], tuple[str, ...]] = {
+    a_bit: (*_SHAPE, *_CHANGED, *_FILE),
+    a_bit_in_a_file: _FILE,
+    cut_short: _SHAPE,
+    swapped_files: (*_FILE, *_SHAPE),
+    a_dropped_file: ("was signed and is missing",),
+    an_added_file: ("was not signed: it was put into the bundle afterwards", *_SHAPE),
+    fewer_findings_by_a_stranger: ("signed with another key",),
+    fewer_findings_by_the_signer: ("not those of findings.parquet",),
+    better_numbers_by_the_signer: ("not those of findings.parquet",),
+    fewer_gates_by_the_signer: ("not those that the run was asked",),
+    another_gate_by_the_signer: ("not those that the run was asked",),
+    fewer_files_by_the_signer: ("not those of its Merkle root",),
+    findings_dropped: ("its signature does not fit",),
+    other_gates: ("its signature does not fit",),
+    a_replayed_statement: ("of different runs",),
+    both_statements_replayed: ("was not signed", *_FILE),
+    another_key: ("signed with another key",),
+    the_name_of_the_key: ("its signature does not fit",),
+    an_odd_envelope: ("is no envelope as assay attest writes it",),
+    no_statement: ("holds 1 statements",),
+    a_zip_bomb: _SHAPE,
+    a_link: _SHAPE,
+    a_name_twice: _SHAPE,
+    a_front_or_a_tail: _SHAPE,
+    a_time_or_a_comment: _SHAPE,
+    another_order: _SHAPE,
+    overlapping: _SHAPE,
+    a_huge_size: _SHAPE,
+    no_zip: _SHAPE,
+}
+"""Every way, and what the reason has to say: one of these."""
