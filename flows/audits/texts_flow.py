@@ -35,7 +35,7 @@ from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
 from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
-from assay.tasks.attacks.texts.page_tables import ShownTexts as AttackedTextsPage
+from assay.tasks.attacks.texts.page_findings import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
 from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (

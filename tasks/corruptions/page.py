@@ -91,7 +91,8 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
         blocks += beside_table(corruptions, findings)
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)
-    sentences = [_sentence(corruptions, subject) for subject in corruptions.subjects]
+    originals = [subject for subject in corruptions.subjects if "+" not in subject] or corruptions.subjects
+    sentences = [_sentence(corruptions, subject) for subject in originals]
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
 
 

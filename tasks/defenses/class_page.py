@@ -29,15 +29,15 @@ def lost(findings: FindingIndex, subject: str, defence: str) -> list[Finding]:
 
 def losses(findings: FindingIndex, subject: str, defences: Sequence[str], where: Callable[[str], str]) -> str:
     """Which defences lose a class, the worst loss of each in words; empty where none does. `where` names a group."""
-    told: dict[tuple[str, str], list[tuple[str, Finding, Finding]]] = {}
+    by_place: dict[tuple[str, str], list[tuple[str, Finding, Finding]]] = {}
     for defence in defences:
         for gain in lost(findings, subject, defence)[:1]:
             place, _, name = gain.group.rpartition(", ")
             after = _recall(findings, gain, defence)
             if after is not None:
-                told.setdefault((place, name), []).append((defence, gain, after))
+                by_place.setdefault((place, name), []).append((defence, gain, after))
     lines = []
-    for (place, name), each in told.items():
+    for (place, name), each in by_place.items():
         before = _recall(findings, each[0][1], NONE)
         names = _joined([defence for defence, _, _ in each])
         left = _joined([percent(after.value, 0) for _, _, after in each])

@@ -37,13 +37,15 @@ class DefenceFindings:
         self.all = findings
         compared = [finding for finding in findings.select("defense") if finding.metric in _COMPARED]
         texts = {finding.subject for finding in compared if finding.group != CLEAN and finding.slice.eps is None}
-        mine = [
+        of_images = [
             finding for finding in compared if finding.subject not in texts
         ]  # texts have a part of their own, without ε
-        self.subjects = distinct(finding.subject for finding in mine)
-        self.defences = distinct(finding.of for finding in mine if finding.of != NONE)
+        self.subjects = distinct(finding.subject for finding in of_images)
+        self.defences = distinct(finding.of for finding in of_images if finding.of != NONE)
         tested = [
-            finding.slice for finding in mine if finding.metric == "defense.mcnemar_p" and finding.slice.eps is not None
+            finding.slice
+            for finding in of_images
+            if finding.metric == "defense.mcnemar_p" and finding.slice.eps is not None
         ]
         self.group = f"eps={tested[0].eps_text}" if tested else ""
         self.attack = tested[0].name if tested else ""

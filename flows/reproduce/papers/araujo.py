@@ -18,7 +18,7 @@ from assay.data.published import (
 )
 from assay.flows.reproduce.paper_table import Line, Ours, PaperTable, Result, Source, paper_table, verdict
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.page_tables import TermFindings
+from assay.tasks.attacks.terms.page_blocks import TermFindings
 
 Rows = Sequence[Entities] | Sequence[Similarity]
 MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, NOT_ESTIMABLE, RANGE, TOO_FEW, Stage
-from assay.tasks.attacks.terms.page_tables import (
+from assay.tasks.attacks.terms.page_blocks import (
     ORIGINAL,
     TermFindings,
     drop_plots,

@@ -10,7 +10,7 @@ from typing import Any
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.attacks.texts.measures import BLIND, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
-from assay.tasks.attacks.texts.page_tables import ShownTexts, WordFindings, compared, opposites
+from assay.tasks.attacks.texts.page_findings import ShownTexts, WordFindings, compared, opposites
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,

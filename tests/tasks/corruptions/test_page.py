@@ -59,6 +59,12 @@ def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
     assert "(3 perturbations, n = 100 images), most often under snow, severity 5: 6.00 % [4.80, 7.20]." in sentence
 
 
+def test_of_defended_copies_the_sentence_is_silent_and_the_panels_are_not():
+    part = page(findings(subjects=("plain", "plain+maadvt")))
+    assert "maadvt" not in part.sentence
+    assert [series.name for series in blocks(part, Panels)[0].plots[0].series] == ["plain", "plain+maadvt"]
+
+
 def test_the_reference_comes_first_and_the_others_are_divided_by_it():
     part = page(findings())
     assert [series.name for series in blocks(part, Panels)[0].plots[0].series] == ["plain", "<b>hardened</b>"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from assay.tasks.attacks.terms.page import PairExample, TaggedExample, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.page import page as page_of
-from assay.tasks.attacks.terms.page_tables import TermFindings, severity_text
+from assay.tasks.attacks.terms.page_blocks import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels
 from assay.tasks.reporting.report import Report
