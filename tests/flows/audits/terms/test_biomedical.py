@@ -169,7 +169,7 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
     parts = list(term_parts(ground, audit, FindingIndex(findings_of(audit))))
     assert [part.anchor for part in parts] == ["ner"]
     html = render_report(Report("r", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", (), parts))
-    assert "trained with" in html
+    assert "Trained with" in html
     assert parts[0].sentence.startswith("small reaches F1")
 
 
