@@ -125,6 +125,26 @@ def test_kustomize_lists_files_that_are_there_and_mounts_what_is_declared() -> N
             assert pod["securityContext"]["runAsNonRoot"] is True
 
 
+def test_no_container_of_ours_can_write_to_its_root() -> None:
+    scratch = {"/tmp", "/home/assay"}
+    for name, container in containers():
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
+        assert scratch <= {mount["mountPath"] for mount in container["volumeMounts"]}, name
+    for name, service in COMPOSE["services"].items():
+        if service["image"].startswith("assay"):
+            assert service["read_only"] is True, name
+            assert {place.partition(":")[0] for place in service["tmpfs"]} == scratch, name
+            assert service["cap_drop"] == ["ALL"], name
+
+
+def test_workers_wait_for_a_scheduler_that_answers() -> None:
+    assert COMPOSE["services"]["scheduler"]["healthcheck"]["test"][0] == "CMD"
+    for name in ("worker", "serve"):
+        assert COMPOSE["services"][name]["depends_on"]["scheduler"] == {"condition": "service_healthy"}
+    [scheduler] = [container for name, container in containers() if name == "assay-scheduler"]
+    assert {"readinessProbe", "livenessProbe"} <= scheduler.keys()
+
+
 def test_only_the_gpu_workers_claim_a_gpu() -> None:
     claiming = {name for name, container in containers() if "nvidia.com/gpu" in container["resources"]["limits"]}
     assert (

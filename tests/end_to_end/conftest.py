@@ -25,6 +25,17 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+# Nothing but the folders before `--` can be written, as in a container with a read-only root.
+READ_ONLY = """
+while [ "$1" != -- ]; do mount --bind "$1" "$1"; shift; done
+shift
+mount --options remount,bind,ro /
+if touch /usr/written 2>/dev/null; then echo "the root can be written" >&2; exit 99; fi
+exec "$@"
+"""
+_ON_A_READ_ONLY_ROOT = ("unshare", "--mount", "sh", "-euc", READ_ONLY, "read-only")
+
+
 @pytest.fixture(scope="session")
 def without_network() -> Sequence[str]:
     """The command that runs another one with nothing but loopback, or a skip where the system does not let us."""
@@ -57,12 +68,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def newcomer(
     tmp_path_factory: pytest.TempPathFactory, home: Path, installed: Path, without_network: Sequence[str]
 ) -> Command:
-    """`assay run breast-cancer --json`, installed and ended: offline, in a folder with nothing but packages called as
-    ours are inside."""
+    """`assay run breast-cancer --json`, installed and ended: offline, on a read-only root, in a folder with nothing but
+    packages called as ours are inside."""
     folder = tmp_path_factory.mktemp("newcomer")
     own_packages(folder)
     arguments, program = ["run", "breast-cancer", "--json"], str(installed)
-    env = environment(home)
-    command = Command.start(arguments, folder=folder, env=env, within=without_network, program=program)
+    env = environment(home, HOME=str(home), TMPDIR=str(home), PYTHONDONTWRITEBYTECODE="1")
+    within = [*without_network, *_ON_A_READ_ONLY_ROOT, str(folder), str(home), "--"]
+    command = Command.start(arguments, folder=folder, env=env, within=within, program=program)
     command.wait()
     return command
