@@ -30,7 +30,6 @@ from assay.tasks.reporting.parts import (
     RowColumn,
     Series,
     Tone,
-    Verdict,
     sample_block,
 )
 from assay.tasks.reporting.report import Headline, headline_of
@@ -160,42 +159,34 @@ def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample],
     blocks += sample_blocks(samples, masked)
     if findings.select("hardness.hardest") and not samples:
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
-    shown = _main_sentence(findings)
-    sentence = shown[0] if shown else "Too few measures speak of the same samples to be related."
     judged: Literal["neutral", "not measured"] = "neutral" if _related(findings) else "not measured"
     named = [sample.named(masked) for sample in samples]
-    return Part("Hardness", sentence, blocks, "hardness", judged, samples=named)
-
-
-def verdict(findings: FindingIndex) -> Iterator[Verdict]:
-    """Whether hardness is shared; nothing where no pair was measured."""
-    for sentence in _main_sentence(findings)[:1]:
-        yield Verdict(sentence)
+    return Part("Hardness", _main_sentence(findings), blocks, "hardness", judged, samples=named)
 
 
 def _related(findings: FindingIndex) -> list[Finding]:
     return [pair for pair in findings.select("hardness.association") if pair.value is not None]
 
 
-def _main_sentence(findings: FindingIndex) -> list[str]:
+def _main_sentence(findings: FindingIndex) -> str:
     """The sentence, of the pair that tells most: two audits that agree beyond the confidence, else at all; only then a
     measure that is itself read off the subject's probabilities."""
     related = _related(findings)
     if not related:
-        return []
+        return "Too few measures speak of the same samples to be related."
     by_size = sorted(related, key=lambda pair: -abs(pair.value or 0.0))
     apart = [pair for pair in by_size if not _OF_ONE_ANSWER & {pair.of, pair.group}]
     beyond = [pair for pair in apart if _partial(findings, pair, shown=True) is not None]
     pairs = [pair for pair in by_size if {pair.of, pair.group} != _OF_ONE_ANSWER]
     at_all = [pair for pair in (*apart, *pairs) if _concluded(findings, pair)]
     if beyond or at_all:
-        return [_agreement(findings, (beyond or at_all)[0])]
+        return _agreement(findings, (beyond or at_all)[0])
     largest = (apart or pairs or by_size)[0]
     names = f"{measure_named(largest.of).short} and {measure_named(largest.group).short}"
-    return [
+    return (
         f"Of {plural(len(related), 'pair')} of measures, none is shown to find the same samples hard, corrected for "
         f"their number; the largest rank correlation is {_value(largest)} ({names}, n = {_n(largest)}){_seen(largest)}."
-    ]
+    )
 
 
 def _seen(pair: Finding) -> str:

@@ -24,7 +24,6 @@ from assay.tasks.reporting.parts import (
     Part,
     Series,
     Tone,
-    Verdict,
     sample_block,
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -109,7 +108,7 @@ def _ranked(findings: FindingIndex, approach: str, labeler: str) -> list[str]:
     more = ""
     if gain is not None:
         more = f", {percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)} more than ours"
-    shown = f" ({p_equals(test.p_value, test.p_adjusted)})" if test is not None else ""
+    shown = f" ({p_concluded(test.p_value, test.p_adjusted)})" if test is not None else ""
     return [f"{APPROACHES[approach]}, {share_text(area, 0)} of the time{more}{shown}"]
 
 
@@ -204,29 +203,6 @@ def page(
     return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen), samples=hardest)
 
 
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about the order for the terminal and the head of the page; none where nothing was ordered.
-
-    >>> about = {"of": "ours", "group": "majority"}
-    >>> p = Finding("ordering.trend_p", **about, value=0.0005, p_value=0.0005, n=569, verdict="adverse")
-    >>> area = Finding("ordering.auc", **about, value=0.66, low=0.6, high=0.72)
-    >>> print(verdict(FindingIndex([p, area]))[0].text.partition(" (")[2].replace(chr(0x202F), " "))
-    majority: a right label outranks a wrong one 66 % [60, 72] of the time, p < 0.001)
-    """
-    tests = findings.select("ordering.trend_p", of="ours")
-    # The first labeler's order is what a run concludes; of another one it is said where that shows something else.
-    shown = [test for test in tests[1:] if test.verdict in _WORDS and test.verdict != tests[0].verdict]
-    return tuple(_verdict_of(findings, test) for test in (*tests[:1], *shown))
-
-
-def _verdict_of(findings: FindingIndex, test: Finding) -> Verdict:
-    if test.value is None:
-        return Verdict(f"{_unmeasured(test)} ({test.group})")
-    outcome, tone = _outcome(test)
-    ends = _ends(findings, test.group)
-    return Verdict(f"{outcome}{': ' if ends else ''}{ends} ({test.group}: {_effect(findings, test, ', ')})", tone)
-
-
 def _outcome(test: Finding) -> tuple[str, Tone]:
     """What is concluded of the order, in words: shown, shown the other way round, or not shown."""
     return _WORDS.get(test.verdict, (_NOT_SHOWN, "neutral"))
@@ -254,7 +230,7 @@ def _sentence(findings: FindingIndex, labeler: str, samples: int) -> str:
     outcome, _ = _outcome(test)
     ends = _ends(findings, labeler)
     return (
-        f"{outcome}{': ' if ends else ''}{ends}; {_effect(findings, test, ' (')}) by true labels "
+        f"{outcome}{': ' if ends else ''}{ends}; {_effect(findings, test)} by true labels "
         f"({labeler}, n = {integer(test.n)}).{_apart(findings, labeler)}"
     )
 
@@ -267,17 +243,17 @@ def _ends(findings: FindingIndex, labeler: str) -> str:
     return f"{percent(first.value, 0)} right in the first tenth, {percent(last.value, 0)} in the last"
 
 
-def _effect(findings: FindingIndex, test: Finding, before_p: str) -> str:
+def _effect(findings: FindingIndex, test: Finding) -> str:
     """How often a right label outranks a wrong one, and how sure that is; where nothing is shown, which of test and
     interval did not show it, and what could have been seen."""
     area, seen = (findings.get(f"ordering.{name}", of=test.of, group=test.group) for name in ("auc", "auc_seen_from"))
-    often = "" if area is None else f"a right label outranks a wrong one {share_text(area, 0)} of the time{before_p}"
+    often = "" if area is None else f"a right label outranks a wrong one {share_text(area, 0)} of the time "
     if test.verdict in _WORDS:
-        return f"{often}{p_concluded(test.p_value, test.p_adjusted)}"
+        return f"{often}({p_concluded(test.p_value, test.p_adjusted)})"
     of_interval = test.verdict.endswith(INTERVAL)
     level = level_needed(test.verdict)
     plain = p_concluded(test.p_value, test.p_adjusted) + (f", level {level}" if level else "")
-    return f"{often}{f'the {INTERVAL}' if of_interval else plain}{seen_text(seen)}"
+    return f"{often}({f'the {INTERVAL}' if of_interval else plain}{seen_text(seen)})"
 
 
 def _apart(findings: FindingIndex, labeler: str) -> str:

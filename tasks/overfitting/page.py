@@ -14,9 +14,9 @@ from assay.tasks.overfitting.synthetic import Runs, Spread, spread
 from assay.tasks.overfitting.verdicts import Judged
 from assay.tasks.reporting.estimates import series_of
 from assay.tasks.reporting.numerals import integer, number, p_equals, percent
-from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Paragraph, Part, Series, Tone, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Paragraph, Part, Series, Tone
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 
 _SYNTHETIC_ERRORS = {
     "error": "test error",
@@ -192,60 +192,8 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
     return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
 
 
-_CONCLUDED = {
-    "overfit": "{0} is fitted to its {1} test samples: its score on them is too good",
-    "no evidence": "Nothing says that {0} is fitted to its {1} test samples",
-    "inconclusive": "Whether {0} is fitted to its {1} test samples cannot be told from this test",
-    "underpowered": "The {1} test samples are too few to tell whether {0} is fitted to them",
-}
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about overfitting for the terminal and the head of the page; none where nothing was tested.
-
-    It says p coarsely: whoever tunes a model by it should learn as little of the test set as possible.
-    """
-    judged = [test for test in findings.select("overfitting.p_value") if test.verdict]
-    lines = []
-    for test in judged:
-        beside = (findings.get(f"overfitting.{metric}", *test.about) for metric in ("minimum_gap", "level"))
-        floor, level = (None if finding is None else finding.value for finding in beside)
-        corrected = "" if test.concluded_p == test.p_value else "corrected "
-        lines.append(
-            f"{_CONCLUDED[test.verdict].format(test.subject, integer(test.n))} (by {_generator(test.of)}: "
-            f"{corrected}{coarse(test.concluded_p, level)}; a gap from {number(floor)} on would be significant)"
-        )
-    lines += _synthetic_verdict(findings)
-    if not lines:
-        return ()
-    return (Verdict("; ".join(lines), _tone({test.verdict for test in judged})),)
-
-
 def _tone(verdicts: Collection[str]) -> Tone:
     return "bad" if "overfit" in verdicts else "good" if set(verdicts) == {"no evidence"} else "neutral"
-
-
-def coarse(p: float | None, level: float | None) -> str:
-    """A p-value as a step of a short ladder, or only that it is above the level of its look-up.
-
-    >>> coarse(0.0004, 0.025), coarse(0.02, 0.025), coarse(0.03, 0.025)
-    ('p < 0.001', 'p < 0.05', 'p above the level 0.025')
-    """
-    if p is None or level is None or p > level:
-        return f"p above the level {level or 0:.2g}"
-    return next((f"p < {step:g}" for step in (0.001, 0.01, 0.05) if p < step), "p < 1")
-
-
-def _synthetic_verdict(findings: FindingIndex) -> list[str]:
-    lines = []
-    for experiment in findings.distinct("of", "overfitting.rejected"):
-        shares = measured(findings.select("overfitting.rejected", of=experiment))
-        most = max((share.value or 0.0 for share in shares), default=0.0)
-        where = [share.slice.eps_text for share in shares if share.value == most]
-        runs = shares[0].n if shares else 0
-        at = f"at ε = {', '.join(where)}" if most else "at any ε"
-        lines.append(f"{round(most * (runs or 0))} of {runs} {experiment} models rejected {at}")
-    return lines
 
 
 def _gaps(judged: Sequence[Judged]) -> BarPlot:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from assay.tasks.reporting.estimates import capital, first_few, share_text
+from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, p_value, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Block, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import BarPlot, Block, Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 
 _SEARCH = (
@@ -27,18 +27,6 @@ def page(findings: FindingIndex) -> Part:
     judged = f"{len(worse)} worse" if worse else ""
     sentence = " ".join(capital(line) for line in lines if line) or "No sample has a known class to be judged by."
     return Part("Slices", sentence, blocks, "slices", "bad" if worse else "neutral", judged)
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """Which slices are worse than the rest; nothing where none is shown to be."""
-    lines = [
-        f"{worse.subject} is right on {share_text(right, 0)} where {worse.of}, "
-        f"and on {percent(rest.value, 0)} of the rest"
-        for worse in _worse(findings)
-        if (right := findings.get("slices.confirmed_accuracy", worse.subject, worse.of))
-        and (rest := findings.get("slices.rest_accuracy", worse.subject, worse.of))
-    ]
-    return (Verdict(capital(first_few(lines)), "bad"),) if lines else ()
 
 
 def _worse(findings: FindingIndex) -> list[Finding]:

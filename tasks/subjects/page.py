@@ -11,7 +11,6 @@ from assay.tasks.reporting.estimates import (
     About,
     capital,
     class_text,
-    cost_text,
     counted_by,
     first_few,
     seen_text,
@@ -19,7 +18,7 @@ from assay.tasks.reporting.estimates import (
     share_text,
 )
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, Series, Verdict
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, Series
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.multiplicity import level_needed
@@ -65,36 +64,10 @@ def _lessons(findings: FindingIndex) -> list[str]:
     return sentences
 
 
-def clean_verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about clean accuracy, where nothing else says it; none where no subject looks at images or texts.
-
-    Beside attacks it says of whom they tell little: what always answers alike withstands everything.
-    """
-    shares = measured(findings.select("subject.accuracy", of=CLEAN))
-    first = _no_better_than_one_answer(findings)
-    for share in shares:
-        cost = cost_text("subject", findings, About(share.subject, CLEAN))
-        first += [f"Of {share.subject} {cost}"] if cost else []
-    if findings.select("attack") or findings.select("corruption"):
-        return tuple(Verdict(line) for line in first)
-    if not shares:
-        return ()
-    constant = _degenerate(findings)
-    lines = first
-    for share in shares:
-        worst = findings.get("subject.worst_recall", share.subject, CLEAN)
-        of_worst = "" if worst is None else f" ({worst.verdict}, its worst class, {share_text(worst, 0)})"
-        also = f", and is {constant[share.subject]}" if share.subject in constant else ""
-        lines.append(
-            f"{share.subject} is right on {share_text(share, 0)} of {integer(share.n)} samples{of_worst}{also}"
-        )
-    return (Verdict(first_few(lines), "bad" if constant else "neutral"),)
-
-
-def _no_better_than_one_answer(findings: FindingIndex, of: str = CLEAN) -> list[str]:
+def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
     """A line on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
     constant, unsure = _degenerate(findings), []
-    for above in measured(findings.select("subject.above_constant", of=of)):
+    for above in measured(findings.select("subject.above_constant", of=CLEAN)):
         if above.subject in constant:
             continue
         share, always, test = (
@@ -215,26 +188,6 @@ def page(findings: FindingIndex) -> Part:
     )
 
 
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about the subjects along the order for the terminal and the head of the page; without an order, about
-    the samples as they are."""
-    lines = [
-        line for subject in names(findings) if (line := _along(findings, subject, _yardstick(findings, subject), 0))
-    ]
-    if not lines:
-        return clean_verdict(findings)
-    first = [Verdict(line) for line in _no_better_than_one_answer(findings, "gold")]
-    for about in _by_gold(findings):
-        cost = cost_text("subject", findings, about)
-        first += [Verdict(f"Of {about.subject} {cost}")] if cost else []
-    return (*first, Verdict(capital(first_few(lines))))
-
-
-def _yardstick(findings: FindingIndex, subject: str) -> str:
-    """By which labels a subject is judged first: the true ones, where they are known."""
-    return "weak" if findings.get("subject.last_tenth", subject, "gold") is None else "gold"
-
-
 def names(findings: FindingIndex) -> list[str]:
     """The subjects that were held against D1 … DN, in their order."""
     return distinct(
@@ -274,14 +227,14 @@ def _by_gold(findings: FindingIndex, subject: str | None = None) -> list[About]:
     return [About(*found.about) for found in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
 
 
-def _along(findings: FindingIndex, subject: str, yardstick: str, digits: int = 1) -> str:
+def _along(findings: FindingIndex, subject: str, yardstick: str) -> str:
     """How often a subject is right in the first and in the last tenth of the order, by which labels, and what that
     shows; empty where it was not measured."""
     first, last = (findings.get(f"subject.{end}_tenth", subject, yardstick) for end in ("first", "last"))
     test = findings.get("subject.trend_p", subject, yardstick)
     if first is None or last is None or test is None:
         return ""
-    ends = f"{share_text(first, digits)} of the first tenth and {share_text(last, digits)} of the last"
+    ends = f"{share_text(first)} of the first tenth and {share_text(last)} of the last"
     if yardstick == "weak":
         return f"{_the(subject)} agrees with the rules' labels on {ends}: {_shown(findings, test, 'agreement')}"
     return f"by true labels {_the(subject)} is right on {ends}: {_shown(findings, test, 'hard')}"

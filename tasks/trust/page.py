@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.tasks.reporting.estimates import column, first_few, series_of, share_estimate, share_text, table_of
+from assay.tasks.reporting.estimates import column, series_of, share_estimate, share_text, table_of
 from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
@@ -30,7 +30,6 @@ from assay.tasks.reporting.parts import (
     Series,
     Stretch,
     Tone,
-    Verdict,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
@@ -390,52 +389,33 @@ def page(
     return Part("Trust", sentence or "No prediction was explained.", blocks, "trust")
 
 
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about trust for the terminal and the head of the page; none where the oracle was not asked."""
-    trust = TrustFindings(findings)
-    lines = [line for subject in trust.subjects if (line := _line(trust, subject))]
-    return (Verdict(first_few(lines)),) if lines else ()
-
-
 def _headline(trust: TrustFindings, subject: str) -> Finding | None:
     explainers = trust.explainers(subject)
     share = trust.get("untrustworthy", subject, explainers[0], "all") if explainers else None
     return share if share is not None and share.value is not None else None
 
 
-def _line(trust: TrustFindings, subject: str) -> str:
-    share = _headline(trust, subject)
-    if share is None:
-        return ""
-    if trust.constant(subject):
-        return f"{subject} (almost) always answers alike: there are no reasons of its own to judge"
-    return (
-        f"TOKI calls {share_text(share, 0)} of what {subject} gets right untrustworthy ({share.of}, "
-        f"n = {integer(share.n)}{_caveats(trust, subject, share.of)}){_in_truth(trust, subject, share.of, 0)}"
-    )
-
-
-def _in_truth(trust: TrustFindings, subject: str, explainer: str, digits: int) -> str:
+def _in_truth(trust: TrustFindings, subject: str, explainer: str) -> str:
     """What the oracle's share says of the subject: corrected by how often the oracle is right, or nothing."""
     corrected = trust.get("untrustworthy_corrected", subject, explainer, "all")
     if corrected is None:
         return ": how often it is right here was not measured, so that is no statement about the model"
     if corrected.value is not None:
-        return f"; corrected by how often it is right, {share_text(corrected, digits)} are"
+        return f"; corrected by how often it is right, {share_text(corrected)} are"
     _, _, why = corrected.verdict.partition(": ")
     judged = trust.get("g_mean", subject, "toki", explainer)
     counted = "" if judged is None or not judged.n else f", where the truth is known (n = {integer(judged.n)})"
-    return f": {why}{counted}, so that says nothing of the model{_share_of_known(trust, subject, explainer, digits)}"
+    return f": {why}{counted}, so that says nothing of the model{_share_of_known(trust, subject, explainer)}"
 
 
-def _share_of_known(trust: TrustFindings, subject: str, explainer: str, digits: int) -> str:
+def _share_of_known(trust: TrustFindings, subject: str, explainer: str) -> str:
     """How many are untrustworthy by the truth itself, of those whose truth is known."""
     shares = [trust.get("truth", subject, explainer, group) for group in ("untrustworthy", "trustworthy")]
     counts = [round((finding.value or 0.0) * (finding.n or 0)) for finding in shares if finding is not None]
     if len(counts) < 2 or not sum(counts):
         return ""
     (low,), (high,) = wilson([counts[0]], [sum(counts)])
-    share = f"{percent(counts[0] / sum(counts), digits)} {interval(float(low), float(high), digits=digits)}"
+    share = f"{percent(counts[0] / sum(counts))} {interval(float(low), float(high))}"
     return f"; by the truth itself {share} of {integer(sum(counts))} are"
 
 
@@ -456,11 +436,11 @@ def _sentence(trust: TrustFindings, subject: str) -> str:
     if share is None:
         return f"No right prediction of {subject} could be explained."
     if trust.constant(subject):
-        return f"{_line(trust, subject)}."
+        return f"{subject} (almost) always answers alike: there are no reasons of its own to judge."
     untrustworthy = (
         f"TOKI calls {share_text(share)} of the predictions that {subject} gets right untrustworthy, since they rest "
         f"on words that it does not relate to the class, by {share.of} (n = {integer(share.n)}"
-        f"{_caveats(trust, subject, share.of)}){_in_truth(trust, subject, share.of, 1)}."
+        f"{_caveats(trust, subject, share.of)}){_in_truth(trust, subject, share.of)}."
     )
     g_mean, naive = (trust.get("g_mean", subject, oracle, share.of) for oracle in ("toki", "naive"))
     if g_mean is None or g_mean.value is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.tasks.reporting.estimates import first_few, seen_text, series_of, share_text
+from assay.tasks.reporting.estimates import seen_text, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, p_equals, plural
-from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, SeriesStyle, Verdict
+from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, SeriesStyle
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.subjects.along.findings import ACCURACY, CLEAN, GAIN_TREND, WEAK, group_of
@@ -28,19 +28,6 @@ def page(findings: FindingIndex) -> Part:
     sentences = [_sentence(findings, subject) for subject in subjects if "+" not in subject]
     sentence = " ".join([*sentences, *_gains(findings)])
     return Part("Subjects along the order", sentence, blocks, "along")
-
-
-def verdict(findings: FindingIndex) -> tuple[Verdict, ...]:
-    """The line about the subjects on the first and the last stratum; none where no gold tells."""
-    lines = []
-    for subject in findings.distinct("subject", "along"):
-        strata = along(findings, subject, CLEAN)
-        if strata and "+" not in subject:
-            lines.append(
-                f"{subject} is right on {share_text(strata[0], 0)} of the easiest stratum and "
-                f"{share_text(strata[-1], 0)} of the hardest{_trend_text(findings, subject, CLEAN, '')}"
-            )
-    return (Verdict(first_few(lines)),) if lines else ()
 
 
 def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric: str = ACCURACY) -> list[Finding]:

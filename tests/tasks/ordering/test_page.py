@@ -10,7 +10,6 @@ from statsmodels.stats.proportion import proportion_confint
 from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.tasks.ordering.page import interval_plot
 from assay.tasks.ordering.page import page as page_of
-from assay.tasks.ordering.page import verdict as verdict_of
 from assay.tasks.reporting.parts import DataTable, LinePlot, NamedSample, Panels, Paragraph
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
@@ -22,10 +21,6 @@ CLASSES = {0: "benign", 1: "malignant"}
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def curve(*orders, measured=True):
@@ -98,10 +93,6 @@ def test_sentence_says_whether_labels_get_worse_how_much_and_how_sure():
         "right label outranks a wrong one 66\u202f% [61, 70] of the time (p < 0.001) by true labels (majority, n = 30)."
     )
     assert (part.verdict, part.judged) == ("good", "adverse")
-    assert verdict(outcome_of()).text == (
-        "The rules' labels get worse along the order: 88\u202f% right in the first tenth, 44\u202f% in the last "
-        "(majority: a right label outranks a wrong one 66\u202f% [61, 70] of the time, p < 0.001)"
-    )
 
 
 def test_samples_on_which_no_class_wins_are_counted_beside_the_test():
@@ -116,39 +107,28 @@ def test_samples_on_which_no_class_wins_are_counted_beside_the_test():
 
 def test_labels_that_get_better_are_bad():
     found = outcome_of(outcome="violation", p=0.0005)
-    assert page(found, curve(), curated(), CLASSES).verdict == verdict(found).tone == "bad"
-    assert verdict(found).text.startswith("The rules' labels get better along the order, not worse: ")
-
-
-def test_another_labeler_is_told_of_where_its_order_shows_something_else():
-    nothing = Finding("ordering.trend_p", of="ours", group="majority", n=0, verdict="not measured: no label is wrong")
-    reversed_order = outcome_of(labeler="snorkel", outcome="violation")
-    texts = [each.text for each in verdict_of(FindingIndex([nothing, *reversed_order]))]
-    assert texts[0].endswith("was not measured: no label is wrong (majority)")
-    assert texts[1].startswith("The rules' labels get better along the order, not worse: ")
-    assert "(snorkel: a right label outranks" in texts[1]
-    assert len(verdict_of(FindingIndex([*outcome_of(), *outcome_of(labeler="snorkel")]))) == 1
+    part = page(found, curve(), curated(), CLASSES)
+    assert part.verdict == "bad"
+    assert part.sentence.startswith("The rules' labels get better along the order, not worse: ")
 
 
 def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
     tests = [*outcome_of(p=0.009), *(Finding("a.b", of=str(at), p_value=0.5, unit="p") for at in range(3))]
     lost = corrected(tests, 0.01)
-    line = verdict(lost)
-    assert line.tone == "neutral"
-    assert line.text.startswith("That the rules' labels get worse along the order is not shown: 88")
-    assert line.text.endswith("p = 0.036 after Holm, level 0.01)")
     part = page(lost, curve(), curated(), CLASSES)
-    assert part.sentence.startswith("That the rules' labels get worse along the order is not shown: ")
+    assert part.sentence.startswith("That the rules' labels get worse along the order is not shown: 88")
+    assert "(p = 0.036 after Holm, level 0.01) by true labels" in part.sentence
     assert (part.verdict, part.judged) == ("neutral", "not shown")
 
 
 def test_what_is_not_shown_says_what_could_have_been_seen_and_which_of_test_and_interval_failed():
     seen = Finding("ordering.auc_seen_from", of="ours", group="majority", value=0.74, n=30)
-    line = verdict([*outcome_of(p=0.3, outcome=NEEDED), seen]).text
-    assert line.endswith("p = 0.300, level 0.01; of 30 samples, 74\u202f% would have been seen)")
-    line = verdict([*outcome_of(p=0.0005, outcome="not shown: the interval holds one half"), seen]).text
+    line = page([*outcome_of(p=0.3, outcome=NEEDED), seen], curve(), curated(), CLASSES).sentence
+    assert "(p = 0.300, level 0.01; of 30 samples, 74\u202f% would have been seen) by true labels" in line
+    interval = outcome_of(p=0.0005, outcome="not shown: the interval holds one half")
+    line = page([*interval, seen], curve(), curated(), CLASSES).sentence
     assert "p <" not in line
-    assert "of the time, the interval holds one half; of 30 samples, 74\u202f% would have been seen)" in line
+    assert "of the time (the interval holds one half; of 30 samples, 74\u202f% would have been seen)" in line
 
 
 def test_the_gate_judges_what_the_verdict_judges():
@@ -158,12 +138,12 @@ def test_the_gate_judges_what_the_verdict_judges():
         outcome = "adverse" if p <= 0.01 else NEEDED
         found = corrected([*outcome_of(outcome=outcome, p=p), *others], 0.01)
         (result,) = judge([gate], found)
-        assert result.passed is passed is (verdict(found).tone == "good")
+        assert result.passed is passed is (page(found, curve(), curated(), CLASSES).verdict == "good")
 
 
 def test_what_is_not_shown_is_neutral():
     found = outcome_of(outcome=NEEDED, p=0.4)
-    assert (verdict(found).tone, page(found, curve(), curated(), CLASSES).verdict) == ("neutral", "neutral")
+    assert page(found, curve(), curated(), CLASSES).verdict == "neutral"
 
 
 def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
@@ -177,7 +157,6 @@ def test_without_gold_the_order_is_shown_and_its_validity_not_measured():
         "no true label is known."
     )
     assert len(blocks(part, LinePlot)) == 1
-    assert "was not measured" in verdict(silent).text
 
 
 def test_figure_2_has_the_band_the_tie_free_curve_and_the_disjoint_strata():
@@ -209,7 +188,7 @@ def test_comparison_is_small_multiples_of_the_other_approaches_beside_ours():
     assert not blocks(page(outcome_of(), curve(), curated(), CLASSES), Panels)
 
 
-def test_the_corrected_p_of_an_approach_stands_beside_the_plain_one():
+def test_an_approach_is_said_with_its_corrected_p():
     orders = [(approach, "majority") for approach in ("pl_all", "pl_indep", "ci_all", "ours")]
     units = {"ours": CONCLUDED}
     tests = [
@@ -219,7 +198,7 @@ def test_the_corrected_p_of_an_approach_stands_beside_the_plain_one():
     ]
     found = corrected(tests, 0.01)
     (panels,) = blocks(page(found, curve(*orders), curated(), CLASSES), Panels)
-    assert "(p = 0.006, corrected 0.012); by PL confidence, panel" in panels.note
+    assert "(p = 0.012 after Holm); by PL confidence, panel" in panels.note
 
 
 def test_how_far_the_confidence_is_from_a_chance_is_said():

@@ -11,7 +11,6 @@ import pytest
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect
 from assay.tasks.overfitting.page import page as page_of
-from assay.tasks.overfitting.page import verdict as verdict_of
 from assay.tasks.overfitting.synthetic import (
     DIMENSIONS,
     MARGIN,
@@ -40,10 +39,6 @@ SEEDS = Seeds(0, "run_synthetic")
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def grid(experiment: str, runs: int, steps: int, fixed: bool = False, eps: tuple[float, ...] = EPS) -> pa.Table:
@@ -185,9 +180,7 @@ def test_findings_say_how_often_and_by_how_much(dependent):
     assert found["overfitting.p_value", "eps=200"].value == 1.0
     assert found["overfitting.p_value", "eps=75, N=6"].n == 1
     assert found["overfitting.p_value", "eps=20"].p_value is None  # a mean over runs is no test of tonight's models
-    line = verdict(list(found.values()))
-    assert line is not None
-    assert "6 of 6 dependent models rejected" in line.text
+    assert "Of 6 dependent models, 6 are rejected at ε = " in page([], [], [dependent]).sentence
 
 
 def test_the_page_draws_p_and_errors_of_both_experiments_over_the_offset(dependent, independent):

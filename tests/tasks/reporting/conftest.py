@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import ContractResults, CuratedSets, LabelingTable, OrderingCurve, Panel, Rejects
+from assay.flows.audits.table import KINDS
+from assay.flows.report.sentences import sentences
 from assay.infra.settings import Compute
 from assay.tasks.ingest.page import ingest_page
 from assay.tasks.labeling.page import page as labeling_page
 from assay.tasks.ordering.page import page as ordering_page
-from assay.tasks.ordering.page import verdict as ordering_verdict
 from assay.tasks.ordering.settings import METRICS as ORDERING_METRICS
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.gates import page as gates_page
@@ -26,7 +27,6 @@ from assay.tasks.statistics.proportions import normal_band, share, wilson
 from assay.tasks.statistics.settings import Gate, Statistics
 from assay.tasks.subjects.page import followed as subjects_followed
 from assay.tasks.subjects.page import page as subjects_page
-from assay.tasks.subjects.page import verdict as subjects_verdict
 from assay.tasks.weak_labels.page import page as weak_labels_page
 
 RUN = "2026-11-22-0200-k3f9"
@@ -264,7 +264,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         seconds=4.27,
         seed=0,
         status="completed",
-        verdicts=(*ordering_verdict(index), *subjects_verdict(index), *gates_verdict(gates)),
+        verdicts=(*sentences(KINDS, index), *gates_verdict(gates)),
         parts=(
             ingest_page(N, rejects, contracts, gold=N),
             labeling_page(index, labeling_table, panel_table),

@@ -17,7 +17,6 @@ from assay.tasks.statistics.classification_findings import (
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.subjects.page import clean_page as page_of
-from assay.tasks.subjects.page import clean_verdict as verdict_of
 
 CLASSES = ["benign", "malignant"]
 TRUTH = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
@@ -25,10 +24,6 @@ TRUTH = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def findings(subject: str, said: list[int], truth: np.ndarray = TRUTH) -> list[Finding]:
@@ -70,10 +65,6 @@ def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     part = page([*GOOD, *CONSTANT], {})
     assert part.sentence.endswith("flat is degenerate: every sample is called benign.")
     assert (part.verdict, part.judged) == ("bad", "red flag")
-    line = verdict([*GOOD, *CONSTANT])
-    assert line is not None
-    assert line.text.endswith(", and is degenerate: every sample is called benign")
-    assert line.tone == "bad"
 
 
 def test_recall_is_drawn_by_class_and_subject() -> None:
@@ -87,7 +78,6 @@ def test_recall_is_drawn_by_class_and_subject() -> None:
 def test_samples_without_gold_are_said_to_be_none_to_measure_by() -> None:
     unknown = findings("net", [0, 1] * 5, np.full(10, -1))
     assert page(unknown, {}).sentence == "net has no gold labels to be measured by."
-    assert verdict(unknown) is None
 
 
 def test_one_subject_learns_in_a_plot_several_in_panels_and_none_where_weights_were_given() -> None:
@@ -117,21 +107,6 @@ def test_epochs_are_drawn_in_their_order_however_the_table_lies() -> None:
     assert list(plot.series[0].y) == [0.2, 0.4, 0.6, 0.8, 1.0]
 
 
-def test_the_head_of_the_report_names_three_and_counts_the_rest() -> None:
-    many = [one for name in "abcde" for one in findings(name, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1] * 4, np.tile(TRUTH, 4))]
-    said = verdict(many)
-    assert said is not None
-    one = "is right on 90\u202f% [77, 96] of 40 samples (benign, its worst class, 83\u202f% [61, 94])"
-    assert said.text == f"a {one}; b {one}; c {one}; 2 more subjects below"
-
-
-def test_the_head_leaves_it_to_the_attacks_where_there_are_any() -> None:
-    attacked = Finding("attack.accuracy", of="pgd", group="eps=0.1", subject="net", value=0.1, n=10)
-    sure = findings("net", [0] * 60 + [1] * 40, np.repeat([0, 1], [60, 40]))
-    assert verdict([*sure, attacked]) is None
-    assert verdict([Finding("subject.accuracy", of="gold", subject="curated", value=0.9, n=10)]) is None
-
-
 def test_the_page_says_how_many_groups_intervals_count():
     assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, 75).sentence
     assert "groups" not in page(GOOD, {}).sentence
@@ -145,15 +120,11 @@ def test_how_far_a_confidence_is_off_is_said_where_it_was_measured() -> None:
     assert "calibration error" not in page(GOOD, {}).sentence
 
 
-def test_whom_attacks_tell_little_of_is_said_where_there_are_any() -> None:
+def test_who_is_not_shown_to_be_better_than_one_answer_is_named() -> None:
     truth = np.repeat([0, 1], [70, 30])
     unsure = findings("unsure", [0] * 65 + [1] * 5 + [0] * 22 + [1] * 8, truth)  # 73 % right, and 70 % for nothing
     sure = findings("sure", [0] * 66 + [1] * 4 + [0] * 4 + [1] * 26, truth)
-    attack = Finding("attack.robust_accuracy", subject="unsure", value=0.7)
-    line = verdict([*unsure, *sure, attack])
-    assert line is not None
-    assert line.text.endswith("withstand everything: unsure (73\u202f%, one constant answer 70\u202f%)")
-    assert "unsure (73" in page([*unsure, *sure], {}).sentence
-    assert verdict([*sure, attack]) is None
+    said = page([*unsure, *sure], {}).sentence
+    assert "withstand everything: unsure (73\u202f%, one constant answer 70\u202f%)." in said
     assert "Not shown" not in page(sure, {}).sentence
-    assert verdict([*findings("flat", [0] * 100, truth), attack]) is None  # degenerate, which is said elsewhere
+    assert "Not shown" not in page(findings("flat", [0] * 100, truth), {}).sentence  # degenerate, which is said of it

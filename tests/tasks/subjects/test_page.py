@@ -7,15 +7,10 @@ from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.page import accuracies, names
 from assay.tasks.subjects.page import page as page_of
-from assay.tasks.subjects.page import verdict as verdict_of
 
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 NEEDED = "not shown: p ≤ 0.001 needed"
@@ -112,17 +107,8 @@ def test_constant_predictions_raise_a_red_flag():
     assert "Red flag: logistic is degenerate: every sample is called benign (30 samples)." in part.sentence
 
 
-def test_verdict_line_reads_as_on_the_box():
-    assert verdict(measured("subject")).text == (
-        "By true labels the subject is right on 100\u202f% [72, 100] of the first tenth and 90\u202f% [60, 98] of the "
-        "last: no sign that the hard end is hard for it (p = 0.004)"
-    )
-    assert verdict([]) is None
-
-
-def test_many_subjects_are_cut_in_the_line_and_whole_on_the_page():
+def test_many_subjects_are_whole_on_the_page():
     found = [one for i in range(5) for one in measured(f"s{i}")]
-    assert verdict(found).text.endswith("; 2 more subjects below")
     assert names(FindingIndex(found)) == ["s0", "s1", "s2", "s3", "s4"]
     assert sum(hasattr(block, "series") for block in page(found).blocks) == 5
 

@@ -11,7 +11,6 @@ from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedText
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.trust.page import Explained, best_provider, clusters_table, confidence_plot
 from assay.tasks.trust.page import page as page_of
-from assay.tasks.trust.page import verdict as verdict_of
 
 CLASSES = ("neg", "pos")
 SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "trustworthy"), ("d", 0.85, "undecided")]
@@ -19,10 +18,6 @@ SAID = [("a", 0.95, "untrustworthy"), ("b", 0.99, "trustworthy"), ("c", 0.6, "tr
 
 def page(findings, *rest, **named):
     return page_of(FindingIndex(findings), *rest, **named)
-
-
-def verdict(findings):
-    return next(iter(verdict_of(FindingIndex(findings))), None)
 
 
 def labels():
@@ -128,22 +123,19 @@ def test_the_sentence_has_the_share_its_interval_and_the_measure_against_the_tru
     assert said.endswith("confidence 0.200: a difference of −0.050 [−0.150, 0.050].")
 
 
-def test_the_verdict_is_a_line_and_there_is_none_where_nothing_was_asked():
-    line = verdict(findings())
-    assert line is not None
-    assert line.text == (
-        "TOKI calls 30\u202f% [20, 40] of what bert gets right untrustworthy (lime, n = 40; keywords of only 40 "
-        "training texts): how often it is right here was not measured, so that is no statement about the model"
+def test_a_share_whose_oracle_was_not_measured_is_no_statement_about_the_model():
+    assert page(findings()).sentence.startswith(
+        "TOKI calls 30.0\u202f% [20.0, 40.0] of the predictions that bert gets right untrustworthy, since they rest on "
+        "words that it does not relate to the class, by lime (n = 40; keywords of only 40 training texts): how often "
+        "it is right here was not measured, so that is no statement about the model. "
     )
-    assert verdict([]) is None
     assert page([]).sentence == "No prediction was explained."
 
 
 def test_where_the_oracle_was_measured_its_share_is_corrected():
     corrected = Finding("trust.untrustworthy_corrected", "lime", "all", "bert", 0.12, 0.0, 0.3, 40)
-    assert verdict([*findings(), corrected]).text.endswith(
-        "training texts); corrected by how often it is right, 12\u202f% [0, 30] are"
-    )
+    said = "training texts); corrected by how often it is right, 12.0\u202f% [0, 30.0] are. "
+    assert said in page([*findings(), corrected]).sentence
 
 
 def test_an_oracle_that_guesses_says_nothing_and_the_truth_itself_is_told():
@@ -159,18 +151,16 @@ def test_an_oracle_that_guesses_says_nothing_and_the_truth_itself_is_told():
         Finding("trust.truth", "lime", group, "bert", share, n=40)
         for group, share in (("untrustworthy", 0.55), ("trustworthy", 0.2), ("unknown", 0.25))
     ]
-    said = verdict([*findings(), guess, *truth]).text
-    assert said.endswith(
+    assert (
         "training texts): TOKI is not known to be better than guessing, where the truth is known (n = 40), so that "
-        "says nothing of the model; by the truth itself 73\u202f% [56, 86] of 30 are"
-    )
+        "says nothing of the model; by the truth itself 73.3\u202f% [55.6, 85.8] of 30 are. "
+    ) in page([*findings(), guess, *truth]).sentence
 
 
 def test_what_always_answers_alike_has_no_reasons():
     constant = Finding("subject.degenerate", "clean", subject="bert", value=1.0, n=40, verdict="degenerate: every …")
-    for said in (verdict([*findings(), constant]).text, page([*findings(), constant], [shown()]).sentence):
-        assert said.startswith("bert (almost) always answers alike")
-        assert "untrustworthy" not in said
+    said = page([*findings(), constant], [shown()]).sentence
+    assert said == "bert (almost) always answers alike: there are no reasons of its own to judge."
 
 
 def test_every_block_of_the_page_can_be_drawn():
@@ -229,6 +219,5 @@ def test_labels_by_words_that_weigh_nothing_and_few_texts_are_said_with_the_shar
     faint = Finding("trust.faint", "lime", "all", "bert", 0.25, 0.1, 0.4, 36)
     learned = Finding("trust.keyword_seconds", "lime", "", "bert", 12.5, n=27)
     found = [one for one in findings() if one.metric != "trust.keyword_seconds"] + [faint, learned]
-    for said in (verdict(found).text, page(found).sentence):
-        assert "in 9 of them the words weigh next to nothing; keywords of only 27 training texts)" in said
-    assert "weigh next to nothing" not in verdict(findings()).text
+    assert "in 9 of them the words weigh next to nothing; keywords of only 27 training texts)" in page(found).sentence
+    assert "weigh next to nothing" not in page(findings()).sentence

@@ -20,7 +20,6 @@ from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
 from assay.tasks.subjects.task import HeldOut
 from assay.tasks.trust.findings import seconds_spent
-from assay.tasks.trust.page import verdict
 
 SETTINGS = {
     "explainers": ["omission", "lime"],
@@ -134,9 +133,9 @@ def test_the_page_shows_the_words_and_what_the_oracle_thinks_of_them(run, asked)
     html = page(audit, examination)
     assert '<mark class="bad w5">Friday<sup role="img"' in html
     assert '<mark class="good w5">good<sup' in html
-    (line,) = verdict(FindingIndex(measured(audit)))
-    assert "of what mine gets right untrustworthy (omission, n = 18)" in line.text
-    assert "says nothing of the model" in line.text  # six known truths do not tell how good the oracle is
+    (part,) = parts(audit, examination)
+    assert "relate to the class, by omission (n = 18)" in part.sentence
+    assert "says nothing of the model" in part.sentence  # six known truths do not tell how good the oracle is
 
 
 def test_where_texts_are_masked_no_word_of_them_is_in_any_output(run, asked):

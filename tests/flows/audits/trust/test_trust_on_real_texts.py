@@ -22,7 +22,6 @@ from assay.tasks.language.words import words_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
-from assay.tasks.trust.page import verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.mirror, pytest.mark.timeout(1800)]
 
@@ -35,7 +34,7 @@ QUICK = (
 
 
 def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
-    """The samples, everything that is said of them (page, verdict, lines of the stages), and the findings."""
+    """The samples, everything that is said of them (page, lines of the stages), and the findings."""
     pipeline = load_project(ROOT / "pipelines.yaml", pipeline=name, overrides=QUICK).pipeline(name)
     assert pipeline.trust is not None
     ground = with_results(Ground(pipeline, ROOT), data=take_in(Ground(pipeline, ROOT)))
@@ -45,8 +44,7 @@ def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
     classes = class_names(collect(examination.classes, None))
     parts = tuple(trust_parts(audit, classes, pipeline.trust.masked, FindingIndex(found)))
-    (line,) = verdict(FindingIndex(found))
-    report = Report("run", name, "2026-01-01T00:00:00", 1.0, 0, "done", [line] if line else [], parts, findings=found)
+    report = Report("run", name, "2026-01-01T00:00:00", 1.0, 0, "done", [], parts, findings=found)
     lines = "\n".join(stage.summary for stage in run.record.stages)
     return examination.evaluation, render_report(report) + lines, found
 
