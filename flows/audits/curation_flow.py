@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -350,19 +350,25 @@ def looks_of(
     said = {vote.pop("id"): vote for vote in collect_rows(curation.votes, ids).to_pylist()}
     rows = collect_rows(ground.of(Data).samples, ids)
     columns = [subject.text for subject in ground.pipeline.subjects if subject.classifier is not None]
-    text = next((name for name in (*columns, "text") if name in rows.column_names), None)
-    pictured, looks = set(COLUMNS) <= set(rows.column_names), {}
+    looks = {}
     for at, name in enumerate(rows["id"].to_pylist()):
         votes = [
             f"{rule.replace('_', ' ')} says {classes.get(code, code)}"
             for rule, code in said.get(name, {}).items()
             if code >= 0 and (rules is None or rule in rules)
         ]
-        drawn = png(pixels_of(rows.slice(at, 1))[0]) if pictured else None
-        words = "" if text is None or pictured else str(rows[text][at].as_py() or "")
-        excerpt = MASK if words and ground.pipeline.masked else shortened_gap(words, first=True, last=True)
+        drawn, excerpt = look_of(rows.slice(at, 1), columns, ground.pipeline.masked)
         looks[name] = NamedSample(name, ", ".join(votes), drawn, excerpt)
     return looks
+
+
+def look_of(row: pa.Table, columns: Sequence[str], masked: bool) -> tuple[bytes | None, str]:
+    """A sample as a person sees it: its picture, else the beginning and end of its text, of those columns or `text`."""
+    if set(COLUMNS) <= set(row.column_names):
+        return png(pixels_of(row)[0]), ""
+    text = next((name for name in (*columns, "text") if name in row.column_names), None)
+    words = "" if text is None else str(row[text][0].as_py() or "")
+    return None, MASK if words and masked else shortened_gap(words, first=True, last=True)
 
 
 def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:

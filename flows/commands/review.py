@@ -101,13 +101,14 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
 
-@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9 --times")
+@command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9 --against a1b2 --open")
 @click.argument("run", default="latest")
+@click.option("--against", default=None, metavar="RUN", help="Make the page of what changed since that run.")
 @click.option("--times", is_flag=True, help="Print where its time went, stage by stage.")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @config_option
 @store_option
-def report(run: str, times: bool, opened: bool, config: str, store: str | None) -> None:
+def report(run: str, against: str | None, times: bool, opened: bool, config: str, store: str | None) -> None:
     """Print where the report of RUN lies.
 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
@@ -126,7 +127,12 @@ def report(run: str, times: bool, opened: bool, config: str, store: str | None) 
             echo(least.sentence)
         for forecast in forecast_part(record):
             echo(forecast.sentence)
-    page = page_of(kept, record)
+    if against is None:
+        page = page_of(kept, record)
+    else:
+        from assay.flows.report.change import RunChange, write_change
+
+        page = write_change(RunChange(kept, find_run(kept, against), record))
     echo(page)
     if opened:
         click.launch(page)
@@ -246,11 +252,11 @@ def compare(before: str, after: str, everything: bool, config: str, store: str |
 
     What changed, what is new, what is gone.
     """
-    from assay.flows.report.comparison import compare_runs
+    from assay.flows.report.change import RunChange, change_as_text
     from assay.flows.report.records import find_run, open_store
 
     opened = open_store(config, store)
-    echo(compare_runs(opened, find_run(opened, before), find_run(opened, after), everything))
+    echo(change_as_text(RunChange(opened, find_run(opened, before), find_run(opened, after)), everything))
 
 
 @command(

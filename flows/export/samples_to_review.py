@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from assay.data.catalog import is_masked
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import SampleHardness, class_names
 from assay.data.templates import filled
@@ -35,6 +34,7 @@ from assay.flows.report.records import (
     parts_of,
     read_table,
     samples_of_run,
+    shows_no_text,
     tables_of,
 )
 from assay.flows.yaml_document import suggestion
@@ -174,7 +174,7 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
     mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
     every = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
     ids = pa.array(dict.fromkeys(mine["id"].to_pylist()), pa.string())
-    samples, masked = every.take(pc.index_in(ids, every["id"].combine_chunks())), masked_in(record.settings)
+    samples, masked = every.take(pc.index_in(ids, every["id"].combine_chunks())), shows_no_text(record.settings)
     classes, texts = classes_of(store, record), _text_columns(record.settings)
     hard = list(hard_samples(mine, samples, classes, texts, masked))
     table = hardest_table(hard, samples, masked, original_paths(store, record))
@@ -201,15 +201,6 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
         if name not in table.column_names:
             table = table.append_column(name, own[name])
     return with_pictures(table, paths)
-
-
-def masked_in(settings: Mapping[str, Any]) -> bool:
-    """Whether the run's pipeline shows no text: as its source says, its data set in the catalogue, or an audit."""
-    source = settings.get("source") or {}
-    if source.get("masked") is not None:
-        return bool(source["masked"])
-    parts = (part for part in settings.values() if isinstance(part, dict))
-    return is_masked(source.get("dataset")) or any(part.get("masked") for part in parts)
 
 
 def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -306,7 +297,7 @@ def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], tex
             f"The samples of run {record.id} have no single class each to ask for (several labels, tags or a score); "
             "use --hardest N, which writes them as files."
         )
-    masked = masked_in(record.settings)
+    masked = shows_no_text(record.settings)
     if text is None and set(COLUMNS) <= set(samples.column_names):
         return Display("image", files=files, masked=masked)
     column = text or next(iter(_text_columns(record.settings).values()), None)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from assay.flows.audits.table import KINDS
-from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
+from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
@@ -89,15 +89,6 @@ class Worse:
             return True, -abs(self.moved)
         return False, -abs(self.moved) / ((self.interval[1] - self.interval[0]) / 2)
 
-    def in_words(self) -> str:
-        """The finding, where it was and is, and by how much it moved."""
-        interval = "" if self.interval is None else f" [{self.interval[0]:+.3g}, {self.interval[1]:+.3g}]"
-        measured = self.change.difference
-        part = None if measured is None else measured.shared
-        shared = "" if part is None else f" ({part.value:+.3g} on the {part.n} samples that both have)"
-        values = " → ".join(map(value_in_words, self.change.sides))
-        return f"{finding_in_words(self.change.key)}: {values}, {self.moved:+.3g}{interval}{shared}"
-
     def as_json(self) -> dict[str, object]:
         """The same as plain values."""
         before, after = (
@@ -131,7 +122,7 @@ class News:
     def as_text(self) -> str:
         """The lines about it."""
         lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
-        lines += [f"  {worse.in_words()}" for worse in self.worst]
+        lines += [f"  {worse.change.in_words()}" for worse in self.worst]
         asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
         return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 

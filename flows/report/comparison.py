@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import AuditKind, Ground, Outcomes
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import columns
-from assay.tasks.ingest.settings import share_in_words
-from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sampled, by_intervals, difference
 from assay.tasks.statistics.findings import Finding, findings_of
-from assay.tasks.statistics.multiplicity import adjusted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,17 +162,6 @@ class Change:
         return self.difference is not None and self.difference.p <= _LEVEL
 
     @property
-    def turned(self) -> bool:
-        """Whether both runs have a verdict, and not the same."""
-        return self.before is not None and self.after is not None and self.before.verdict != self.after.verdict
-
-    @property
-    def rank(self) -> int:
-        """Where it stands in the list: what exceeds chance, verdicts that turned, what came or went, and the rest."""
-        came = self.before is None or self.after is None
-        return 0 if self.beyond_chance else 1 if self.turned else 2 if came else 3
-
-    @property
     def values(self) -> tuple[float, float] | None:
         """The finding's value in the earlier and in the later run; None where either has none."""
         values = [None if finding is None else finding.value for finding in self.sides]
@@ -187,31 +172,20 @@ class Change:
         """How far the value moved, over all samples of either run."""
         return None if self.values is None else self.values[1] - self.values[0]
 
-    @property
-    def _interval_text(self) -> str:
-        """The difference's interval, and on which samples it was tested."""
-        if self.difference is None:
-            return ""
-        difference = self.difference
-        interval = f" [{difference.low:+.3g}, {difference.high:+.3g}]"
-        if difference.is_paired:
-            return f"{interval} {difference.how}, n={difference.n}"
-        if difference.shared is not None:
-            shared = difference.shared
-            return f"{interval} all samples of each; {shared.value:+.3g} on the {shared.n} that both have"
-        return f"{interval} unpaired: {'by both intervals' if difference.how == 'intervals' else 'other samples'}"
-
-    @property
     def in_words(self) -> str:
-        """What changed: the difference of the values, a new verdict, or that the finding came or went."""
+        """The finding, where it was and is, by how much it moved, and what its verdict turned to."""
+        name = finding_in_words(self.key)
         if self.before is None or self.after is None:
-            return "new" if self.before is None else "gone"
-        parts = []
-        if self.values and self.values[0] != self.values[1]:
-            parts.append(f"{self.moved:+.4g}{self._interval_text}")
-        if self.turned:
-            parts.append(f"{self.before.verdict or 'no verdict'} → {self.after.verdict or 'no verdict'}")
-        return ", ".join(parts) or ("same value, other interval or n" if self.changed else "")
+            return f"{name}: {'new' if self.before is None else 'gone'}"
+        values = " → ".join(dict.fromkeys(map(value_in_words, self.sides)))
+        moved = f", {self.moved:+.3g}" if self.moved else ""
+        measured = self.difference if self.moved else None
+        ends = "" if measured is None else f" [{measured.low:+.3g}, {measured.high:+.3g}]"
+        part = None if measured is None else measured.shared
+        shared = "" if part is None else f" ({part.value:+.3g} on the {part.n} samples that both have)"
+        verdicts = [finding.verdict or "no verdict" for finding in (self.before, self.after)]
+        turned = f", {' → '.join(verdicts)}" if verdicts[0] != verdicts[1] else ""
+        return f"{name}: {values}{moved}{ends}{shared}{turned}"
 
 
 def finding_changes(
@@ -236,33 +210,6 @@ def compared_findings(earlier: KeptOutcomes, later: KeptOutcomes) -> list[Change
     return finding_changes(before, after, partial(difference_between, earlier, later))
 
 
-def compare_runs(store: Store, before: RunRecord, after: RunRecord, everything: bool = False) -> str:
-    """The two runs as text; refused where one is a sample and the other is not, or one of another share."""
-    if before.share != after.share:
-        shares = (f"{run.id} of {share_in_words(run.share)}" for run in (before, after))
-        raise InputError(
-            f"The two runs are of different shares of the samples ({', '.join(shares)}): what differs between them "
-            "says nothing of the model. Compare runs of the same share."
-        )
-    earlier, later = KeptOutcomes(store, before), KeptOutcomes(store, after)
-    compared = compared_findings(earlier, later)
-    shown = compared if everything else [change for change in compared if change.changed]
-    lines = [f"{before.id} ({before.pipeline}, seed {before.seed}) → {after.id} ({after.pipeline}, seed {after.seed})"]
-    if before.is_sample:
-        lines.append(f"both are of a sample of {share_in_words(before.share)}, and stand for no whole run")
-    lines += [f"setting  {line}" for line in setting_changes(before.settings, after.settings)]
-    lines += [f"result   {line}" for line in result_changes(before, after)]
-    if shown:
-        rows = [
-            ["≠" if change.beyond_chance else "", *change.key, *map(value_in_words, change.sides), change.in_words]
-            for change in sorted(shown, key=lambda change: change.rank)
-        ]
-        headings = ["", "finding", "of", "group", "subject", "before", "after", "change"]
-        lines += ["", columns(headings, rows)]
-    lines += ["", comparison_summary(compared), *unreachable_outcomes(earlier, later)]
-    return "\n".join(lines)
-
-
 def unreachable_outcomes(*runs: KeptOutcomes) -> list[str]:
     """One line per run whose outcomes cannot be had sample by sample."""
     lines = []
@@ -275,28 +222,6 @@ def unreachable_outcomes(*runs: KeptOutcomes) -> list[str]:
         elif run.gone:
             lines.append(f"Of run {run.record.id} some outcomes are gone, and intervals are compared: {run.gone[0]}")
     return lines
-
-
-def comparison_summary(compared: Sequence[Change]) -> str:
-    """How many findings differ, and how many of these by more than chance."""
-    differ = [change for change in compared if change.changed]
-    sentence = f"{len(differ)} findings differ, {len(compared) - len(differ)} are the same."
-    if not differ:
-        return sentence
-    apart, turned, came = (sum(change.rank == rank for change in differ) for rank in range(3))
-    blind = sum(change.rank == 3 and change.difference is None for change in differ)
-    tested = [change.difference for change in compared if change.difference is not None]
-    held = sum(p <= _LEVEL for p in adjusted([difference.p for difference in tested]))
-    parts = [f"{apart} by more than chance (≠: p ≤ {_LEVEL:g} that the two are the same)"]
-    parts += [f"{turned} more in their verdict"]
-    parts += [f"{came} are in one run only"] if came else []
-    parts += [f"{blind} have no intervals to tell by"] if blind else []
-    paired = sum(difference.is_paired for difference in tested)
-    return (
-        f"{sentence}\nOf those that differ {', '.join(parts)}; the rest moved within their intervals. Of the "
-        f"{plural(len(tested), 'finding')} tested {paired} were compared sample by sample. Where nothing changed, one "
-        f"in twenty is marked all the same; {held} would be after Holm's correction."
-    )
 
 
 def setting_changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

@@ -40,7 +40,7 @@ def head_of(
     changes = [] if against is None else scorecard_changes(store, against, record, findings, kinds)
     samples = next((part.samples for part in reversed(parts) if part.samples), ())
     return Head(
-        state_of(gates, failures, against, sum(_gain(change, kinds) < 0 for change in changes)),
+        state_of(gates, failures, against, sum(gain_of(change, kinds) < 0 for change in changes)),
         [change_in_words(change, kinds) for change in changes],
         scorecard(findings),
         sentences,
@@ -76,13 +76,13 @@ def scorecard_changes(
     tested = [change for change in compared if change.difference is not None and not change.difference.identical]
     held = adjusted([change.difference.p for change in tested if change.difference], "holm")
     moved = [change for change, p in zip(tested, held, strict=True) if p <= _LEVEL]
-    return sorted(moved, key=lambda change: _gain(change, kinds))
+    return sorted(moved, key=lambda change: gain_of(change, kinds))
 
 
-def _gain(change: Change, kinds: Sequence[AnyKind]) -> float:
-    """How much better a number got; negative where it got worse."""
+def gain_of(change: Change, kinds: Sequence[AnyKind]) -> float:
+    """How much better a number got; negative where it got worse, 0 where neither direction is better."""
     better = {metric.name: metric.better for kind in kinds for metric in kind.metrics}
-    return (change.moved or 0.0) * (-1 if better.get(change.key[0]) == "less" else 1)
+    return (change.moved or 0.0) * {"more": 1, "less": -1}.get(better.get(change.key[0]) or "", 0)
 
 
 def change_in_words(change: Change, kinds: Sequence[AnyKind]) -> Verdict:
@@ -100,7 +100,7 @@ def change_in_words(change: Change, kinds: Sequence[AnyKind]) -> Verdict:
         f"{percent(change.before.value)} → {percent(after.value)}, "
         f"{percent(difference.value, sign=False)} points {points}"
     )
-    return Verdict(text, "bad" if _gain(change, kinds) < 0 else "good")
+    return Verdict(text, "bad" if gain_of(change, kinds) < 0 else "good")
 
 
 def state_of(gates: Sequence[GateResult], failures: Sequence[str], against: RunRecord | None, worse: int) -> Verdict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from assay.data.catalog import is_masked
 from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord
@@ -190,6 +191,15 @@ def ingested(record: RunRecord) -> dict[str, Artifact[Any]]:
 def samples_of_run(record: RunRecord) -> Artifact[Samples]:
     """The samples that were audited, as the store keeps them."""
     return ingested(record)["samples"]
+
+
+def shows_no_text(settings: Mapping[str, Any]) -> bool:
+    """Whether the run's pipeline shows no text: as its source says, its data set in the catalogue, or an audit."""
+    source = settings.get("source") or {}
+    if source.get("masked") is not None:
+        return bool(source["masked"])
+    parts = (part for part in settings.values() if isinstance(part, dict))
+    return is_masked(source.get("dataset")) or any(part.get("masked") for part in parts)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from assay.flows.nights.message import Worse
-from assay.flows.report.comparison import Change, comparison_summary, finding_changes, result_changes, setting_changes
+from assay.flows.report.comparison import Change, finding_changes, result_changes, setting_changes
 from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.tasks.statistics.between_runs import RunDifference
 from assay.tasks.statistics.findings import Finding
@@ -21,8 +20,8 @@ def test_a_finding_that_moved_shows_by_how_much() -> None:
     before = [Finding("subject.accuracy", group="D1", value=0.9, n=50), Finding("pruning.kept", value=7)]
     after = [Finding("subject.accuracy", group="D1", value=0.875, n=50), Finding("pruning.kept", value=7)]
     moved, same = finding_changes(before, after)
-    assert (moved.changed, moved.in_words) == (True, "-0.025")
-    assert (same.changed, same.in_words) == (False, "")
+    assert (moved.changed, moved.in_words()) == (True, "subject.accuracy (D1): 0.9 n=50 → 0.875 n=50, -0.025")
+    assert (same.changed, same.in_words()) == (False, "pruning.kept: 7")
 
 
 def test_a_verdict_that_turned_is_shown_with_both_words() -> None:
@@ -30,21 +29,17 @@ def test_a_verdict_that_turned_is_shown_with_both_words() -> None:
         [Finding("ordering.permutation_p", value=0.02, verdict="no trend")],
         [Finding("ordering.permutation_p", value=0.001, verdict="adverse")],
     )
-    assert turned.in_words == "-0.019, no trend → adverse"
+    assert turned.in_words().endswith("0.02 → 0.001, -0.019, no trend → adverse")
 
 
 def test_an_interval_alone_is_a_change() -> None:
     [change] = finding_changes([Finding("a.b", value=1.0, low=0.5)], [Finding("a.b", value=1.0, low=0.6)])
-    assert (change.changed, change.in_words) == (True, "same value, other interval or n")
+    assert (change.changed, change.in_words()) == (True, "a.b: 1")
 
 
 def test_findings_that_come_and_go_are_told_apart_by_of_group_and_subject() -> None:
     found = finding_changes([Finding("a.b", of="x")], [Finding("a.b", of="y"), Finding("a.b", of="y", subject="s")])
-    assert [(change.key, change.in_words) for change in found] == [
-        (("a.b", "y", "", ""), "new"),
-        (("a.b", "y", "", "s"), "new"),
-        (("a.b", "x", "", ""), "gone"),
-    ]
+    assert [change.in_words() for change in found] == ["a.b (y): new", "a.b (s, y): new", "a.b (x): gone"]
 
 
 def test_only_settings_that_differ_are_listed() -> None:
@@ -62,37 +57,10 @@ def test_stages_with_the_same_digest_are_not_listed() -> None:
     ]
 
 
-def test_what_exceeds_chance_stands_before_what_merely_moved() -> None:
-    def accuracy(value: float, half: float, of: str) -> Finding:
-        return Finding("attack.accuracy", of=of, value=value, low=value - half, high=value + half, n=100)
-
-    before = [
-        accuracy(0.9, 0.05, "a"),
-        accuracy(0.9, 0.05, "b"),
-        Finding("defense.mcnemar_p", value=0.01, verdict="better"),
-    ]
-    after = [accuracy(0.88, 0.05, "a"), accuracy(0.5, 0.05, "b"), Finding("defense.mcnemar_p", value=0.2, verdict="no")]
-    found = sorted(finding_changes(before, after), key=lambda change: change.rank)
-    assert [(change.key[1], change.beyond_chance, change.rank) for change in found] == [
-        ("b", True, 0),
-        ("", False, 1),
-        ("a", False, 3),
-    ]
-    assert "3 findings differ" in comparison_summary(found)
-    assert "1 by more than chance" in comparison_summary(found)
-
-
-def test_without_an_interval_nothing_is_said_to_exceed_chance() -> None:
-    found = finding_changes([Finding("attack.steps", value=1.0)], [Finding("attack.steps", value=100.0)])
-    assert not found[0].beyond_chance
-    assert "1 have no intervals" in comparison_summary(found)
-
-
 def test_a_change_is_of_all_samples_and_that_on_the_shared_ones_stands_beside_it() -> None:
     before, after = Finding("a.b", value=0.9, n=100), Finding("a.b", value=0.6, n=100)
     on_shared = RunDifference(-0.05, -0.1, -0.01, 0.03, 60, "McNemar")
     difference = RunDifference(-0.3, -0.4, -0.2, 0.001, 100, "all samples", shared=on_shared)
     change = Change(("a.b", "", "", ""), before, after, difference)
-    assert change.in_words == "-0.3 [-0.4, -0.2] all samples of each; -0.05 on the 60 that both have"
     assert change.moved == pytest.approx(-0.3)
-    assert Worse(change, -0.3).in_words().endswith(", -0.3 [-0.4, -0.2] (-0.05 on the 60 samples that both have)")
+    assert change.in_words().endswith(", -0.3 [-0.4, -0.2] (-0.05 on the 60 samples that both have)")

@@ -1,0 +1,315 @@
+"""The page of a change: what a later run says otherwise than an earlier one, worst first, what differs besides, and the
+samples that are right in one of the two only. In the terminal the same, line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.flows.audits.table import KINDS
+from assay.flows.report.comparison import (
+    Change,
+    KeptOutcomes,
+    compared_findings,
+    finding_in_words,
+    result_changes,
+    setting_changes,
+    unreachable_outcomes,
+)
+from assay.flows.report.head import change_in_words, gain_of, scorecard_changes
+from assay.flows.report.records import parts_of, samples_of_run, shows_no_text
+from assay.flows.report.scorecard import answers_of, scorecard
+from assay.flows.report.sentences import sentences
+from assay.infra.errors import InputError
+from assay.infra.masking import mask_page
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.ingest.settings import share_in_words
+from assay.tasks.reporting.estimates import column, estimate, table_of
+from assay.tasks.reporting.head import SAMPLES, Head, Scorecard
+from assay.tasks.reporting.layout import render_report
+from assay.tasks.reporting.numerals import moment, plural
+from assay.tasks.reporting.parts import (
+    BarPlot,
+    Block,
+    Column,
+    DataTable,
+    Estimate,
+    Mark,
+    NamedSample,
+    Part,
+    Tone,
+    Verdict,
+    sample_block,
+)
+from assay.tasks.reporting.report import Report
+from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
+from assay.tasks.statistics.multiplicity import adjusted
+
+_LEVEL, _BARS = 0.05, 12
+
+
+@dataclass(frozen=True)
+class RunChange:
+    """Two runs and what each measured; refused where they looked at other shares of the samples."""
+
+    store: Store
+    before: RunRecord
+    after: RunRecord
+
+    def __post_init__(self) -> None:
+        if self.before.share != self.after.share:
+            shares = (f"{run.id} of {share_in_words(run.share)}" for run in (self.before, self.after))
+            raise InputError(
+                f"The two runs are of different shares of the samples ({', '.join(shares)}): what differs between "
+                "them says nothing of the model. Compare runs of the same share."
+            )
+
+    @cached_property
+    def outcomes(self) -> tuple[KeptOutcomes, KeptOutcomes]:
+        """The single outcomes of the earlier and of the later run."""
+        return KeptOutcomes(self.store, self.before), KeptOutcomes(self.store, self.after)
+
+    @cached_property
+    def findings(self) -> tuple[FindingIndex, FindingIndex]:
+        """The findings of the earlier and of the later run."""
+        return FindingIndex(findings_of(self.store, self.before)), FindingIndex(findings_of(self.store, self.after))
+
+    @cached_property
+    def compared(self) -> list[Change]:
+        """All findings of either run side by side."""
+        return compared_findings(*self.outcomes)
+
+    @cached_property
+    def moved(self) -> dict[Change, bool]:
+        """The findings that differ at p ≤ .05 each, worst first, and whether that holds after Holm's correction among
+        all that are not the same sample by sample; of which neither direction is better, last."""
+        tested = [each for each in self.compared if each.difference is not None and not each.difference.identical]
+        ps = [change.difference.p for change in tested if change.difference is not None]
+        moved = [
+            (change, held <= _LEVEL) for change, p, held in zip(tested, ps, adjusted(ps), strict=True) if p <= _LEVEL
+        ]
+        return dict(sorted(moved, key=lambda each: _place(gain_of(each[0], KINDS), each[0].moved or 0.0)))
+
+    @cached_property
+    def on_scorecard(self) -> list[Change]:
+        """The numbers of the scorecard that differ by more than chance, worst first."""
+        return scorecard_changes(self.store, self.before, self.after, self.findings[1], KINDS)
+
+    @property
+    def state(self) -> Verdict:
+        """In a line, what got worse and what got better."""
+        gains = [gain_of(change, KINDS) for change in self.on_scorecard]
+        worse, better = sum(gain < 0 for gain in gains), sum(gain > 0 for gain in gains)
+        words = f"{plural(worse, 'number') if worse else 'Nothing'} of the scorecard got worse"
+        also = f", {better} better" if better else ""
+        failing = sum(now == "failed" != was for _, was, now in self.gates)
+        gates = f" · {plural(failing, 'gate')} failed that did not before" if failing else ""
+        tone: Tone = "bad" if worse or failing else "good" if better else "neutral"
+        return Verdict(f"{words}{also} since {self.before.id}{gates}", tone)
+
+    @property
+    def counted(self) -> str:
+        """How many findings differ, and how many of these by more than chance."""
+        differ = sum(change.changed for change in self.compared)
+        tested = [change.difference for change in self.compared if change.difference is not None]
+        paired = sum(difference.is_paired for difference in tested)
+        return (
+            f"{differ} findings differ, {len(self.compared) - differ} are the same. Of "
+            f"{plural(len(tested), 'finding')} tested ({paired} of them sample by sample), {len(self.moved)} "
+            f"differ at p ≤ {_LEVEL:g} each, "
+            f"{sum(self.moved.values())} after Holm's correction."
+        )
+
+    @property
+    def gates(self) -> list[tuple[str, str, str]]:
+        """The gates of either run with what each said; those that say the same in both last."""
+        old, new = ({gate["gate"]: gate["outcome"] for gate in run.gates} for run in (self.before, self.after))
+        rows = [(name, old.get(name, "–"), new.get(name, "–")) for name in dict.fromkeys([*new, *old])]
+        return sorted(rows, key=lambda row: row[1] == row[2])
+
+    @property
+    def besides(self) -> list[tuple[str, str]]:
+        """The settings, files and results that differ."""
+        settings = setting_changes(self.before.settings, self.after.settings)
+        arrived = self.after.arrivals
+        files = [arrived] if self.before.id in arrived and not arrived.startswith("no file") else []
+        seeds = [f"seed: {self.before.seed} → {self.after.seed}"] if self.before.seed != self.after.seed else []
+        results = result_changes(self.before, self.after)
+        return [
+            *(("setting", line) for line in [*seeds, *settings]),
+            *(("data", line) for line in files),
+            *(("result", line) for line in results),
+        ]
+
+
+def _place(gain: float, moved: float) -> tuple[bool, bool, float]:
+    """The worst first, then the best, then what neither direction of is better, the furthest first."""
+    return gain == 0, gain > 0, -abs(moved)
+
+
+def change_as_text(change: RunChange, everything: bool = False) -> str:
+    """The change as lines: the scorecard's first, then every finding that differs, those at p ≤ .05 first, marked ≠."""
+    runs = (f"{run.id} ({run.pipeline}, seed {run.seed})" for run in (change.before, change.after))
+    lines = [" → ".join(runs)]
+    if change.before.is_sample:
+        lines.append(f"both are of a sample of {share_in_words(change.before.share)}, and stand for no whole run")
+    lines += [change.state.text, *(change_in_words(moved, KINDS).text for moved in change.on_scorecard)]
+    lines += [f"gate     {name}: {was} → {now}" for name, was, now in change.gates if was != now]
+    lines += [f"{kind:<8} {line}" for kind, line in change.besides]
+    marked = {moved.key for moved in change.moved}
+    rest = [other for other in change.compared if other.key not in marked and (everything or other.changed)]
+    shown = [f"{'≠' if each.key in marked else ' '} {each.in_words()}" for each in [*change.moved, *rest]]
+    return "\n".join([*lines, "", *shown, "", change.counted, *unreachable_outcomes(*change.outcomes)])
+
+
+def write_change(change: RunChange) -> str:
+    """Where the page of a change now lies, beside that of the later run."""
+    later = change.after
+    place = f"reports/{later.id}/against-{change.before.id}.html"
+    flips = flipped(change)
+    report = Report(
+        run=later.id,
+        pipeline=f"{later.pipeline}: what changed",
+        started=later.started,
+        seconds=later.seconds,
+        seed=later.seed,
+        status=later.status,
+        verdicts=(),
+        parts=[*_parts(change), *([flips] if flips else [])],
+        failures=(*later.failures, *later.missing),
+        head=Head(
+            change.state,
+            [change_in_words(moved, KINDS) for moved in change.on_scorecard],
+            _both(change),
+            sentences(KINDS, change.findings[1]),
+            samples=() if flips is None else flips.samples,
+        ),
+        facts={"Against": f"{change.before.id}, {moment(change.before.started)}"},
+        findings=list(change.findings[1]),
+        index_link="../index.html",
+    )
+    change.store.folder.write(place, mask_page(render_report(report)).encode())
+    return f"{change.store.url}/{place}"
+
+
+def _both(change: RunChange) -> Scorecard | None:
+    """The later run's scorecard, with what each subject got before below it."""
+    was, now = map(scorecard, change.findings)
+    if was is None or now is None:
+        return now
+    earlier = {name: dict(zip(was.columns, cells, strict=True)) for name, cells in was.rows}
+    rows = []
+    for name, cells in now.rows:
+        rows.append((name, cells))
+        if name in earlier:
+            rows.append((f"{name}, before", [earlier[name].get(column) for column in now.columns]))
+    return replace(now, rows=rows)
+
+
+def _parts(change: RunChange) -> Iterator[Part]:
+    """What exceeds chance, the gates, and what differs besides."""
+    moved = list(change.moved)
+    shares = [each for each in moved if each.after is not None and each.after.unit == "share"][:_BARS]
+    blocks: list[Block] = [_bars(shares)] if shares else []
+    columns = [
+        column("Finding", lambda each: finding_in_words(each.key)),
+        column("Before", lambda each: estimate(each.before), "number"),
+        column("After", lambda each: estimate(each.after), "number"),
+        column("Change", _difference, "number"),
+        column("After Holm", lambda each: change.moved[each], "flag", "Whether it holds after Holm's correction"),
+    ]
+    blocks += [table_of("What differs, at p ≤ 0.05 each", moved, columns)] if moved else []
+    yield Part("Findings that moved", change.counted, blocks, "moved")
+    if change.gates:
+        turned = sum(was != now for _, was, now in change.gates)
+        named = "; ".join(f"{name}: {was} → {now}" for name, was, now in change.gates[: min(turned, 3)])
+        counted = f"{turned} of {plural(len(change.gates), 'gate')} say something else than before"
+        sentence = f"{counted}: {named}." if named else f"{counted}."
+        rows = DataTable("Gates", [Column("Gate"), Column("Before"), Column("After")], change.gates)
+        yield Part("Gates", sentence, [rows], "gates")
+    kinds = [kind for kind, _ in change.besides]
+    counts = ", ".join(plural(kinds.count(kind), kind, kind if kind == "data" else "") for kind in dict.fromkeys(kinds))
+    first = "; ".join(line for kind, line in change.besides[:3] if kind != "result")
+    sentence = f"{counts or 'Nothing'} of the two runs differ{': ' * bool(first)}{first}."
+    besides = DataTable("What differs", [Column("Kind"), Column("What")], change.besides)
+    yield Part("Settings, data and results", sentence, [besides] if kinds else [], "besides")
+
+
+def _difference(change: Change) -> Estimate | None:
+    measured = change.difference
+    return None if measured is None else Estimate(measured.value, measured.low, measured.high)
+
+
+def _bars(changes: Sequence[Change]) -> BarPlot:
+    differences = [change.difference for change in changes if change.difference is not None]
+    alt = "; ".join(change.in_words() for change in changes)
+    return BarPlot(
+        "How far shares moved",
+        [finding_in_words(change.key) for change in changes],
+        [difference.value for difference in differences],
+        "later run less the earlier one",
+        alt,
+        [difference.low for difference in differences],
+        [difference.high for difference in differences],
+        scale="percent",
+    )
+
+
+def flipped(change: RunChange) -> Part | None:
+    """The samples that are right in one of the runs only, by the number of the scorecard that moved most, else by the
+    first in which any sample did: those that are wrong now first."""
+    old, new = change.findings
+    moved = [each.after for each in change.on_scorecard if each.after is not None]
+    for finding in [*moved, *answers_of(new)]:
+        was = old.get(finding.metric, *finding.about)
+        turned = None if was is None else _turned(change, was, finding)
+        if turned:
+            lost = sum(note == _LOST for note in turned.values())
+            first = dict(list(turned.items())[:SAMPLES])
+            samples = [replace(sample, note=first[sample.id]) for sample in named_samples(change, first)]
+            marked = [replace(sample, marks=[Mark(sample.note, _TONES[sample.note])]) for sample in samples]
+            note = f"{len(first)} of {len(turned)}, those that are wrong now first."
+            sentence = (
+                f"{plural(lost, 'sample')} right before and wrong now, {len(turned) - lost} the other way round, by "
+                f"{finding_in_words(finding.key)}."
+            )
+            title = "Answers that turned"
+            return Part(title, sentence, [sample_block(title, marked, note)], "turned", samples=samples)
+    return None
+
+
+_LOST, _WON = "right before, wrong now", "wrong before, right now"
+_TONES: Mapping[str, Tone] = {_LOST: "bad", _WON: "good"}
+
+
+def _turned(change: RunChange, was: Finding, now: Finding) -> dict[str, str]:
+    """Per sample that is right in one of the runs only, which; those that are wrong now first."""
+    earlier, later = (kept.of(finding) for kept, finding in zip(change.outcomes, (was, now), strict=True))
+    if earlier is None or later is None or not (earlier.binary and later.binary):
+        return {}
+    shared, old, new = np.intersect1d(earlier.ids, later.ids, return_indices=True)
+    moved = later.above[new] - earlier.above[old]
+    return {**{str(name): _LOST for name in shared[moved < 0]}, **{str(name): _WON for name in shared[moved > 0]}}
+
+
+def named_samples(change: RunChange, ids: Mapping[str, str]) -> list[NamedSample]:
+    """The samples of the later run as a person sees them, in the order of their ids."""
+    from assay.flows.audits.curation_flow import look_of
+
+    settings = change.after.settings
+    subjects = [*(settings.get("subjects") or ()), *filter(None, [settings.get("subject")])]
+    texts = [str(subject["text"]) for subject in subjects if subject.get("classifier") and subject.get("text")]
+    looks = {}
+    for part in parts_of(change.store, samples_of_run(change.after)):
+        rows = part.filter(pc.is_in(part["id"], value_set=pa.array(list(ids), pa.string())))
+        for at, name in enumerate(rows["id"].to_pylist()):
+            png, text = look_of(rows.slice(at, 1), texts, shows_no_text(settings))
+            looks[name] = NamedSample(name, png=png, text=text)
+    return [looks[name] for name in ids if name in looks]
