@@ -69,19 +69,6 @@ def _painted(generator: Generator, gold: Whole) -> npt.NDArray[np.uint8]:
     return levels(_photographed(generator, _eye(generator, drawn_damage(generator, gold))))
 
 
-def grade(aneurysms: int, haemorrhages: int, new_vessels: bool) -> int:
-    """The grade of an eye by the rule of the Messidor collection.
-
-    >>> grade(0, 0, False), grade(5, 0, False), grade(6, 0, False), grade(0, 1, False), grade(2, 5, False)
-    (0, 1, 2, 2, 3)
-    """
-    if aneurysms >= 15 or haemorrhages >= 5 or new_vessels:
-        return 3
-    if aneurysms > 5 or haemorrhages > 0:
-        return 2
-    return 1 if aneurysms > 0 else 0
-
-
 def drawn_damage(generator: Generator, gold: Whole) -> Damage:
     """Counts of lesions that give each eye its grade; exudates and cotton-wool spots come with the higher grades."""
     n = len(gold)

@@ -22,6 +22,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from ruamel.yaml import YAML
 
 from assay import __version__
 from assay.data.images import COLUMNS, pixels_of, png
@@ -74,20 +75,8 @@ def _picture_path(name: str) -> str:
     return name if name.lower().endswith(ENDINGS) and not posixpath.isabs(name) else f"{name}.png"
 
 
-ABOUT: Mapping[str, str] = {
-    "id": "the sample's name, unique",
-    "rank": "its place in the adversarial order; 0 is the easiest",
-    "dataset": "the first of D1 … DN that holds it; every later one does too",
-    "label": "the weak label, as a class code",
-    "label_name": "the weak label, by name",
-    "confidence": "the labeler's confidence in it",
-    "lower": "lower end of the Clopper-Pearson interval of that confidence; the order follows it",
-    "upper": "upper end of that interval",
-    "votes_cast": "how many labelling functions of the panel voted",
-    "gold": "the true class where it is known, as a class code",
-    "gold_name": "the true class where it is known, by name",
-    "image": "the image as a PNG file, as models saw it, and its path in the table or folder that it came from",
-}
+ABOUT: Mapping[str, str] = YAML(typ="safe").load(filled("curated_columns.yaml"))
+"""What each column is, in their order."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from importlib.resources import files
 from typing import Literal
+
+from ruamel.yaml import YAML
 
 from assay.flows.starting.first_look import MOST_VALUES, Column, Look
 from assay.infra.errors import InputError, suggestion
@@ -15,18 +18,11 @@ from assay.tasks.ingest.file_search import SPLITS
 
 Kind = Literal["table", "images", "texts"]
 
-LABELS = {
-    *("label", "labels", "class", "target", "gold", "y", "truth", "diagnosis", "outcome", "category", "sentiment"),
-    *("answer", "species", "verdict", "survived", "churn", "churned", "default", "fraud", "spam", "quality", "grade"),
-    *("status", "event", "response", "result", "type", "died"),
+CALLED = {
+    what: frozenset(words)
+    for what, words in YAML(typ="safe").load(files("assay.data").joinpath("lexicons", "column_names.yaml")).items()
 }
-GROUPS = {
-    *("patient", "subject", "person", "user", "customer", "author", "document", "doc", "site", "hospital"),
-    *("clinic", "family", "group", "session", "speaker", "video", "case", "device", "machine"),
-}
-IDS = {"id", "ids", "uuid", "key", "identifier", "rownames"}
-BORN = {"birth", "birthday", "birthdate", "dob", "born"}
-PARTS = {"split", "part", "partition", "fold", "set", "subset"}
+"""Words in the names of columns, by what such columns are."""
 NONE = "-"
 """What a person answers where there is no such column."""
 
@@ -204,6 +200,11 @@ def _parts_of(name: str) -> set[str]:
     return {word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word}
 
 
+def _is_called(column: Column, *kinds: str) -> bool:
+    """Whether its name has a word of each of these kinds."""
+    return all(_parts_of(column.name) & CALLED[kind] for kind in kinds)
+
+
 def _id(look: Look, taken: set[str]) -> str | None:
     """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
     free = [column for column in _without(look.columns, *taken) if column.whole or column.holds == "words"]
@@ -221,14 +222,14 @@ def _label(columns: list[Column]) -> str | None:
     """The only column that is called like a label, or the only one that may be one; without any, one of numbers that is
     called so, for the sentence that says what can be audited of it."""
     able = [column for column in columns if _may_be_label(column)]
-    called = [column for column in able if _parts_of(column.name) & LABELS]
-    exactly = [column for column in called if column.name.lower() in LABELS]
-    named = [column for column in columns if not able and column.name.lower() in LABELS]
+    called = [column for column in able if _is_called(column, "labels")]
+    exactly = [column for column in called if column.name.lower() in CALLED["labels"]]
+    named = [column for column in columns if not able and column.name.lower() in CALLED["labels"]]
     return _only(called) or _only(exactly) or (None if called else _only(able)) or _only(named)
 
 
 def _split(columns: list[Column]) -> str | None:
-    called = [column for column in columns if _parts_of(column.name) & PARTS and column.values]
+    called = [column for column in columns if _is_called(column, "parts") and column.values]
     return _only([column for column in called if {value.lower() for value in column.values} <= SPLITS.keys()])
 
 
@@ -236,7 +237,7 @@ def _group(columns: list[Column]) -> str | None:
     """What several samples belong to: the column that is called so and repeats, else the one that fixes most others."""
     repeated = [column for column in columns if 10 <= column.distinct <= 0.9 * column.rows]
     named = [column for column in repeated if column.whole or column.holds == "words"]
-    called = [column for column in named if _parts_of(column.name) & GROUPS or (_is_id(column) and column.fixes)]
+    called = [column for column in named if _is_called(column, "groups") or (_is_id(column) and column.fixes)]
     fixing = sorted((column for column in named if column.fixes), key=lambda column: (-column.fixes, -column.distinct))
     return _only(called) or next((column.name for column in [*called, *fixing]), None)
 
@@ -248,26 +249,18 @@ def _is_id(column: Column) -> bool:
     [True, True, True, False]
     """
     name = column.name.strip().lower()
-    joined = re.fullmatch(r"[a-z]{3,}(id|no)", name) is not None and name not in _NO_IDS
-    return bool(_parts_of(column.name) & IDS) or joined or name in ("", "index") or name.startswith("unnamed:")
-
-
-_NO_IDS = {"valid", "invalid", "paid", "unpaid", "prepaid", "grid", "hybrid", "acid", "solid", "liquid", "covid"}
-
-
-_COUNTED, _COUNTERS = {"sample", "row", "obs", "observation", "record", "case", "line"}, {"number", "no", "nr", "num"}
-_PLACES = {"zip", "zipcode", "postal", "postcode", "phone"}
+    joined = re.fullmatch(r"[a-z]{3,}(id|no)", name) is not None and name not in CALLED["no_ids"]
+    return _is_called(column, "ids") or joined or name in ("", "index") or name.startswith("unnamed:")
 
 
 def _names_rows(column: Column) -> bool:
     """Whether a column of numbers names or counts what samples belong to instead of measuring them."""
-    parts = _parts_of(column.name)
-    called = _is_id(column) or bool(parts & _PLACES or (parts & _COUNTED and parts & _COUNTERS))
+    called = _is_id(column) or bool(_is_called(column, "places") or _is_called(column, "counted", "counters"))
     called = called and column.distinct > MOST_VALUES
     return column.whole and (column.counts_rows or called)
 
 
 def _day(columns: list[Column]) -> str | None:
     """The first column of dates, but for those of births, that there are enough of to part samples by."""
-    days = [column for column in columns if column.holds == "dates" and not _parts_of(column.name) & BORN]
+    days = [column for column in columns if column.holds == "dates" and not _is_called(column, "born")]
     return next((column.name for column in days if column.distinct >= 10 and not column.missing), None)

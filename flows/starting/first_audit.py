@@ -129,25 +129,19 @@ def _rules_comment(proposal: Proposal) -> list[str]:
 
 def test_page(proposal: Proposal) -> str:
     """test_rules.py: per rule a sample that it votes on and one that it does not, made up, so that no data is in it."""
-    lines = ['"""What the rules say of samples that anybody can judge."""', "", "from pathlib import Path", ""]
-    if proposal.roles.kind == "images":
-        lines += ["import numpy as np", ""]
-    lines += ["from assay import votes", "", 'RULES = Path(__file__).with_name("rules.yaml")']
-    lines += [_PICTURES] if proposal.roles.kind == "images" else [""]
-    lines += ["", "def said(rule, *samples):", "    return votes(RULES, samples, only=[rule])[rule].tolist()", ""]
-    for rule in proposal.rules.rules:
-        name, (on, off) = rule.rule.called, examples(rule.rule)
-        expected = f"[{_json_text(rule.rule.vote)}, None]"
-        lines += ["", f"def test_{_identifier(name)}():"]
-        lines += [f"    assert said({_json_text(name)}, {on}, {off}) == {expected}", ""]
-    return "\n".join(lines)
+    has_pictures, tests = proposal.roles.kind == "images", ""
+    for rule in (rule.rule for rule in proposal.rules.rules):
+        (on, off), expected = examples(rule), f"[{_json_text(rule.vote)}, None]"
+        tests += f"\n\ndef test_{_identifier(rule.called)}():\n"
+        tests += f"    assert said({_json_text(rule.called)}, {on}, {off}) == {expected}\n"
+    return filled(
+        "test_rules.txt",
+        numpy="import numpy as np\n\n" if has_pictures else "",
+        pictures=filled("test_pictures.txt") if has_pictures else "",
+        tests=tests,
+    )
 
 
-_PICTURES = """\
-WHITE, BLACK = np.ones((3, 16, 16), np.float32), np.zeros((3, 16, 16), np.float32)
-RED = WHITE * np.array([1, 0, 0], np.float32)[:, None, None]
-CHECKED = WHITE * (np.indices((16, 16)).sum(axis=0) % 2).astype(np.float32)
-"""
 _EXTREMES = {
     "brightness": ("WHITE", "BLACK"),
     "contrast": ("CHECKED", "BLACK"),

@@ -15,7 +15,7 @@ from assay.data.images import pixels_of
 from assay.data.samples.chest import chest, drawn_findings
 from assay.data.samples.digits import digits, enlarged
 from assay.data.samples.digits_placed import REACH, digits_placed
-from assay.data.samples.fundus import SHARES, drawn_damage, fundus, grade
+from assay.data.samples.fundus import SHARES, drawn_damage, fundus
 from assay.data.samples.image_table import stratified_split
 from assay.data.samples.lesions import lesions
 from assay.data.samples.lesions_small import lesions_small
@@ -135,6 +135,15 @@ def test_a_fifth_of_the_lesions_is_malignant_in_both_parts(table_of: Callable[[s
     table = table_of("lesions")
     counts = Counter(zip(table["split"].to_pylist(), table["gold"].to_pylist(), strict=True))
     assert counts == {("train", 0): 720, ("train", 1): 180, ("test", 0): 240, ("test", 1): 60}
+
+
+def grade(aneurysms: int, haemorrhages: int, new_vessels: bool) -> int:
+    """The grade of an eye by the rule of the Messidor collection."""
+    if aneurysms >= 15 or haemorrhages >= 5 or new_vessels:
+        return 3
+    if aneurysms > 5 or haemorrhages > 0:
+        return 2
+    return 1 if aneurysms > 0 else 0
 
 
 def test_the_grade_of_an_eye_is_counted_from_what_is_painted(table_of: Callable[[str], pa.Table]) -> None:
