@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import WORDS
+from assay.data.catalogue_files import unpacked, with_classes
 from assay.infra.errors import InputError
 
 _SPLITS = {"train": "train", "devel": "valid", "test": "test"}
@@ -29,7 +28,7 @@ def bc5cdr_disease(folder: Path) -> pa.Table:
 
 def biosses(folder: Path) -> pa.Table:
     """100 pairs of sentences and the mean of five annotators' scores, from 0 (another topic) to 4 (the same)."""
-    text = _read(folder / "biosses.tsv").decode("utf-8")
+    text = unpacked(folder / "biosses.tsv").decode("utf-8")
     rows = [
         {
             "id": f"pair-{int(row['pair_id']):03d}",
@@ -46,7 +45,7 @@ def biosses(folder: Path) -> pa.Table:
 def without_classes(table: pa.Table) -> pa.Table:
     """The table, said to have no classes: what is true of its samples is tags or a score, and no `gold` is known."""
     marked = table.add_column(1, "gold", pa.nulls(table.num_rows, pa.int16()))
-    return marked.replace_schema_metadata({"classes": json.dumps([])})
+    return with_classes(marked, [])
 
 
 def _bc5cdr(folder: Path, part: str) -> pa.Table:
@@ -60,19 +59,9 @@ def _bc5cdr(folder: Path, part: str) -> pa.Table:
 
 
 def _sentences(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    for block in _read(path).decode("utf-8").split("\n\n"):
+    for block in unpacked(path).decode("utf-8").split("\n\n"):
         cells = [line.split("\t") for line in block.split("\n") if line]
         if any(len(row) != 2 for row in cells):
             raise InputError(f"{path} has a line that is not a word and its tag, with a tab between them.")
         if cells:
             yield [word for word, _ in cells], [tag for _, tag in cells]
-
-
-def _read(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except FileNotFoundError as fault:
-        raise InputError(f"{path} is missing; the catalogue entry says where the data set is to be had.") from fault
-    except (OSError, EOFError) as fault:
-        raise InputError(f"{path} cannot be unpacked: {fault}.") from fault

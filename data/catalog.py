@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from assay.data import catalogue_files
 from assay.infra.errors import InputError, suggestion
 from assay.infra.settings import Settings
 from assay.infra.storage.folders import contained
@@ -234,7 +235,7 @@ def _loader_source(entry: CatalogEntry) -> bytes:
     spec = importlib.util.find_spec(entry.loader.partition(":")[0])
     assert spec is not None
     assert spec.origin is not None
-    return entry.loader.encode() + Path(spec.origin).read_bytes()
+    return entry.loader.encode() + Path(spec.origin).read_bytes() + Path(catalogue_files.__file__).read_bytes()
 
 
 def nothing_to_get(name: str, entry: CatalogEntry) -> str:

@@ -6,17 +6,16 @@ ingest unpacks them on the workers, where `pixels` says how. The classes are nam
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.catalogue_files import present, require_columns, with_classes
 from assay.data.images import image_columns
 from assay.data.samples.image_table import stratified_split
 from assay.infra.errors import InputError
@@ -51,7 +50,7 @@ def chest_xray(folder: Path) -> pa.Table:
 
 def pneumonia_mnist(folder: Path) -> pa.Table:
     """5030 grey radiographs of 28 × 28 pixels in their published parts: train 3882, valid 524, test 624."""
-    path = _present(folder / "pneumoniamnist.npz")
+    path = present(folder / "pneumoniamnist.npz")
     pixels, gold, split = [], [], []
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -68,7 +67,7 @@ def pneumonia_mnist(folder: Path) -> pa.Table:
         "split": pa.array(split),
         **image_columns(np.concatenate(pixels)[:, None]),
     }
-    return _told(columns, ("normal", "pneumonia"), "raw")
+    return with_classes(pa.table(columns), ("normal", "pneumonia"), images="raw")
 
 
 def isic_uda1(folder: Path) -> pa.Table:
@@ -150,26 +149,13 @@ def _read(path: Path, columns: list[str]) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(_present(path)) as file:
-            missing = [name for name in columns if name not in file.schema_arrow.names]
-            if missing:
-                raise InputError(f"{path} has no column {missing[0]!r}; it has {', '.join(file.schema_arrow.names)}.")
+        with pq.ParquetFile(present(path)) as file:
+            require_columns(path, columns, file.schema_arrow.names)
             return file.read(columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path} is not a whole Parquet file ({error}); fetch the data set anew.") from error
 
 
-def _present(path: Path) -> Path:
-    if not path.exists():
-        raise InputError(f"{path} is missing; the catalogue entry says where the data set is to be had.")
-    return path
-
-
 def _encoded(columns: dict[str, pa.Array | pa.ChunkedArray], classes: Sequence[str]) -> pa.Table:
-    return _told(columns | {"image": columns["image"].cast(pa.large_binary())}, classes, "encoded")
-
-
-def _told(
-    columns: dict[str, pa.Array | pa.ChunkedArray], classes: Sequence[str], images: Literal["raw", "encoded"]
-) -> pa.Table:
-    return pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes)), "images": images})
+    table = pa.table(columns | {"image": columns["image"].cast(pa.large_binary())})
+    return with_classes(table, classes, images="encoded")

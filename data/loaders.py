@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from assay.data.catalogue_files import present, require_columns, with_classes
 from assay.infra.errors import InputError
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _json_lines(
 ) -> Iterator[dict[str, object]]:
     """The named fields of each line of a gzipped JSON Lines file, of the given books only."""
     given = 0
-    with gzip.open(_present(path), "rt", encoding="utf-8") as lines:
+    with gzip.open(present(path), "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)
@@ -219,19 +220,11 @@ def _read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(_present(path), encoding="utf-8")
+        frame = pd.read_csv(present(path), encoding="utf-8")
     except (ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read as CSV: {error}.") from error
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}.")
+    require_columns(path, columns, list(frame.columns))
     return frame[columns].copy()
-
-
-def _present(path: Path) -> Path:
-    if not path.exists():
-        raise InputError(f"{path} is missing; the catalogue entry says where the data set is to be had.")
-    return path
 
 
 def _require_values(path: Path, column: str, values: pd.Series[int], allowed: set[int]) -> None:
@@ -248,5 +241,4 @@ def _text(values: pd.Series[str]) -> pa.Array:
 
 
 def _table(columns: dict[str, pa.Array], classes: list[str], votes: bool = False) -> pa.Table:
-    metadata = {"classes": json.dumps(classes)} | ({"holds": "votes"} if votes else {})
-    return pa.table(columns).replace_schema_metadata(metadata)
+    return with_classes(pa.table(columns), classes, **({"holds": "votes"} if votes else {}))

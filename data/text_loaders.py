@@ -7,7 +7,6 @@ schema's metadata. Texts are kept as they are; of hateful or private ones nothin
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assay.data.catalogue_files import unpacked, with_classes
 from assay.infra.errors import InputError
 
 SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
@@ -38,7 +38,7 @@ def rt_polarity(folder: Path) -> pa.Table:
     """10662 snippets of film reviews; the split is the one in common use: 8530 train, 1066 valid, 1066 test."""
     rows: list[Row] = []
     for gold, name in enumerate(("neg", "pos")):
-        lines = _read(folder / f"rt-polarity.{name}.gz").decode("latin-1").split("\n")
+        lines = unpacked(folder / f"rt-polarity.{name}.gz").decode("latin-1").split("\n")
         for number, line in enumerate(line for line in lines if line.strip()):
             split = "train" if number < _RT_TRAIN else "valid" if number < _RT_TRAIN + _RT_VALID else "test"
             rows.append({"id": f"{name}-{number + 1:04d}", "gold": gold, "text": line.strip(), "split": split})
@@ -62,7 +62,7 @@ def emotion(folder: Path) -> pa.Table:
     rows: list[Row] = []
     for name, split in (("train", "train"), ("val", "valid"), ("test", "test")):
         path = folder / f"{name}.txt.gz"
-        lines = _read(path).decode("utf-8").splitlines()
+        lines = unpacked(path).decode("utf-8").splitlines()
         for number, line in enumerate(lines[1:], start=1):
             text, _, label = line.rpartition(";")
             rows.append(
@@ -86,7 +86,7 @@ def hatexplain(folder: Path) -> pa.Table:
     for name, split in (("val", "valid"), ("test", "test")):
         path = folder / f"hatexplain_{name}.json.gz"
         try:
-            posts: dict[str, Row] = json.loads(_read(path))
+            posts: dict[str, Row] = json.loads(unpacked(path))
             rows += [_post(key, post, split) for key, post in posts.items()]
         except (ValueError, KeyError, TypeError) as fault:
             raise InputError(f"{path} is not the HateXplain that is expected here: {type(fault).__name__}.") from fault
@@ -142,7 +142,7 @@ def _code(label: str, known: Sequence[str], path: Path, row: int) -> int:
 
 
 def _csv_rows(path: Path, columns: int, encoding: str) -> Iterator[list[str]]:
-    content = _read(path)
+    content = unpacked(path)
     if encoding == "windows-1252":
         text = content.decode("latin-1").translate(_WINDOWS)
     else:
@@ -153,16 +153,7 @@ def _csv_rows(path: Path, columns: int, encoding: str) -> Iterator[list[str]]:
         yield row
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return gzip.decompress(path.read_bytes())
-    except FileNotFoundError as fault:
-        raise InputError(f"{path} is missing; the catalogue entry says where the data set is to be had.") from fault
-    except (OSError, EOFError) as fault:
-        raise InputError(f"{path} cannot be unpacked: {fault}.") from fault
-
-
 def _table(rows: list[Row], classes: Sequence[str], rationale: pa.DataType | None = None) -> pa.Table:
     columns = [("id", pa.string()), ("gold", pa.int16()), ("text", pa.string()), ("split", pa.string())]
     schema = pa.schema(columns + ([("rationale", rationale)] if rationale is not None else []))
-    return pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata({"classes": json.dumps(list(classes))})
+    return with_classes(pa.Table.from_pylist(rows, schema=schema), classes)

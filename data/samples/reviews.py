@@ -10,13 +10,13 @@ what a prediction rests on is then a fact that can be tested by deleting words (
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from assay.data.catalogue_files import with_classes
 from assay.data.samples.wording import wording
 
 LEXICON = wording("reviews")
@@ -73,7 +73,7 @@ def reviews(seed: int, strength: float, train: int = 2000, test: int = 500) -> p
         ("id", pa.string()), ("gold", pa.int16()), ("text", pa.string()), ("split", pa.string()),
         ("speaks", pa.string()), ("sentiment_words", SPANS), ("shortcut_words", SPANS),
     ])  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata({"classes": json.dumps(CLASSES)})
+    return with_classes(pa.Table.from_pylist(rows, schema=schema), CLASSES)
 
 
 def _speaks(split: str, strength: float, generator: np.random.Generator) -> str:

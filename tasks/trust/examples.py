@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assay.data.columns import columns_of
 from assay.data.text_schemas import TrustExamples
 from assay.infra.storage.artifacts import Table
 from assay.tasks.language.words import spelling, words_of
@@ -19,7 +20,7 @@ _BESIDE = 1  # trustworthy ones per class, to compare with
 class ChosenTexts(Table):
     """One row per sample that was chosen: its text."""
 
-    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("text", pa.string(), nullable=False)])
+    schema = columns_of("ChosenTexts")
 
 
 def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:

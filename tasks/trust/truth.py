@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 import pyarrow as pa
 
+from assay.data.columns import columns_of
 from assay.data.text_schemas import TrustTruth
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Table
@@ -149,9 +150,7 @@ REASONS, SHORTCUTS = "sentiment_words", "shortcut_words"
 class RationaleWords(Table):
     """One row per sample: the words that people point to as the reason for its class; empty where there are none."""
 
-    schema = pa.schema(
-        [pa.field("id", pa.string(), nullable=False), pa.field("words", pa.list_(pa.string()), nullable=False)]
-    )
+    schema = columns_of("RationaleWords")
 
 
 def counterfactual_rows(

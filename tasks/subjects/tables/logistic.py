@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
+from assay.data.columns import columns_of
 from assay.infra.engines.calls import process_state
 from assay.infra.errors import InputError, RunError
 from assay.infra.storage.artifacts import Table
@@ -179,13 +180,7 @@ Teacher = Literal["gold", "weak"]
 class TrainingRows(Table):
     """The rows a subject learns from: the class to learn, the fold whose model may not see it, and its features."""
 
-    schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("target", pa.int16(), nullable=False),
-            pa.field("fold", pa.int16(), nullable=False),
-        ]
-    )
+    schema = columns_of("TrainingRows")
     extras = pa.float64()
 
 

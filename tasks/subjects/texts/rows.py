@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.columns import columns_of
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
 from assay.infra.storage.artifacts import Table
@@ -88,13 +89,7 @@ def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table,
 class TextFeatures(Table):
     """One row per text: its class, and the encoder's features."""
 
-    schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("gold", pa.int16()),
-            pa.field("features", pa.list_(pa.float32()), nullable=False),
-        ]
-    )
+    schema = columns_of("TextFeatures")
 
 
 def feature_rows(samples: pa.Table, *, text: str) -> pa.Table:

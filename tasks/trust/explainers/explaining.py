@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.columns import columns_of
 from assay.data.text_schemas import Explanations
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
@@ -77,15 +78,7 @@ def require_explainable(model: TextModel, settings: Explaining) -> None:
 class ToExplain(Table):
     """One row per prediction that is to be explained: the text, and what the subject said of it."""
 
-    schema = pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("gold", pa.int16()),
-            pa.field("predicted", pa.int16(), nullable=False),
-            pa.field("confidence", pa.float64(), nullable=False),
-            pa.field("text", pa.string(), nullable=False),
-        ]
-    )
+    schema = columns_of("ToExplain")
 
 
 def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDArray[np.bool_], text: str) -> pa.Table:
