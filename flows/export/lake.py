@@ -23,6 +23,7 @@ from ruamel.yaml import YAML
 from assay import __version__
 from assay.data.image_schemas import ImagePaths
 from assay.data.schemas import class_names
+from assay.data.templates import filled
 from assay.flows.export.curated_sets import escaped_markdown
 from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
 from assay.infra.errors import AssayError, InputError, install_command, reason_of
@@ -341,30 +342,19 @@ def _readme(folder: Folder, delta: bool) -> str:
     """What lies in the lake, for whoever comes across it."""
     notes = _notes(folder)
     tables = {name for note in notes for name in note["tables"]}
-    reading = 'deltalake.DeltaTable("votes").to_pandas()' if delta else 'pandas.read_parquet("votes")'
-    lines = [
-        "# What Assay's runs know of single samples",
-        "",
-        f"Tables of {'Delta' if delta else 'Parquet'}, parted by pipeline and run: `{reading}`. Rows join yours by",
-        f"`id`. `{NOTES}/RUN.json` has a run's settings, classes and what its rows are made of; a run without one was",
-        "not written to its end.",
-        "",
-        "| run | pipeline | started | seed | samples | digest of the samples |",
-        "|---|---|---|---:|---:|---|",
-        *(
-            f"| {note['run']} | {escaped_markdown(note['pipeline'])} | {note['started']} | {note['seed']} "
-            f"| {note['samples']['rows']} | `{note['samples']['digest']}` |"
-            for note in notes
-        ),
+    runs = [
+        f"| {note['run']} | {escaped_markdown(note['pipeline'])} | {note['started']} | {note['seed']} "
+        f"| {note['samples']['rows']} | `{note['samples']['digest']}` |"
+        for note in notes
     ]
-    for table in TABLES.values():
-        if table.name in tables:
-            lines += ["", f"## {table.name}", "", table.about, "", "| column | type | what it is |", "|---|---|---|"]
-            lines += [
-                f"| {name} | {kind} | {escaped_markdown(about)} |" for name, (kind, about) in table.columns.items()
-            ]
-            lines += [f"| {name} | string | the {name}, by which files are parted |" for name in PARTITIONS]
-    return "\n".join([*lines, ""])
+    described = ""
+    for table in (table for table in TABLES.values() if table.name in tables):
+        columns = [f"| {name} | {kind} | {escaped_markdown(words)} |" for name, (kind, words) in table.columns.items()]
+        columns += [f"| {name} | string | the {name}, by which files are parted |" for name in PARTITIONS]
+        described += filled("lake_table.md", name=table.name, about=table.about, columns="\n".join(columns))
+    reading = 'deltalake.DeltaTable("votes").to_pandas()' if delta else 'pandas.read_parquet("votes")'
+    format_name = "Delta" if delta else "Parquet"
+    return filled("lake.md", format=format_name, reading=reading, runs="\n".join(runs), tables=described)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ruamel.yaml import YAML
+
+from assay.data.templates import filled
 from assay.flows.nights.history import append_to_history
 from assay.flows.nights.notify import send_news
 from assay.flows.nights.trackers import send_to_mlflow, send_to_openlineage
@@ -27,17 +30,7 @@ if TYPE_CHECKING:
 
 
 STATUSES = ("done", "gate failed", "refused", "broken", "crashed")
-_HELP = {
-    "assay_run_status": "1 for how the last run of the pipeline ended, 0 for the other ways.",
-    "assay_run_started_timestamp_seconds": "When the last run of the pipeline started.",
-    "assay_run_seconds": "How long the last run took.",
-    "assay_gates": "Gates of the last run that judged any, by result.",
-    "assay_finding": "The pipeline's numbers that are followed over the nights, as last measured.",
-    "assay_finding_low": "Lower end of the interval.",
-    "assay_finding_high": "Upper end of the interval.",
-    "assay_finding_samples": "How many samples it rests on.",
-    "assay_red_flags": "Red flags that the last reported run raised.",
-}
+_HELP: dict[str, str] = YAML(typ="safe").load(filled("prometheus.yaml"))
 PrometheusSample = tuple[str, dict[str, str], float]
 
 

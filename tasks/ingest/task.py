@@ -68,7 +68,7 @@ from assay.tasks.ingest.sources import ResolvedSource
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import GROUP
-from assay.tasks.subjects.holding_out import DOCUMENT
+from assay.tasks.subjects.holding_out import DOCUMENT, rows_as_they_are
 
 CONTRACT_ROWS = expectations.WHOLE_UP_TO
 
@@ -298,13 +298,8 @@ def draw_share(samples: Artifact[Samples], share: float) -> Artifact[Samples]:
         )
     say(f"{drawn.rows} of {samples.rows} samples drawn ({share_in_words(share)})")
     rows = math.ceil(samples.rows / max(1, samples.partitions))
-    whole: Artifact[Samples] = map_partitions(unchanged, drawn, into=Samples, rows=rows)
+    whole: Artifact[Samples] = map_partitions(rows_as_they_are, drawn, into=Samples, rows=rows)
     return whole
-
-
-def unchanged(samples: pa.Table) -> pa.Table:
-    """The samples; what is left of many partitions goes into few."""
-    return samples
 
 
 def names_paths(settings: Source) -> bool:
