@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.catalogue_files import with_classes
 from assay.data.images import image_columns
 
 Levels = npt.NDArray[np.uint8]  # [n, c, h, w]
@@ -37,7 +37,7 @@ def image_table(
         columns["labels"] = pa.array(labels.tolist(), pa.list_(pa.int8()))
     columns["split"] = pa.array(list(split), pa.string())
     columns |= image_columns(pixels)
-    return with_classes(pa.table(columns), classes, images="raw")
+    return pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes)), "images": "raw"})
 
 
 def stratified_split(groups: Whole, test: int, generator: Generator) -> list[str]:
