@@ -34,7 +34,7 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
-from assay.infra.storage.artifacts import Manifest
+from assay.infra.storage.artifacts import Manifest, RunRecord
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress
 from assay.tasks.reporting.numerals import plural
@@ -59,6 +59,9 @@ class _StoreOfOne(Store):
     def results_with(self, stage: str, step: str) -> list[str]:  # noqa: ARG002 - as in every store
         """None."""
         return []
+
+    def save_run(self, record: RunRecord, aside: bool = False) -> None:
+        """Nobody reads the record of what is gone in a minute."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,9 @@ def recompute(bundle: Bundle, share: float, seed: int, data: Path | None, progre
             left_out = {file for unit in drawn for file in unit.files}
             laid = {file for unit in units for file in unit.files} - left_out
             bundle.copy_to(store, (name for name in bundle.carried if name in laid or name.startswith(INGREDIENTS)))
-        own = {file["name"]: _ingredient(store, file) for file in bundle.record.ingredients if file["kept"]}
-        folder = lay_out(Path(place) / "project", data or Path(place) / "nothing", own if bundle.has_results else {})
+        own = [file for file in bundle.record.ingredients if file["kept"] and bundle.has_results]
+        files = {str(file["name"]): store.folder.read(f"{INGREDIENTS}/{file['sha256']}") for file in own}
+        folder = lay_out(Path(place) / "project", data or Path(place) / "nothing", files)
         if not bundle.has_results:
             store.folder.remove("stages")
         # A few parts are computed in this process, before workers would have started.
@@ -111,11 +115,6 @@ def recompute(bundle: Bundle, share: float, seed: int, data: Path | None, progre
     metrics = {row["metric"] for row in measured}
     unchecked = sorted({row["metric"] for row in bundle.claims["findings"]} - metrics)
     return Recomputed(verdict, where, len(drawn), len(units), seconds, tuple(unchecked))
-
-
-def _ingredient(store: Store, file: Mapping[str, Any]) -> bytes:
-    place = f"{INGREDIENTS}/{file['sha256']}"
-    return store.folder.read(place) if store.folder.exists(place) else b""
 
 
 def _units(store: Store, bundle: Bundle) -> list[Unit]:
