@@ -199,8 +199,8 @@ def _place(group: str) -> str:
 def _worn(findings: FindingIndex, base: str) -> Lines:
     worst = corrupted(findings, base)
     if worst is not None and worst.verdict and base not in _alike(findings):
-        what = capital(_place(worst.verdict))
-        yield f"{what} leaves {base} right on {_share(worst)}, the least of all corruptions tried.", "neutral"
+        what = _place(worst.verdict)
+        yield f"Under {what} {base} is right on {_share(worst)}, the least of all corruptions tried.", "neutral"
 
 
 def _reasons(findings: FindingIndex, base: str) -> Lines:

@@ -78,7 +78,7 @@ def head_of_run(pipeline: str, worse: int = 0) -> str:
         ("first-night", "is it fitted to its test set?", "too few samples"),
         ("first-night", "what would a stronger test need?", "Train net longer or on more samples"),
         ("first-night", "which samples should a person look at?", "lesion-7 called benign, in truth malignant"),
-        ("first-night", "which corruption is worst?", "Gaussian noise at severity 3 leaves net right on 76 %"),
+        ("first-night", "which corruption is worst?", "Under gaussian noise at severity 3 net is right on 76 %"),
         (
             "reviews-night",
             "is it right for the right reasons?",
