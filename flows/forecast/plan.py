@@ -48,6 +48,12 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
         raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
 
 
+def planned_stages(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedStage]:
+    """The stages of a run in order: cached, will run, or runs unless its input is unchanged."""
+    check_inputs(project, pipeline)
+    return walk_plan(project, pipeline, seed)[0]
+
+
 def walk_plan(
     project: Project, pipeline: Pipeline, seed: int = 0, *, share: float = 1.0, fresh: bool = False
 ) -> tuple[list[PlannedStage], int]:
