@@ -49,7 +49,7 @@
     input.dispatchEvent(new Event("input"));
   }));
 
-  // Tables: a click (or Enter) on a heading sorts; what was not measured stays at the end either way.
+  // Tables: a click on a heading (or Enter on its words) sorts; what was not measured stays at the end either way.
   const sortable = (table) => {
     const body = table.tBodies[0];
     [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -58,7 +58,8 @@
       const button = make("button", head.textContent);
       button.type = "button";
       head.replaceChildren(button, ...(meant ? [meant] : []));
-      button.addEventListener("click", () => {
+      head.addEventListener("click", (event) => {
+        if (event.target.closest("a")) return;
         const down = head.getAttribute("aria-sort") === "ascending";
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
