@@ -86,7 +86,7 @@ def test_a_model_that_knows_its_questions_by_heart_is_found_out(first):
 
 
 def test_the_report_says_the_verdict_the_level_and_the_gap_that_would_show(page):
-    for said in ("answers: overfit", "Look-up 1", "Smallest gap", "p-values over ε (Figure 5, first row)"):
+    for said in ("answers: overfit", "Look-up 1", "The gap of each test", "p-values over ε (Figure 5, first row)"):
         assert said in page
 
 
