@@ -11,7 +11,7 @@ from contextlib import nullcontext
 import click
 
 from assay import __version__
-from assay.flows.commands.data import audit, data, export, init, rules, store
+from assay.flows.commands.data import audit, data, export, init, label, rules, store
 from assay.flows.commands.evidence import attest, bundle, verify
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.flows.commands.review import (
@@ -63,6 +63,7 @@ ALL = (
     notify,
     worker,
     data,
+    label,
     export,
     reproduce,
     attest,

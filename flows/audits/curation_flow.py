@@ -348,17 +348,25 @@ def looks_of(
     kept = None if curation.panel is None else collect(curation.panel, ["function", "kept"])
     rules = None if kept is None else set(kept.filter(kept["kept"])["function"].to_pylist())
     said = {vote.pop("id"): vote for vote in collect_rows(curation.votes, ids).to_pylist()}
-    rows = collect_rows(ground.of(Data).samples, ids)
+    votes = {
+        name: [
+            f"{rule.replace('_', ' ')} says {classes.get(code, code)}"
+            for rule, code in row.items()
+            if code >= 0 and (rules is None or rule in rules)
+        ]
+        for name, row in said.items()
+    }
+    return samples_to_see(ground, {name: ", ".join(votes.get(name, ())) for name in ids})
+
+
+def samples_to_see(ground: Ground, notes: Mapping[str, str]) -> dict[str, NamedSample]:
+    """Samples as a person sees them: the picture or the text, and a note on each."""
+    rows = collect_rows(ground.of(Data).samples, set(notes))
     columns = [subject.text for subject in ground.pipeline.subjects if subject.classifier is not None]
     looks = {}
     for at, name in enumerate(rows["id"].to_pylist()):
-        votes = [
-            f"{rule.replace('_', ' ')} says {classes.get(code, code)}"
-            for rule, code in said.get(name, {}).items()
-            if code >= 0 and (rules is None or rule in rules)
-        ]
         drawn, excerpt = look_of(rows.slice(at, 1), columns, ground.pipeline.masked)
-        looks[name] = NamedSample(name, ", ".join(votes), drawn, excerpt)
+        looks[name] = NamedSample(name, notes[name], drawn, excerpt)
     return looks
 
 

@@ -15,6 +15,7 @@ from assay.flows.audits.data import DATA
 from assay.flows.audits.hardness import hardness_over
 from assay.flows.audits.images import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.overfitting import OVERFITTING
+from assay.flows.audits.people import PEOPLE
 from assay.flows.audits.services import SERVICES
 from assay.flows.audits.slices import SLICES
 from assay.flows.audits.subjects import ALONG, SUBJECTS, TABLES
@@ -31,6 +32,7 @@ AnyKind = AuditKind[Any]
 _SINGLE: tuple[AnyKind, ...] = (
     DATA,
     ANNOTATORS,
+    PEOPLE,
     CURATION,
     ALONG,
     TABLES,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.flows.commands.options import Answering, command, config_option, store_option
+from assay.flows.commands.options import Answering, command, config_option, pipelines_that_begin, store_option
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
@@ -346,6 +346,41 @@ def _flag(name: str) -> str:
 
 
 _PATH = click.Path(path_type=Path)
+
+
+@command(
+    "label",
+    example="assay label breast-cancer --budget 200\n"
+    "assay label breast-cancer --take breast-cancer-to-label/answers.csv",
+)
+@click.argument("pipeline", metavar="NAME", shell_complete=pipelines_that_begin)
+@click.option("--budget", type=click.IntRange(10), metavar="N", help="Draw so many samples for people to label.")
+@click.option("--take", type=_PATH, metavar="FILE", help="Take the answers back: the CSV, or Label Studio's JSON.")
+@click.option("--to", "target", type=_PATH, metavar="DIR", help="A new folder; else NAME-to-label.")
+@click.option("--of", metavar="WHO", help="A subject or a labeler for which to draw; else the first subject.")
+@click.option("--without-gold", is_flag=True, help="Draw only among samples without gold.")
+@click.option("--text", metavar="COLUMN", help="Show this column of text.")
+@click.option("--picture-files", is_flag=True, help="Label Studio reads pictures as files, not inside the tasks.")
+@config_option
+@store_option
+def label(pipeline: str, budget: int | None, take: Path | None, config: str, store: str | None, **options: Any) -> None:
+    """Find out how right NAME's models and rules are, from labels of a few samples.
+
+    Samples of the latest run are drawn where it may be wrong, each with a known probability, and written for Label
+    Studio and as CSV. The answers are taken back whole: accuracy and recall follow, each with its interval, for all
+    samples and not only for those that were drawn; they stand in the report of every run after that.
+    """
+    from assay.flows.export.labels import draw_to_label, take_labels
+    from assay.flows.report.records import find_run, open_store
+
+    if (budget is None) == (take is None) or (take is not None and any(options.values())):
+        raise click.UsageError("Give --budget N (and what goes with it), or --take FILE.")
+    opened = open_store(config, store)
+    record = find_run(opened, pipeline)
+    if take is not None:
+        echo(take_labels(opened, record, take))
+    elif budget is not None:
+        echo(draw_to_label(opened, record, budget, **options))
 
 
 @command(

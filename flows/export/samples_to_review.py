@@ -1,5 +1,5 @@
-"""The samples of a run that a person should review, hardest first: as files (`--hardest N`), or as tasks for Label
-Studio.
+"""The samples of a run that a person should review: the hardest as files (`--hardest N`) or as tasks for Label Studio,
+and those of a draw (`assay label`) as tasks and CSV.
 
 Every task has the sample's id (`sample`), by which `source.gold` finds it again when the answers come back; the
 weak label stands there as a prediction with its confidence. Gold is not shown: who sees it does not look.
@@ -8,6 +8,7 @@ weak label stands there as a prediction with its confidence. Gold is not shown: 
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import re
 from collections import defaultdict
@@ -58,6 +59,8 @@ class SamplesToReview:
     labeler: str
     labels: Mapping[str, Mapping[str, Any]]
     """The row of `WeakLabels` of each of them."""
+    draw: str = ""
+    """The draw that they are of, where they are no hard ones: nothing is shown that would lead people."""
 
 
 def samples_to_review(
@@ -78,7 +81,7 @@ def samples_to_review(
     ours = labelled.get(labeler)
     measures = _measured(store, record)
     by = by or (THETA if ours is not None and ours.curated is not None else next(iter(measures), THETA))
-    unknown = _without_gold(store, record) if without_gold else None
+    unknown = ids_without_gold(store, record) if without_gold else None
     ranked = hardest_of(_ranked(store, record, by, subject, ours, measures), count, unknown)
     if not ranked.num_rows:
         raise InputError(f"No sample of run {record.id} is left to look at: none has a hardness by {by} and no gold.")
@@ -137,7 +140,7 @@ def _ranked(
     yield from parts_of(store, subjects.get(subject or "") or next(iter(subjects.values())), ["id", "value"])
 
 
-def _without_gold(store: Store, record: RunRecord) -> pa.Array:
+def ids_without_gold(store: Store, record: RunRecord) -> pa.Array:
     """The ids of the samples whose true class nobody knows."""
     parts = parts_of(store, samples_of_run(record), ["id", "gold"])
     ids = [part.filter(pc.is_null(part["gold"]))["id"] for part in parts]
@@ -226,7 +229,7 @@ def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], m
         f"# {record.pipeline}: the samples hardest for {subject}",
         "",
         f"From run {record.id}. Every sample is among the hardest by each measure that speaks of it; place 1 is the "
-        "hardest on average. Look whether label, sample or subject is at fault.",
+        f"hardest on average. Look whether label, sample or subject is at fault. {BIASED}",
         "",
         *(
             f"- `hardness_{name}`: {measure_named(name).words}; higher is harder, and `harder_than_{name}` is the "
@@ -243,8 +246,8 @@ def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], m
     return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n"
 
 
-TASKS, CONFIG, PICTURES = "tasks.json", "labeling.xml", "pictures"
-QUESTION, SHOWN, SAMPLE = "label", "shown", "sample"
+TASKS, CONFIG, PICTURES, ANSWERS = "tasks.json", "labeling.xml", "pictures", "answers.csv"
+QUESTION, SHOWN, SAMPLE, DRAW = "label", "shown", "sample", "draw"
 ShownAs = Literal["image", "text", "row"]
 """What a person sees: a picture, a text, or the columns of the row."""
 
@@ -273,21 +276,31 @@ def export_for_labelling(
     files: bool | None = False,
 ) -> str:
     """Writes tasks, the labelling interface and a README, whole or not at all; says what lies there."""
+    chosen = samples_to_review(store, record, count, by, subject, labeler, without_gold)
+    known = sum(not chosen.labels[name]["undecided"] for name in chosen.ids if name in chosen.labels)
+    write_tasks(store, record, chosen, target, text, bool(files))
+    about = f"{plural(len(chosen.ids), 'task')}, {known} with a weak label, hardest by {chosen.by}"
+    return f"{target}: {about}; {CONFIG}, README.md"
+
+
+def write_tasks(
+    store: Store, record: RunRecord, chosen: SamplesToReview, target: Path, text: str | None, files: bool
+) -> None:
+    """Writes tasks, the labelling interface and a README, for a draw also a CSV to fill in, whole or not at all."""
     require_new(target)
     classes = class_names(read_table(store, ingested(record)["classes"]))
-    chosen = samples_to_review(store, record, count, by, subject, labeler, without_gold)
     samples = _rows_of(store, samples_of_run(record), chosen.ids)
     samples = samples.take(pc.index_in(pa.array(chosen.ids, pa.string()), samples["id"].combine_chunks()))
-    showing = display_of(record, samples, classes, text, bool(files))
+    showing = display_of(record, samples, classes, text, files)
     with appearing_whole(target) as draft:
         builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
         tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
         (draft / TASKS).write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
         (draft / CONFIG).write_text(labelling_config(classes, showing.shown_as), encoding="utf-8")
-        (draft / "README.md").write_text(_label_studio_readme(record, chosen, showing, target.name), encoding="utf-8")
-    known = sum(bool(task["predictions"]) for task in tasks)
-    about = f"{plural(len(tasks), 'task')}, {known} with a weak label, hardest by {chosen.by}"
-    return f"{target}: {about}; {CONFIG}, README.md"
+        readme = _readme(record, chosen, showing, classes, target.name)
+        (draft / "README.md").write_text(readme, encoding="utf-8")
+        if chosen.draw:
+            _write_csv(draft / ANSWERS, chosen, [task["data"] for task in tasks])
 
 
 def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], text: str | None, files: bool) -> Display:
@@ -328,7 +341,8 @@ class Tasks:
     def task(self, place: int, sample: pa.Table) -> dict[str, Any]:
         """One task: the sample's id, what is shown of it, why it is here, and the weak label as a prediction."""
         name = str(sample["id"][0].as_py())
-        data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "hardness": self.chosen.why[place], "run": self.run}
+        data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "run": self.run}
+        data |= {DRAW: self.chosen.draw} if self.chosen.draw else {"hardness": self.chosen.why[place]}
         if name in self.paths:
             data["path"] = self.paths[name]
         data[self.showing.shown_as] = self._shown(place, name, sample)
@@ -341,11 +355,12 @@ class Tasks:
             row = plain_row(sample, self.showing.masked)
             return {column: value for column, value in row.items() if value is not None}
         picture = png(pixels_of(sample)[0])
+        file = f"{place + 1:05d}-{_UNSAFE.sub('_', name)[:80]}.png"
+        if self.showing.files or self.chosen.draw:
+            (self.folder / PICTURES).mkdir(exist_ok=True)
+            (self.folder / PICTURES / file).write_bytes(picture)
         if not self.showing.files:
             return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-        file = f"{place + 1:05d}-{_UNSAFE.sub('_', name)[:80]}.png"
-        (self.folder / PICTURES).mkdir(exist_ok=True)
-        (self.folder / PICTURES / file).write_bytes(picture)
         return f"/data/local-files/?d={self.name}/{PICTURES}/{file}"
 
 
@@ -370,16 +385,37 @@ def labelling_config(classes: Sequence[str], shown_as: ShownAs) -> str:
     return filled("labeling.xml", tag=tag, shown_as=shown_as, choices=choices)
 
 
-def _label_studio_readme(record: RunRecord, chosen: SamplesToReview, showing: Display, folder: str) -> str:
+def _write_csv(file: Path, chosen: SamplesToReview, tasks: Sequence[Mapping[str, Any]]) -> None:
+    """A row per sample of a draw, with a column to fill in and what is shown of it; a picture is named by its place."""
+    rows = [
+        {DRAW: chosen.draw, SAMPLE: task[SAMPLE], QUESTION: "", "place": task["place"]}
+        | {name: task[name] for name in ("path", "text") if name in task}
+        | task.get("row", {})
+        for task in tasks
+    ]
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.DictWriter(opened, list(dict.fromkeys(name for row in rows for name in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+BIASED = (
+    "The hardest are no fair draw: how right anything is on them says nothing of all samples. For that: `assay label`."
+)
+
+
+def _readme(record: RunRecord, chosen: SamplesToReview, showing: Display, classes: Sequence[str], folder: str) -> str:
+    """What to do with the tasks: of a draw, or of the hardest samples."""
     masked = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
-    return filled(
-        "label_studio.md",
-        pipeline=record.pipeline,
-        samples=plural(len(chosen.ids), "sample"),
-        run=record.id,
-        by=chosen.by,
-        measure=measure_named(chosen.by).words,
-        labeler=chosen.labeler or "(none)",
-        serving=filled("label_studio_pictures.md", folder=folder) if showing.files else "",
-        masked=masked if showing.masked and showing.shown_as == "row" else "",
-    )
+    slots = {
+        "pipeline": record.pipeline,
+        "samples": plural(len(chosen.ids), "sample"),
+        "run": record.id,
+        "by": chosen.by,
+        "serving": filled("label_studio_pictures.md", folder=folder) if showing.files else "",
+        "masked": masked if showing.masked and showing.shown_as == "row" else "",
+    }
+    if chosen.draw:
+        return filled("to_label.md", **slots, classes=", ".join(classes))
+    about = {"measure": measure_named(chosen.by).words, "labeler": chosen.labeler or "(none)", "biased": BIASED}
+    return filled("label_studio.md", **slots, **about)
