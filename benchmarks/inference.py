@@ -2,7 +2,8 @@
 
 Run it: `python -m benchmarks.inference` (minutes), or with `--quick`; `--write` puts the table into docs/benchmarks.md.
 It fails where what is promised lies more than three standard errors off in the harmful direction: an interval that
-holds the truth too seldom, a test that alarms too often. Another kind is a line in `SIMULATIONS`.
+holds the truth too seldom, a test that alarms too often. Another kind is a line in `SIMULATIONS`. With `--runs STORE …`
+labels are drawn of the runs in these stores whose gold is known, and it is counted how many random ones they are worth.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy.stats import norm
 
 from assay.tasks.hardness.association import Association, association
@@ -25,6 +27,7 @@ from assay.tasks.statistics.calibration import calibration_error
 from assay.tasks.statistics.clusters import clustered_wilson
 from assay.tasks.statistics.order_test import area_interval, area_sums, order_test, pattern_totals, permuted_trend
 from assay.tasks.statistics.resampling import Interval
+from assay.tasks.statistics.stratified_ppi import Drawn, Ratio, draw_strata, labelled_share, strata_by_expectation
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -182,7 +185,44 @@ def calibration_held(n: int, too_sure: float) -> Draw:
     return draw
 
 
+@dataclass(frozen=True)
+class Labels:
+    """What many draws of labels came to: how often both estimates held the truth, and the labels they were worth."""
+
+    held: float
+    classical_held: float
+    said: float
+    worth: float
+
+
+def draw_labels(expected: Floats, right: Floats, n: int, draws: int, rng: np.random.Generator) -> Labels:
+    """So many draws of n labels of samples that are right, or not, and were expected to be."""
+    strata, truth, ones = strata_by_expectation(expected, n), float(right.mean()), np.ones(len(right))
+    shares = []
+    for _ in range(draws):
+        drawn = Drawn(strata, draw_strata(strata, n, rng))
+        ratio = Ratio(right[drawn.at], ones[drawn.at], expected, ones)
+        shares.append([labelled_share([ratio], drawn, tuned=tuned) for tuned in (True, False)])
+    held = [np.mean([each.low - 1e-9 <= truth <= each.high + 1e-9 for each in of]) for of in zip(*shares, strict=True)]
+    off = float(np.mean([(share.value - truth) ** 2 for share, _ in shares])) / max(truth * (1 - truth), 1e-12)
+    return Labels(*held, float(np.mean([share.worth for share, _ in shares])), 1 / (off + 1 / len(right)))
+
+
+def labels_held(n: int, helpful: bool) -> Draw:
+    """Whether the interval from n labels of 500 samples holds how many are right."""
+
+    def draw(rng: np.random.Generator) -> bool:
+        expected = rng.beta(4, 0.5, 500)
+        right = (rng.random(500) < (expected if helpful else 0.9)).astype(np.float64)
+        return draw_labels(expected, right, n, 1, rng).held == 1
+
+    return draw
+
+
 SIMULATIONS = (
+    Simulation("people's labels", "60 of 500, chances are true", "held", 0.95, labels_held(60, True)),
+    Simulation("people's labels", "60 of 500, chances say nothing", "held", 0.95, labels_held(60, False)),
+    Simulation("people's labels", "20 of 500, chances are true", "held", 0.95, labels_held(20, True)),
     *(Simulation("share", name, "held", 0.95, share_held(groups)) for name, groups in GROUPED.items()),
     *(Simulation("AUC", name, "held", 0.95, area_held(groups)) for name, groups in GROUPED.items()),
     Simulation("order, permuted", "133 unequal patterns, nothing there", "alarmed", LEVEL, pattern_alarm(0, 0)),
@@ -248,19 +288,81 @@ def table(measured: list[Measured]) -> str:
     return "\n".join(rows)
 
 
+LABELS_BEGIN, LABELS_END = "<!-- labels: begin -->", "<!-- labels: end -->"
+
+
+def label_rows(store: str, draws: int) -> dict[tuple[str, str], tuple[str, bool]]:
+    """The row of the first subject and the first labeler of each pipeline with gold, and whether its interval held."""
+    from assay.data.schemas import class_names
+    from assay.flows.export.labels import answers_of_run
+    from assay.flows.report.records import ingested, read_table, samples_of_run
+    from assay.infra.storage.store import Store
+    from assay.tasks.agreement.drawn_labels import answerer_of, expected_right
+
+    opened, rows = Store(store).look(), {}
+    for run in {run.pipeline: run for run in opened.runs() if run.status in ("done", "gate failed")}.values():
+        tables, classes = answers_of_run(opened, run), class_names(read_table(opened, ingested(run)["classes"]))
+        samples = read_table(opened, samples_of_run(run)).select(["id", "gold"])
+        known = samples.filter(samples["gold"].is_valid())
+        gold = dict(zip(known["id"].to_pylist(), known["gold"].to_pylist(), strict=True))
+        firsts = {("undecided" in table.column_names): name for name, table in reversed(tables.items())}
+        for is_labeler, name in firsts.items():
+            rows_of = tables[name].to_pylist()
+            kept = [row["id"] for row in rows_of if row["id"] in gold and not row.get("undecided")]
+            ids = pa.array(kept, pa.string())
+            every = [answerer_of(who, table, ids, len(classes)) for who, table in tables.items()]
+            among = [each for each in every if each is not None]
+            own = next(each for each in among if each.name == name)
+            right = (own.answers == np.array([gold[sample] for sample in kept])).astype(np.float64)
+            n = min(200, 3 * len(ids) // 10)
+            rng = np.random.default_rng(list(f"{run.pipeline}, {name}".encode()))
+            came = draw_labels(expected_right(own, among), right, n, draws, rng)
+            who = f"labels of {name}" if is_labeler else name
+            cells = [
+                run.pipeline,
+                who,
+                len(ids),
+                f"{100 * right.mean():.0f} %",
+                n,
+                f"{came.worth:.0f}",
+                f"{came.said:.0f}",
+            ]
+            error = math.sqrt(0.95 * 0.05 / draws)
+            cells += [f"{came.held:.3f}", f"{came.classical_held:.3f}"]
+            row = f"| {' | '.join(map(str, cells))} |"
+            rows[run.pipeline, name] = (row, came.held >= 0.95 - 3 * error)
+            print(row, flush=True)
+    return rows
+
+
+def put(begin: str, text: str, end: str) -> None:
+    """Puts a table between its marks into docs/benchmarks.md."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
 def main() -> int:
     """Simulate, print, and say whether every promise is kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few draws: whether it works")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--runs", nargs="*", metavar="STORE", help="draw labels of the runs in these stores instead")
     options = parser.parse_args()
+    if options.runs:
+        rows: dict[tuple[str, str], tuple[str, bool]] = {}
+        for store in options.runs:
+            rows = label_rows(store, 40 if options.quick else 1000) | rows
+        head = "| pipeline | who | samples | right | labels | worth | said to be worth | held | by labels alone |"
+        if options.write:
+            lines = [head, f"|{'---|' * 9}", *(row for row, _ in sorted(rows.values()))]
+            put(LABELS_BEGIN, "\n".join(lines), LABELS_END)
+        return 0 if all(held for _, held in rows.values()) else 1
     measured = []
     for simulation in SIMULATIONS:
         measured.append(simulate(simulation, options.quick))
         print(table(measured[-1:]).splitlines()[-1], "" if measured[-1].kept else "  BROKEN", flush=True)
     if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table(measured)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+        put(BEGIN, table(measured), END)
     return 0 if all(each.kept for each in measured) else 1
 
 

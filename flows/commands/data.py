@@ -364,9 +364,9 @@ _PATH = click.Path(path_type=Path)
 @config_option
 @store_option
 def label(pipeline: str, budget: int | None, take: Path | None, config: str, store: str | None, **options: Any) -> None:
-    """Find out how right NAME's models and rules are, from labels of a few samples.
+    """Estimate from a few labels how right models and rules are.
 
-    Samples of the latest run are drawn where it may be wrong, each with a known probability, and written for Label
+    Samples of NAME's latest run are drawn where it may be wrong, each with a known probability, and written for Label
     Studio and as CSV. The answers are taken back whole: accuracy and recall follow, each with its interval, for all
     samples and not only for those that were drawn; they stand in the report of every run after that.
     """

@@ -66,7 +66,10 @@ def draw_to_label(
         way = suggestion(of, tables) if of and tables else "add a subject or rules to its pipeline"
         raise InputError(f"In run {record.id} nobody {f'called {of!r} ' if of else ''}says classes; {way}.")
     of = of or next(iter(tables))
-    ids = tables[of]["id"].combine_chunks()
+    decided = (
+        tables[of].filter(pc.invert(tables[of]["undecided"])) if "undecided" in tables[of].column_names else tables[of]
+    )
+    ids = decided["id"].combine_chunks()
     if without_gold:
         ids = ids.filter(pc.is_in(ids, value_set=ids_without_gold(store, record)))
     if not len(ids):

@@ -144,7 +144,7 @@ def people_sentence(share: Finding, worth: Finding | None) -> str:
     """How right somebody is, and what the labels were worth.
 
     >>> share = Finding("people.accuracy", "ppi++", "", "net", 0.9, 0.85, 0.94, 200)
-    >>> people_sentence(share, Finding("people.worth", value=310.0))
+    >>> people_sentence(share, Finding("people.worth", value=310.0)).replace("\u202f", " ")
     'net is right on 90 % [85, 94] by 200 labels, which tell as much as 310 of samples drawn at random.'
     """
     who = share.subject or f"The labels of {share.group}"

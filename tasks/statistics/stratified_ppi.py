@@ -133,9 +133,10 @@ class Drawn:
 
     def tuning(self, values: Floats, expected: Floats) -> float:
         """The λ in [0, 1] of least variance; 0 where the expectation is the same of all samples of each stratum."""
-        here = expected[self.at]
-        spread = float(self.scale @ self.spread(here, here))
-        return min(1.0, max(0.0, float(self.scale @ self.spread(values, here)) / spread)) if spread > 0 else 0.0
+        apart = expected - (np.bincount(self.strata, expected) / self.sizes)[self.strata]
+        spread = float(self.scale @ (np.bincount(self.strata, apart**2) / np.maximum(self.sizes - 1, 1)))
+        together = float(self.scale @ self.spread(values, expected[self.at]))
+        return min(1.0, max(0.0, together / spread)) if spread > 0 else 0.0
 
 
 def labelled_share(
