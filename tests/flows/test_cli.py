@@ -117,6 +117,7 @@ def test_the_commands_of_the_design_are_all_there() -> None:
         "history",
         "audit",
         "init",
+        "label",
         "notify",
         "rules",
         "schema",
