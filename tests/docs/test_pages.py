@@ -134,3 +134,8 @@ def test_the_site_names_every_page_once() -> None:
     named = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     there = [page.relative_to(ROOT).as_posix().removeprefix("docs/") for page in PAGES if page.name != "README.md"]
     assert sorted(named) == sorted(there)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_a_page_holds_no_marks_of_a_merge(page: Path) -> None:
+    assert re.search(r"^(<{7}|>{7}) ", page.read_text(encoding="utf-8"), re.MULTILINE) is None
