@@ -32,6 +32,7 @@ from assay.infra.settings import Compute
 LOOPBACK = "127.0.0.1"
 CONNECT_SECONDS = 30
 RESTART_SECONDS = 15
+START_SECONDS = 180  # of a worker, which imports Arrow and NumPy first: a busy machine takes its time
 SLOW_SCRATCH = "Creating scratch directories is taking"  # how Dask's warning about a busy disk begins
 HERE = "this machine"
 LEAST_MEMORY = 256 << 20  # Python with Arrow, NumPy and Dask, before it has read a row
@@ -98,7 +99,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "nthreads": 1,
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
-        "death_timeout": 60,
+        "death_timeout": START_SECONDS,
         "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
     wanted = dask_processes.first_imports(libraries)
@@ -116,9 +117,15 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
     one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
     with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
-        return SpecCluster(
-            scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
-        )
+        try:
+            return SpecCluster(
+                scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
+            )
+        except (AssertionError, RuntimeError, TimeoutError) as error:  # Dask asserts that what it gave up had started
+            raise RunError(
+                "Workers on this machine did not start: it is busy, or short of memory. Run again, or with fewer "
+                f"(compute.workers). Dask says {type(error).__name__}: {error}"
+            ) from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import cloudpickle
 import psutil
 import pytest
 
+from assay.infra.engines import dask_start
 from assay.infra.engines.calls import Call, Engine
 from assay.infra.engines.dask_engine import Window
 from assay.infra.engines.opening import SerialEngine, open_engine
@@ -273,3 +274,12 @@ def test_an_engine_may_start_in_a_thread() -> None:
     starting.join(60)
     with opened[0] as engine:
         assert [outcome.value for outcome in engine.run(calls(does.square, 3))]
+
+
+def test_workers_that_do_not_start_in_time_are_no_bug_of_assay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def given_up(**_: object) -> None:
+        raise AssertionError("Status.starting")  # what Dask says of a worker that it gave up
+
+    monkeypatch.setattr(dask_start, "SpecCluster", given_up)
+    with pytest.raises(RunError, match=r"did not start: it is busy.*compute\.workers.*Status\.starting"):
+        dask_start.start_here(Compute(workers=1))
