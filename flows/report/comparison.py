@@ -180,7 +180,8 @@ class Change:
         values = " → ".join(dict.fromkeys(map(value_in_words, self.sides)))
         moved = f", {self.moved:+.3g}" if self.moved else ""
         measured = self.difference if self.moved else None
-        ends = "" if measured is None else f" [{measured.low:+.3g}, {measured.high:+.3g}]"
+        paired = f" by {measured.how}, n={measured.n}" if measured is not None and measured.is_paired else ""
+        ends = "" if measured is None else f" [{measured.low:+.3g}, {measured.high:+.3g}]{paired}"
         part = None if measured is None else measured.shared
         shared = "" if part is None else f" ({part.value:+.3g} on the {part.n} samples that both have)"
         verdicts = [finding.verdict or "no verdict" for finding in (self.before, self.after)]
