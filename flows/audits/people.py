@@ -59,10 +59,10 @@ class Labelled:
         each = (answerer_of(name, table, ids, len(classes)) for name, table in tables.items())
         return [answerer for answerer in each if answerer is not None]
 
-    def said(self, classes: Sequence[str]) -> Any:
+    def codes(self, classes: Sequence[str]) -> Any:
         """People's class of every drawn sample, as a code; -1 where they cannot tell."""
-        codes: dict[str | None, int] = {name: code for code, name in enumerate(classes)}
-        return np.array([codes.get(self.answers[name], -1) for name in self.ids])
+        code_of: dict[str | None, int] = {name: code for code, name in enumerate(classes)}
+        return np.array([code_of.get(self.answers[name], -1) for name in self.ids])
 
 
 def read_draw(store: Store, pipeline: str, name: str) -> pa.Table:
@@ -117,7 +117,7 @@ def judge(ground: Ground, nothing: PeoplesLabels, run: Run) -> tuple[PeoplesLabe
     among = labelled.answerers(tables, classes)
     if not among:
         run.notice(f"People's labels of the draw {labelled.name} are left out: nobody answers for all its samples.")
-    found = people_findings(among, labelled.drawn, labelled.said(classes), classes)
+    found = people_findings(among, labelled.drawn, labelled.codes(classes), classes)
     return PeoplesLabels(labelled=labelled, among=among), found
 
 
@@ -129,13 +129,14 @@ def page(ground: Ground, made: PeoplesLabels, findings: FindingIndex) -> Iterato
     if made.labelled is None or not made.among:
         return
     first, drawn, classes = made.among[0], made.labelled.drawn, classes_of(ground)
-    answers, said = first.answers[drawn.at], made.labelled.said(classes)
-    wrong = np.flatnonzero((said >= 0) & (said != answers) & first.decided[drawn.at])[:_EXAMPLES]
+    answers, labels = first.answers[drawn.at], made.labelled.codes(classes)
+    wrong = np.flatnonzero((labels >= 0) & (labels != answers) & first.decided[drawn.at])[:_EXAMPLES]
     notes = {
-        made.labelled.ids[at]: f"people say {classes[said[at]]}, {first.name} {classes[answers[at]]}" for at in wrong
+        made.labelled.ids[at]: f"people say {classes[labels[at]]}, {first.name} {classes[answers[at]]}" for at in wrong
     }
-    untold = int((said < 0).sum())
-    yield people_page(findings, made.labelled.population.num_rows, untold, list(samples_to_see(ground, notes).values()))
+    cannot_tell = int((labels < 0).sum())
+    against = list(samples_to_see(ground, notes).values())
+    yield people_page(findings, made.labelled.population.num_rows, cannot_tell, against)
 
 
 def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:

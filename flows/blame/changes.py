@@ -14,7 +14,7 @@ from typing import Any
 
 from assay.flows.audits.data import Data
 from assay.flows.report.comparison import setting_changes
-from assay.flows.report.records import ingested, parts_of
+from assay.flows.report.records import ingested, parts_of, subjects_in
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.user_code.references import Ingredient
@@ -58,7 +58,7 @@ class Side:
         for key, value in self.settings.items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
-                pieces[WEIGHTS][key] = [subject.get("weights") for subject in _subjects({key: value})]
+                pieces[WEIGHTS][key] = [subject.get("weights") for subject in subjects_in({key: value})]
                 pieces[MODEL][key] = _without_weights(value)
             elif part != SAMPLES and key not in _SAYS_NOTHING:
                 pieces[part][key] = value
@@ -68,7 +68,7 @@ class Side:
         """The part that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
         if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.settings):
             return None
-        subjects, rules = _subjects(self.settings), self.settings.get("labeling") or {}
+        subjects, rules = subjects_in(self.settings), self.settings.get("labeling") or {}
         named = {str(subject[way]) for subject in subjects for way in WAYS if subject.get(way) is not None}
         if any(file.name == subject.get("weights") for subject in subjects):
             return WEIGHTS
@@ -87,15 +87,10 @@ def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str,
     settings = copy.deepcopy(dict(chosen[SETTINGS].settings))
     for key, part in _KEYS.items():
         settings[key] = copy.deepcopy(chosen[part].settings.get(key))
-    weights = {subject.get("name"): subject.get("weights") for subject in _subjects(chosen[WEIGHTS].settings)}
-    for subject in _subjects(settings):
+    weights = {subject.get("name"): subject.get("weights") for subject in subjects_in(chosen[WEIGHTS].settings)}
+    for subject in subjects_in(settings):
         subject["weights"] = weights.get(subject.get("name"), subject.get("weights"))
     return settings | {"gates": [], "schedule": None, "subjects": settings["subjects"] or []}
-
-
-def _subjects(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    single, several = settings.get("subject"), settings.get("subjects") or []
-    return [*([single] if single else []), *several]
 
 
 def _without_weights(value: Any) -> Any:

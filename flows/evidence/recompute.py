@@ -211,12 +211,13 @@ _NAMED = ("metric", "of", "group", "subject")
 def _differing(
     signed: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]], exactly: bool
 ) -> Iterator[str]:
-    """The measured findings that are not as they were signed."""
-    known = {tuple(row[name] for name in _NAMED): row for row in signed}
-    for row in measured:
-        name = tuple(row[part] for part in _NAMED)
-        claim = known.get(name)
-        if claim is None or not (_equal(claim, row) if exactly else _close(claim, row["value"])):
+    """The findings that are not measured as they were signed, and those of the same metrics that only one side has."""
+    claims, rows = ({tuple(row[part] for part in _NAMED): row for row in side} for side in (signed, measured))
+    metrics = {metric for metric, *_ in rows}
+    for name in [*rows, *(name for name in claims if name not in rows and name[0] in metrics)]:
+        claim, row = claims.get(name), rows.get(name)
+        same = _equal if exactly else _close
+        if claim is None or row is None or not same(claim, row):
             yield " ".join(filter(None, name))
 
 
@@ -224,8 +225,9 @@ def _equal(claim: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     return all(claim[name] == row[name] for name in ("value", "low", "high", "n", "p_value", "p_adjusted", "verdict"))
 
 
-def _close(claim: Mapping[str, Any], value: object) -> bool:
-    """Whether a value lies in the interval of a claim, or near its value where it has none."""
+def _close(claim: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a finding's value lies in the interval of a claim, or near its value where it has none."""
+    value = row["value"]
     if not isinstance(claim["value"], float) or not isinstance(value, float):
         return bool(claim["value"] == value)
     spare = TOLERANCE * abs(claim["value"])

@@ -23,7 +23,7 @@ from assay.flows.audits.people import ANSWERS, DRAWS, LABELLED, POPULATION, PRED
 from assay.flows.export.samples_to_review import DRAW, QUESTION, SAMPLE, SamplesToReview, ids_without_gold, write_tasks
 from assay.flows.kind import Outcomes
 from assay.flows.report.gates import require_whole
-from assay.flows.report.records import ingested, labelled_by, parts_of, read_table
+from assay.flows.report.records import ingested, labelled_by, parts_of, read_table, subjects_in
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
@@ -41,9 +41,8 @@ CANNOT_TELL = "?"
 
 def answers_of_run(store: Store, record: RunRecord) -> dict[str, pa.Table]:
     """What every subject of a run and every labeler says, by its name: subjects first, in the order of the pipeline."""
-    named = [*(record.settings.get("subjects") or ()), *filter(None, [record.settings.get("subject")])]
     outcomes = {kept.subject: kept for kept in map(Outcomes.from_json, record.outcomes) if "predictions" in kept.tables}
-    subjects = [str(subject["name"]) for subject in named if subject["name"] in outcomes]
+    subjects = [str(subject["name"]) for subject in subjects_in(record.settings) if subject["name"] in outcomes]
     asked = [(name, outcomes[name].tables["predictions"], PREDICTED) for name in subjects]
     asked += [(name, labelled.labels, LABELLED) for name, labelled in labelled_by(store, record).items()]
     return {name: pa.concat_tables(parts_of(store, artifact, columns)) for name, artifact, columns in asked}
@@ -111,8 +110,8 @@ def read_answers(file: Path) -> Iterator[Answer]:
         judged = gold_answers([(file.name, tasks)], PeoplesGold(label_studio=(str(file),)))
         for number, task in enumerate(tasks, start=1):
             sample = str(task.shown[SAMPLE]).strip()
-            told = judged[sample].choice or (CANNOT_TELL if judged[sample].people or judged[sample].skipped else "")
-            yield Answer(f"task {number}", str(task.shown.get(DRAW, "")), sample, told)
+            choice = judged[sample].choice or (CANNOT_TELL if judged[sample].people or judged[sample].skipped else "")
+            yield Answer(f"task {number}", str(task.shown.get(DRAW, "")), sample, choice)
         return
     with file.open(encoding="utf-8-sig", newline="") as opened:
         rows = csv.DictReader(opened)
@@ -138,12 +137,12 @@ def take_labels(store: Store, record: RunRecord, file: Path) -> str:
     kept = store.folder.read_json(f"{DRAWS}/{record.pipeline}/{name}/draw.json") or {}
     drawn_from = store.run(kept["run"])
     classes = class_names(read_table(store, ingested(drawn_from)["classes"]))
-    said = labels_of(answers, draw, classes, file.name)
+    labels = labels_of(answers, draw, classes, file.name)
     at = datetime.now(UTC).isoformat(timespec="microseconds")
-    draw = Labelled(name, draw.population, said)
+    draw = Labelled(name, draw.population, labels)
     among = draw.answerers(answers_of_run(store, drawn_from), classes)
-    findings = FindingIndex(people_findings(among, draw.drawn, draw.said(classes), classes))
-    store.folder.write_json(f"{DRAWS}/{record.pipeline}/{name}/{ANSWERS}", {"at": at, "answers": said})
+    findings = FindingIndex(people_findings(among, draw.drawn, draw.codes(classes), classes))
+    store.folder.write_json(f"{DRAWS}/{record.pipeline}/{name}/{ANSWERS}", {"at": at, "answers": labels})
     lines = [
         people_sentence(share, findings.get("people.worth", *share.about))
         for share in findings.select("people.accuracy", of=PPI)
@@ -153,10 +152,10 @@ def take_labels(store: Store, record: RunRecord, file: Path) -> str:
 
 def labels_of(answers: list[Answer], draw: Labelled, classes: list[str], file: str) -> dict[str, str | None]:
     """The class of every drawn sample, None where people cannot tell; raises for what is missing, strange or double."""
-    said: dict[str, tuple[str, str]] = {}
+    labels: dict[str, tuple[str, str]] = {}
     drawn = set(draw.ids)
     for answer in answers:
-        before = said.get(answer.sample, (answer.label, ""))
+        before = labels.get(answer.sample, (answer.label, ""))
         wrong = ""
         if answer.draw != draw.name:
             wrong = f"is of the draw {answer.draw!r}, and the file begins with {draw.name!r}: give each draw by itself"
@@ -170,8 +169,8 @@ def labels_of(answers: list[Answer], draw: Labelled, classes: list[str], file: s
             wrong = f"the sample {answer.sample!r} is {answer.label!r}, and at {before[1]} it is {before[0]!r}"
         if wrong:
             raise InputError(f"{file}, {answer.place}: {wrong}.")
-        said[answer.sample] = (answer.label, answer.place)
-    missing = [name for name in draw.ids if name not in said]
+        labels[answer.sample] = (answer.label, answer.place)
+    missing = [name for name in draw.ids if name not in labels]
     if missing:
         raise InputError(f"{file} has no row of {plural(len(missing), 'drawn sample')}, {missing[0]!r} the first.")
-    return {name: None if label == CANNOT_TELL else label for name, (label, _) in said.items()}
+    return {name: None if label == CANNOT_TELL else label for name, (label, _) in labels.items()}

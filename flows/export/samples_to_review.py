@@ -36,6 +36,7 @@ from assay.flows.report.records import (
     read_table,
     samples_of_run,
     shows_no_text,
+    subjects_in,
     tables_of,
 )
 from assay.flows.yaml_document import suggestion
@@ -208,8 +209,8 @@ def hardest_table(hard: Sequence[HardSample], samples: pa.Table, masked: bool, p
 
 def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
     """The column that each classifier of texts reads."""
-    subjects = [*(settings.get("subjects") or ()), *([settings["subject"]] if settings.get("subject") else [])]
-    return {str(subject["name"]): str(subject["text"]) for subject in subjects if subject.get("classifier") is not None}
+    of_texts = [subject for subject in subjects_in(settings) if subject.get("classifier") is not None]
+    return {str(subject["name"]): str(subject["text"]) for subject in of_texts}
 
 
 def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:

@@ -11,7 +11,7 @@ import re
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from assay import __version__
 from assay.flows.notifiers.choice import trouble_within
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
+from assay.flows.report.records import digests_in
 from assay.infra.errors import InputError, RunError, install_command, reason_of
 from assay.infra.masking import prepare_environment
 from assay.infra.storage.artifacts import Manifest, RunRecord
@@ -225,7 +226,7 @@ class _RunEvents:
 
     def _inputs(self, manifest: Manifest) -> Iterator[InputDataset]:
         for name, argument in manifest.ingredients.get("arguments", {}).items():
-            for digest in _digests(argument):
+            for digest in digests_in(argument):
                 if digest in self.names:
                     yield self._input(self.names[digest], digest)
             if (manifest.stage, name) in _FROM_OUTSIDE:
@@ -251,15 +252,6 @@ class _RunEvents:
     def _place(self) -> str:
         """The namespace of the data sets: where the store lies."""
         return self.store.url if "://" in self.store.url else f"file://{self.store.url}"
-
-
-def _digests(argument: object) -> Iterator[str]:
-    """The digests of the artifacts in one argument of a stage, as its key knows it."""
-    if isinstance(argument, Mapping) and set(argument) == {"kind", "digest"}:
-        yield str(argument["digest"])
-    elif isinstance(argument, Mapping | list | tuple):
-        for value in argument.values() if isinstance(argument, Mapping) else argument:
-            yield from _digests(value)
 
 
 def _version_facet(digest: str) -> dict[str, Any]:

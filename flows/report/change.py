@@ -23,7 +23,7 @@ from assay.flows.report.comparison import (
     unreachable_outcomes,
 )
 from assay.flows.report.head import change_in_words, gain_of, scorecard_changes
-from assay.flows.report.records import parts_of, samples_of_run, shows_no_text
+from assay.flows.report.records import parts_of, samples_of_run, shows_no_text, subjects_in
 from assay.flows.report.scorecard import answers_of, scorecard
 from assay.flows.report.sentences import sentences
 from assay.infra.errors import InputError
@@ -304,8 +304,8 @@ def named_samples(change: RunChange, ids: Mapping[str, str]) -> list[NamedSample
     from assay.flows.audits.curation_flow import look_of
 
     settings = change.after.settings
-    subjects = [*(settings.get("subjects") or ()), *filter(None, [settings.get("subject")])]
-    texts = [str(subject["text"]) for subject in subjects if subject.get("classifier") and subject.get("text")]
+    of_texts = [subject for subject in subjects_in(settings) if subject.get("classifier")]
+    texts = [str(subject["text"]) for subject in of_texts if subject.get("text")]
     looks = {}
     for part in parts_of(change.store, samples_of_run(change.after)):
         rows = part.filter(pc.is_in(part["id"], value_set=pa.array(list(ids), pa.string())))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from assay.flows.report.records import digests_in
 from assay.infra.storage.artifacts import Manifest, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import percent
@@ -54,17 +55,15 @@ def least_time(store: Store, record: RunRecord) -> LeastTime | None:
     steps: dict[int, Step] = {}
     work, begins, ends = 0.0, list[float](), list[float]()
     for number, stage in enumerate(record.stages):
-        earlier = dict(made_by)
-        made_by |= {output["digest"]: number for output in stage.outputs.values()}
         manifest = None if stage.cached else store.manifest(stage.stage, stage.key)
-        if manifest is None:
-            continue
-        began = stage.cost.get("began", 0.0)
-        begins.append(began + stage.cost.get("waited", 0.0))
-        ends.append(began + stage.seconds)
-        work += manifest.cpu_seconds
-        after = frozenset(earlier[digest] for digest in _digests(manifest.ingredients) if digest in earlier)
-        steps[number] = Step(stage.title, after, _least(manifest))
+        if manifest is not None:
+            began = stage.cost.get("began", 0.0)
+            begins.append(began + stage.cost.get("waited", 0.0))
+            ends.append(began + stage.seconds)
+            work += manifest.cpu_seconds
+            inputs = digests_in(manifest.ingredients["arguments"])
+            steps[number] = Step(stage.title, frozenset(made_by[d] for d in inputs if d in made_by), _least(manifest))
+        made_by |= {output["digest"]: number for output in stage.outputs.values()}
     if not steps or not record.slots:
         return None
     seconds, chain = longest_chain(steps)
@@ -88,13 +87,3 @@ def _least(manifest: Manifest) -> float:
     """A stage's own processor time and that of its slowest partition."""
     parts = [part.cpu_seconds for part in {part.files: part for part in manifest.parts}.values() if not part.taken_from]
     return max(0.0, manifest.cpu_seconds - sum(parts)) + max(parts, default=0.0)
-
-
-def _digests(ingredients: object) -> set[str]:
-    """Every digest among what a stage was called with."""
-    if isinstance(ingredients, Mapping):
-        own = {ingredients["digest"]} if isinstance(ingredients.get("digest"), str) else set()
-        return own.union(*(_digests(value) for value in ingredients.values()))
-    if isinstance(ingredients, Sequence) and not isinstance(ingredients, str):
-        return set().union(*(_digests(value) for value in ingredients))
-    return set()

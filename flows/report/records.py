@@ -247,6 +247,21 @@ def _stage_arguments(store: Store, stage: StageRecord) -> dict[str, Any]:
     return dict(manifest.ingredients["arguments"])
 
 
+def digests_in(argument: object) -> Iterator[str]:
+    """The digests of the artifacts in an argument of a stage, as its key knows it."""
+    if isinstance(argument, Mapping) and set(argument) == {"kind", "digest"}:
+        yield str(argument["digest"])
+    elif isinstance(argument, Mapping | list | tuple):
+        for value in argument.values() if isinstance(argument, Mapping) else argument:
+            yield from digests_in(value)
+
+
+def subjects_in(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The settings of each subject of a recorded run, whether one or several were named."""
+    single, several = settings.get("subject"), settings.get("subjects") or []
+    return [*([single] if single else []), *several]
+
+
 def _result_of(stage: StageRecord) -> Artifact[Any]:
     return Artifact.from_json(stage.outputs["result"])
 

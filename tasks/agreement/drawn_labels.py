@@ -81,22 +81,22 @@ def expected_right(answerer: Answerer, among: Sequence[Answerer]) -> Floats:
     return np.asarray(chances[np.arange(len(chances)), answerer.answers])
 
 
-def people_findings(among: Sequence[Answerer], drawn: Drawn, said: Codes, classes: Sequence[str]) -> list[Finding]:
-    """`people.accuracy`, `.balanced_accuracy` and `.recall` of everybody, by both estimates; `said` is people's class
+def people_findings(among: Sequence[Answerer], drawn: Drawn, labels: Codes, classes: Sequence[str]) -> list[Finding]:
+    """`people.accuracy`, `.balanced_accuracy` and `.recall` of everybody, by both estimates; `labels` is people's class
     of every drawn sample [n], -1 where they cannot tell."""
     findings: list[Finding] = []
     for answerer in among:
         chances, answers = expected_chances(answerer, among), answerer.answers
-        tell = (said >= 0) & answerer.decided[drawn.at]
-        right = tell & (answers[drawn.at] == said)
+        tell = (labels >= 0) & answerer.decided[drawn.at]
+        right = tell & (answers[drawn.at] == labels)
         decided = answerer.decided.astype(np.float64)
         whole = Ratio(
             right.astype(np.float64), tell.astype(np.float64), expected_right(answerer, among) * decided, decided
         )
         by_class = {
             name: Ratio(
-                (right & (said == code)).astype(np.float64),
-                (tell & (said == code)).astype(np.float64),
+                (right & (labels == code)).astype(np.float64),
+                (tell & (labels == code)).astype(np.float64),
                 chances[:, code] * (answers == code) * decided,
                 chances[:, code] * decided,
             )
@@ -116,14 +116,14 @@ def people_findings(among: Sequence[Answerer], drawn: Drawn, said: Codes, classe
     return findings
 
 
-def people_page(findings: FindingIndex, samples: int, untold: int, against: Sequence[NamedSample]) -> Part:
+def people_page(findings: FindingIndex, samples: int, cannot_tell: int, against: Sequence[NamedSample]) -> Part:
     """The part of the report about people's labels; `against` are samples on which they contradict who comes first."""
     shares = findings.select("people.accuracy", of=PPI)
-    labelled = max((share.n or 0 for share in shares), default=0) + untold
+    labelled = max((share.n or 0 for share in shares), default=0) + cannot_tell
     sentences = [people_sentence(share, None) for share in shares]
     sentences[:1] = [people_sentence(share, findings.get("people.worth", *share.about)) for share in shares[:1]]
-    if untold:
-        sentences.append(f"Left out: {plural(untold, 'sample')} whose class people could not tell.")
+    if cannot_tell:
+        sentences.append(f"Left out: {plural(cannot_tell, 'sample')} whose class people could not tell.")
     compared = findings.select("people.accuracy")
     plot = BarPlot(
         f"Right on the {integer(samples)} samples",
@@ -149,5 +149,7 @@ def people_sentence(share: Finding, worth: Finding | None) -> str:
     """
     who = share.subject or f"The labels of {share.group}"
     verb, how_right = "is" if share.subject else "are", percent(share.value, 0)
-    told = "" if worth is None else f", which tell as much as {worth.value:.0f} of samples drawn at random"
-    return f"{who} {verb} right on {how_right} {interval(share.low, share.high, digits=0)} by {share.n} labels{told}."
+    labels = f"{share.n} labels"
+    if worth is not None:
+        labels += f", which tell as much as {worth.value:.0f} of samples drawn at random"
+    return f"{who} {verb} right on {how_right} {interval(share.low, share.high, digits=0)} by {labels}."

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from direct_nights import latest, perform_night
 from securesystemslib.dsse import Envelope
@@ -22,6 +23,7 @@ from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, statement_names
 from assay.infra.errors import InputError
 from assay.infra.terminal import SilentProgress
+from assay.tasks.statistics.findings import findings_of, findings_table
 
 NIGHT = """
 compute: {engine: serial}
@@ -202,6 +204,21 @@ def test_a_made_up_result_that_its_signer_signed_is_not_reproduced(tmp_path: Pat
     assert (came.verdict, came.drawn) == ("not reproduced", came.units)
     assert "1 part differ" in came.where
     assert manifest.title in came.where
+
+
+def test_a_finding_that_its_signer_made_up_is_not_reproduced(tmp_path: Path) -> None:
+    plant(tmp_path / "team")
+    perform_night(tmp_path / "team", "night")
+    store, record = latest(tmp_path / "team", "night")
+    (gold,) = [finding for finding in findings_of(store, record) if finding.metric == "subject.accuracy"][:1]
+    made_up = findings_table([*findings_of(store, record), replace(gold, of="elsewhere", value=1.0)])
+    with store.folder.writing(f"runs/{record.id}/findings.parquet") as sink:
+        pq.write_table(made_up, sink)
+    _, private, public = new_keys(tmp_path, "liar")
+    checked = read_bundle(bundled(tmp_path / "team", private, tmp_path / "lie.zip"), public)
+    came = recompute(checked, 0.05, 0, tmp_path / "team", SilentProgress())
+    assert came.verdict == "not reproduced"
+    assert "subject.accuracy elsewhere" in came.where
 
 
 def test_the_key_is_written_nowhere_and_a_bundle_is_the_same_every_time(night: Path, tmp_path: Path) -> None:

@@ -58,6 +58,19 @@ def test_more_hits_than_trials_are_refused() -> None:
         wilson([5], [4])
 
 
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.999, 1 - 0.05 / 1092])
+def test_wilsons_interval_is_that_of_statsmodels_to_the_last_bit(level: float) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    random = np.random.default_rng(0)
+    n = np.concatenate([random.integers(1, 10**6, 2000), random.random(2000) * 500])
+    hits = np.concatenate([random.integers(0, n[:2000].astype(int) + 1), random.random(2000) * n[2000:]])
+    low, high = proportion_confint(hits, n, alpha=1 - level, method="wilson")
+    ours = wilson(hits, n, level)
+    assert (ours.low == np.clip(low, 0, hits / n)).all()
+    assert (ours.high == np.clip(high, hits / n, 1)).all()
+
+
 @pytest.mark.parametrize("n", [1, 10, 100, 1000])
 def test_what_never_varied_has_the_exact_interval_of_no_exception(n: int) -> None:
     from statsmodels.stats.proportion import proportion_confint
