@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import struct
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -39,11 +38,6 @@ from assay.tasks.reporting.numerals import in_bytes
 from assay.tasks.statistics.findings import findings_from
 
 _PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
-_UNREADABLE = (
-    *(zipfile.BadZipFile, struct.error, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError),
-    *(AttributeError, KeyError, RecursionError, TypeError, ValueError),
-)
-"""What is raised of a file that is no zip, or a strange one, and of statements that say something else than ours."""
 
 
 def write_bundle(store: Store, record: RunRecord, target: Path, results: bool) -> str:
@@ -143,7 +137,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as bundle:
             yield bundle
-    except _UNREADABLE as error:
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever reading what a stranger wrote raises
         raise InputError(f"{path} is no bundle that can be read ({type(error).__name__}: {error}).") from None
 
 

@@ -34,7 +34,7 @@ from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
-from assay.tasks.reporting.croissant import ExportedFile, Origin, croissant
+from assay.tasks.reporting.croissant import ExportedFile, croissant
 from assay.tasks.reporting.numerals import p_concluded
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 
@@ -255,9 +255,16 @@ def export_run(
         files = _write_tables(draft, folder)
         (draft / "README.md").write_text(data_card(facts, record), encoding="utf-8")
         about = f"{facts.description} {verdict_in_words(facts.validity)}".strip()
-        url, published = f"urn:assay:{record.id}", record.started[:10]
-        origin = Origin(facts.title, about, facts.licence, creator, url, published, "1.0.0")
-        metadata = croissant(origin, files, folder.whole.schema, dict(ABOUT))
+        described = {
+            "name": facts.title,
+            "description": about,
+            "license": facts.licence,
+            "url": f"urn:assay:{record.id}",
+            "creator": {"@type": "sc:Organization", "name": creator},
+            "datePublished": record.started[:10],
+            "version": "1.0.0",
+        }
+        metadata = croissant(described, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
     sets = f"D1 … D{len(folder.sizes)} ({folder.sizes[0]} … {folder.sizes[-1]} samples, {chosen})"
     return f"{target}: {sets}, README.md, croissant.json"

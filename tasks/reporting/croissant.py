@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,35 +43,19 @@ class ExportedFile:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Who made the data, when, under which name and licence."""
-
-    name: str
-    description: str
-    licence: str
-    creator: str
-    url: str
-    published: str
-    version: str
-
-
 def croissant(
-    origin: Origin, files: Sequence[ExportedFile], schema: pa.Schema, about: dict[str, str]
+    described: Mapping[str, Any], files: Sequence[ExportedFile], schema: pa.Schema, about: dict[str, str]
 ) -> dict[str, Any]:
-    """The metadata of a folder whose Parquet files share one schema: a record set for each."""
+    """The metadata of a folder whose Parquet files share one schema: a record set for each.
+
+    How it is `described` (name, licence, who made it, …) stands in the words of schema.org.
+    """
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": origin.name,
-        "description": origin.description,
-        "license": origin.licence,
-        "url": origin.url,
-        "creator": {"@type": "sc:Organization", "name": origin.creator},
-        "datePublished": origin.published,
+        **described,
         "citeAs": CITE_AS,
-        "version": origin.version,
         "distribution": [_file_object(file) for file in files],
         "recordSet": [_record_set(file, schema, about) for file in files],
     }
