@@ -49,9 +49,7 @@ def follow(ground: Ground) -> AlongTheOrder:
     """Hold every model against the order of the samples, and every defended copy against its original."""
     examination = ground.of(Examination)
     subjects = [*examination.of("network"), *examination.of("classifier")]
-    challenged = [
-        audit.challenged for audit in (ground.maybe(Robustness), ground.maybe(WordAudit)) if audit is not None
-    ]
+    challenged = [audit for audit in (ground.maybe(Robustness), ground.maybe(WordAudit)) if audit is not None]
     models = {subject.name: subject for subject in subjects}
     models |= {name: made.models[name] for made in challenged for name in made.copies}
     originals = {
@@ -83,7 +81,7 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
         raise RunError(f"{model.name} cannot be measured along the order: no labeler's order came through.")
     images, words, flips = ground.maybe(Robustness), ground.maybe(WordAudit), ground.maybe(Flips)
     attacked = {} if images is None else images.attacked.get(model.name, {})
-    changed = {} if words is None else words.challenged.attacked.get(model.name, {})
+    changed = {} if words is None else words.attacked.get(model.name, {})
     answered = {
         name: attack for name, attack in changed.items() if attack.noisy is not None and attack.answers is not None
     }
@@ -92,7 +90,7 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
         order.intervals,
         clusters,
         model.predictions,
-        {name: attack.attacked for name, attack in attacked.items()},
+        {name: attack.audited.attacked for name, attack in attacked.items()},
         {name: attack.attacked for name, attack in changed.items() if attack.attacked is not None},
         {name: attack.noisy for name, attack in answered.items() if attack.noisy is not None},
         {name: attack.answers for name, attack in answered.items() if attack.answers is not None},

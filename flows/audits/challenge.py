@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from assay.data.schemas import Findings, Samples
-from assay.flows.audits.subjects_flow import Examination, Examined, learn
+from assay.flows.audits.subjects_flow import Examination, Examined, clean_outcomes, learn
+from assay.flows.kind import Outcomes
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import MIXED, AttackedCopies
 from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.defenses.text_task import join_samples
@@ -27,6 +29,7 @@ A = TypeVar("A", bound=Named)
 D = TypeVar("D", bound=Named)
 T = TypeVar("T")
 M = TypeVar("M", bound="Measures")
+C = TypeVar("C", bound="Challenged[Any, Any]")
 
 
 class Measures(Protocol):
@@ -86,15 +89,15 @@ class Medium(Protocol[A, D, T, M]):
 class Challenged(Generic[T, M]):
     """What was done to the subjects and to their defended copies; what broke is not there."""
 
-    attacked: Mapping[str, Mapping[str, T]]
+    attacked: Mapping[str, Mapping[str, T]] = field(default_factory=dict)
     """By model and attack."""
-    measures: Mapping[str, M]
+    measures: Mapping[str, M] = field(default_factory=dict)
     """By model."""
-    models: Mapping[str, Examined]
+    models: Mapping[str, Examined] = field(default_factory=dict)
     """Every model: the subjects and their defended copies."""
-    defended: Mapping[str, Mapping[str, str]]
+    defended: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By subject and defence the name under which the defended copy is a model of its own."""
-    across: Mapping[str, Artifact[Findings]]
+    across: Mapping[str, Artifact[Findings]] = field(default_factory=dict)
     gains: Mapping[str, Shares] = field(default_factory=dict)
     """By subject."""
 
@@ -112,7 +115,7 @@ class Challenged(Generic[T, M]):
         return [*(table for table in clean if table is not None), *measured]
 
 
-def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Challenged[T, M]:
+def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined], into: type[C]) -> C:
     """Attack every subject and defend it against that; attack the defended copies alike; compare."""
     training = {
         (subject.name, defence.called): start_branch(
@@ -154,7 +157,7 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
     for (name, defence), copy in defended.items():
         by_subject.setdefault(name, {})[defence] = copy
     names = {name: {defence: copy.name for defence, copy in copies.items()} for name, copies in by_subject.items()}
-    challenged = Challenged(attacked, measures, models, names, across)
+    challenged = into(attacked, measures, models, names, across)
     gains = branch_outcomes(
         {
             name: start_branch(f"defences of {name}", medium.compare, originals[name], copies, challenged)
@@ -162,6 +165,27 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined]) -> Chall
         }
     )
     return replace(challenged, gains=gains)
+
+
+DEFENSE = "defense.accuracy"
+
+
+def outcomes_of_challenge(
+    challenged: Challenged[Any, Any],
+    examination: Examination,
+    attacked: Mapping[str, Sequence[Outcomes]],
+    compared: Mapping[str, Sequence[Outcomes]],
+) -> Iterator[Outcomes]:
+    """The accuracy of every model, clean and `attacked`, and of what defences are `compared` by beside that; each by
+    the name of the model."""
+    clean = {name: clean_outcomes(model, examination) for name, model in challenged.models.items()}
+    yield from (clean[name] for name in challenged.copies)
+    for outcomes in attacked.values():
+        yield from outcomes
+    for subject, by_defence in challenged.defended.items():
+        for defence, model in {NONE: subject, **by_defence}.items():
+            for each in (clean[model], *compared.get(model, ())):
+                yield replace(each, metric=DEFENSE, subject=subject, of=defence, key=each.of)
 
 
 @dataclass(frozen=True)

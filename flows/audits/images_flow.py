@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, GeneratorFiles
 from assay.data.schemas import Findings, SampleHardness, Samples
-from assay.flows.audits.challenge import Challenged, Medium, Shares, challenge
+from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, Shares, challenge, outcomes_of_challenge
 from assay.flows.audits.data import classes_of
-from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_outcomes, clean_samples
+from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_samples
 from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, codes, in_groups, of_type
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.branches import subflow
@@ -75,42 +75,21 @@ class ImageMeasures:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Challenged[AttackOnImages, ImageMeasures]):
     """What was done to image subjects and to their defended copies."""
 
-    challenged: Challenged[AttackOnImages, ImageMeasures] = field(
-        default_factory=lambda: Challenged({}, {}, {}, {}, {})
-    )
-
-    @property
-    def findings(self) -> list[Artifact[Findings]]:
-        """What was measured."""
-        return self.challenged.findings
-
-    @property
-    def models(self) -> list[Examined]:
-        """The subjects and their defended copies."""
-        return list(self.challenged.models.values())
-
-    def left_out(self, attacks: Sequence[ImageAttack]) -> dict[str, list[str]]:
-        """By model the attacks that follow gradients, where it has none."""
-        return {model.name: missing for model in self.models if (missing := left_out(attacks, model))}
-
-    @property
-    def attacked(self) -> dict[str, dict[str, Attacks]]:
-        """By model and attack."""
-        return {
-            model: {name: attack.audited for name, attack in by_attack.items()}
-            for model, by_attack in self.challenged.attacked.items()
-            if by_attack
-        }
+    def tables(self, model: str) -> dict[str, Artifact[Attacked]]:
+        """What became of every sample, by attack; the worst case is the last, where there are several attacks."""
+        tables = {name: attack.audited.attacked for name, attack in self.attacked.get(model, {}).items()}
+        worst = self.measures[model].worst if model in self.measures else None
+        return tables if worst is None else {**tables, WORST: worst}
 
 
 @subflow("attacks and defences of images")
 def challenge_images(ground: Ground) -> Robustness:
     """Attack every image subject, defend it, attack the defended copies, and compare."""
     examination = ground.of(Examination)
-    return Robustness(challenge(Images(ground.pipeline, examination), examination.of("network")))
+    return challenge(Images(ground.pipeline, examination), examination.of("network"), Robustness)
 
 
 @dataclass(frozen=True)
@@ -234,10 +213,11 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[AttackOnImages, ImageMeasures]
     ) -> Shares:
         """Hold every defended model against its original, sample by sample."""
+        assert isinstance(challenged, Robustness)
         compared = {NONE: subject, **models}
         gained = measure_defences(
             {defence: model.predictions for defence, model in compared.items()},
-            {defence: _tables(challenged, model.name) for defence, model in compared.items()},
+            {defence: list(challenged.tables(model.name).values()) for defence, model in compared.items()},
             self.examination.evaluation,
             self.examination.classes,
             subject.name,
@@ -253,12 +233,6 @@ def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:
     return [
         attack.called for attack in attacks if not (subject.resolved.has_gradient or IMAGE_ATTACKS.of(attack).black_box)
     ]
-
-
-def _tables(challenged: Challenged[AttackOnImages, ImageMeasures], model: str) -> list[Artifact[Attacked]]:
-    tables = [attack.audited.attacked for attack in challenged.attacked.get(model, {}).values()]
-    measures = challenged.measures.get(model)
-    return tables if measures is None or measures.worst is None else [*tables, measures.worst]
 
 
 def variants(pipeline: AuditRequest) -> list[Defence]:
@@ -303,7 +277,7 @@ class Flips:
 def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
     """Perturb the audited images step by step, each frame once for all subjects, and count the flips."""
     examination, settings = ground.of(Examination), settings or Corruptions()
-    subjects = {model.name: model for model in ground.of(Robustness).models}
+    subjects = ground.of(Robustness).models
     if not subjects:
         return Flips(None, ())
     corrupted = corrupt_subjects(
@@ -332,37 +306,22 @@ ATTACKED = "attacked"
 
 def outcomes_under_attack(ground: Ground, result: Robustness) -> Iterator[Outcomes]:
     """The accuracy of every model under every attack and their worst case, and what each defence leaves of it."""
-    examination, challenged = ground.of(Examination), result.challenged
-    for name in challenged.copies:
-        yield clean_outcomes(challenged.models[name], examination)
-    attacked: dict[str, dict[str, Outcomes]] = {}
-    for model, by_attack in challenged.attacked.items():
-        tables = {attack: made.audited.attacked for attack, made in by_attack.items()}
-        measures = challenged.measures.get(model)
-        if measures is not None and measures.worst is not None:
-            tables[WORST] = measures.worst
-        attacked[model] = {
-            attack: Outcomes(
-                "attack.accuracy", model, ATTACKED, {ATTACKED: table, SAMPLES: examination.evaluation}, attack
-            )
-            for attack, table in tables.items()
-        }
-        yield from attacked[model].values()
-    for subject, by_defence in challenged.defended.items():
-        for defence, model in {NONE: subject, **by_defence}.items():
-            decides = attacked.get(model, {})
-            after = decides.get(WORST) or next(iter(decides.values()), None)
-            for outcomes in (clean_outcomes(challenged.models[model], examination), after):
-                if outcomes is not None:
-                    yield replace(
-                        outcomes, metric="defense.accuracy", subject=subject, of=defence, key=outcomes.reading
-                    )
+    examination = ground.of(Examination)
+    attacked = {
+        model: [
+            Outcomes("attack.accuracy", model, ATTACKED, {ATTACKED: table, SAMPLES: examination.evaluation}, attack)
+            for attack, table in result.tables(model).items()
+        ]
+        for model in result.attacked
+    }
+    decisive = {model: [each for each in made if each.of == WORST] or made[:1] for model, made in attacked.items()}
+    return outcomes_of_challenge(result, examination, attacked, decisive)
 
 
 def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
     """Which images a model is right on, clean or at one ε."""
     if outcomes.reading == CLEAN:
-        wanted = CLEAN if outcomes.metric == "defense.accuracy" else ""
+        wanted = CLEAN if outcomes.metric == DEFENSE else ""
         per_sample = clean_samples(tables) if group == wanted else None
     else:
         per_sample = _attacked(tables, group)
@@ -388,7 +347,7 @@ def outcomes_of_corruptions(ground: Ground, result: Flips) -> Iterator[Outcomes]
     """The accuracy and the flips of every model, per perturbation and severity."""
     if result.corrupted is not None:
         tables: Handles = {"flips": result.corrupted.flips, SAMPLES: ground.of(Examination).evaluation}
-        for model in ground.of(Robustness).models:
+        for model in ground.of(Robustness).models.values():
             for metric in ("corruption.accuracy", "corruption.flip_probability"):
                 yield Outcomes(metric, model.name, "corrupted", tables)
 
@@ -427,20 +386,21 @@ def _frames_alike(rows: pa.Table) -> dict[str, float]:
 def smallest_eps(ground: Ground, robustness: Robustness) -> Iterator[Artifact[SampleHardness]]:
     """The smallest ε at which an attack succeeds, of the subjects themselves, not of defended copies."""
     for subject in ground.pipeline.subjects:
-        for under_attack in robustness.attacked.get(subject.name, {}).values():
-            yield find_hardness(under_attack.attacked, "eps", subject.name)
+        for attack in robustness.attacked.get(subject.name, {}).values():
+            yield find_hardness(attack.audited.attacked, "eps", subject.name)
 
 
 def show_challenge(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did, shown, and what defences gained."""
-    challenged = robustness.challenged
-    if robustness.attacked:
-        classes = classes_of(ground)
-        attacked = (attack for by_attack in robustness.attacked.values() for attack in by_attack.values())
+    models, classes = robustness.models, classes_of(ground)
+    attacked = [attack.audited for by_attack in robustness.attacked.values() for attack in by_attack.values()]
+    if attacked:
         pictures = [picture for attack in attacked for picture in pictures_of(attack, classes)]
-        yield attacks_page.page(findings, pictures, robustness.left_out(of_type(ground.pipeline.attacks, ImageAttack)))
+        asked = of_type(ground.pipeline.attacks, ImageAttack)
+        missing = {name: unfit for name, model in models.items() if (unfit := left_out(asked, model))}
+        yield attacks_page.page(findings, pictures, missing)
     if of_type(ground.pipeline.defenses, Defence):
-        curves = {name: collect(challenged.models[name].curve, None) for name in challenged.copies}
+        curves = {name: collect(models[name].curve, None) for name in robustness.copies}
         yield defences_page.page(findings, curves)
 
 

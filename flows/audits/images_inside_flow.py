@@ -72,7 +72,7 @@ def look(ground: Ground, settings: Diagnostics | None) -> Insides:
     pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
     settings = settings or Diagnostics()
     wanted = settings.subjects or tuple(subject.name for subject in pipeline.subjects)
-    subjects = [model for model in robustness.models if model.name in wanted and model.resolved.has_gradient]
+    subjects = [model for model in robustness.models.values() if model.name in wanted and model.resolved.has_gradient]
     if not subjects:
         return Insides({})
     chosen = Chosen(
@@ -92,7 +92,7 @@ def look(ground: Ground, settings: Diagnostics | None) -> Insides:
                     {
                         attack: made
                         for attack in watching
-                        if (made := robustness.challenged.attacked.get(subject.name, {}).get(attack.called)) is not None
+                        if (made := robustness.attacked.get(subject.name, {}).get(attack.called)) is not None
                     },
                 )
                 for subject in subjects
@@ -194,7 +194,7 @@ def certify(ground: Ground, settings: Smoothing | None) -> Certificates:
                     subject,
                     settings if subject.name in own else as_they_come,
                 )
-                for subject in ground.of(Robustness).models
+                for subject in ground.of(Robustness).models.values()
                 if subject.name in own or settings.defended
             }
         )

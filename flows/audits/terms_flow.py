@@ -91,16 +91,8 @@ class TermMeasures:
     findings: tuple[Artifact[Findings], ...]
 
 
-@dataclass(frozen=True)
-class TermAudit:
+class TermAudit(Challenged[SetsAsked, TermMeasures]):
     """What was done to the terms that taggers and scorers read, and what attacked copies taught."""
-
-    challenged: Challenged[SetsAsked, TermMeasures]
-
-    @property
-    def findings(self) -> list[Artifact[Findings]]:
-        """What was measured."""
-        return self.challenged.findings
 
 
 @subflow("terms")
@@ -108,7 +100,7 @@ def audit_terms(ground: Ground) -> TermAudit:
     """Attack the terms of what taggers and scorers read, measure them, and train them on attacked copies."""
     examination = ground.of(Examination)
     subjects = [*examination.of("tagger"), *examination.of("scorer")]
-    return TermAudit(challenge(Terms(ground, examination), subjects))
+    return challenge(Terms(ground, examination), subjects, TermAudit)
 
 
 @dataclass(frozen=True)
@@ -257,7 +249,7 @@ def outcomes_of_terms(ground: Ground, result: TermAudit) -> Iterator[Outcomes]:
     """The measures of every model, on the original samples and on the attacked ones; a correlation belongs to no single
     pair, so of scorers there is the mean absolute error."""
     samples = ground.of(Examination).evaluation
-    for model, measured in result.challenged.measures.items():
+    for model, measured in result.measures.items():
         for name, asked in measured.sets.items():
             of, _, group = name.partition("|")
             if asked.matches is not None:
@@ -296,7 +288,7 @@ Examples = Callable[[Sequence[TermAttack], Examination, Examined, SetsAsked], li
 
 def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
     """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
-    examination, measures = ground.of(Examination), audit.challenged.measures
+    examination, measures = ground.of(Examination), audit.measures
     stages: tuple[tuple[Stage, str, Examples], ...] = (
         ("ner", "tagger", _hidden_entities),
         ("sts", "scorer", _moved_pairs),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from assay.data.schemas import Findings, Predictions, SampleHardness, Samples
 from assay.data.text_schemas import AttackedTexts, ChangedTexts
 from assay.flows.audits.challenge import (
+    DEFENSE,
     Challenged,
     CopiesOf,
     Medium,
@@ -20,12 +20,13 @@ from assay.flows.audits.challenge import (
     copied_attacks,
     defences_by,
     learn_from_copies,
+    outcomes_of_challenge,
     trainings,
 )
 from assay.flows.audits.data import classes_of
-from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_outcomes, clean_samples
+from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_samples
 from assay.flows.audits.trust_flow import TrustAudit
-from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables, codes, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
@@ -81,24 +82,15 @@ class TextAttack:
     """Examples, of the originals only."""
 
 
-@dataclass(frozen=True)
-class WordAudit:
+class WordAudit(Challenged[TextAttack, Shares]):
     """What was done to the texts of classifiers, and what attacked copies taught."""
-
-    challenged: Challenged[TextAttack, Shares]
-
-    @property
-    def findings(self) -> list[Artifact[Findings]]:
-        """What was measured."""
-        return self.challenged.findings
 
 
 @subflow("texts")
 def attack_texts(ground: Ground) -> WordAudit:
     """Attack the texts of every classifier; defend each against that, and attack the defended ones alike."""
     examination = ground.of(Examination)
-    texts = Texts(ground, examination, ground.maybe(TrustAudit))
-    return WordAudit(challenge(texts, examination.of("classifier")))
+    return challenge(Texts(ground, examination, ground.maybe(TrustAudit)), examination.of("classifier"), WordAudit)
 
 
 @dataclass(frozen=True)
@@ -293,32 +285,19 @@ def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
 
 
 WORDS, NOISE = "words", "noise"
-DEFENSE = "defense.accuracy"
 
 
 def outcomes_of_texts(ground: Ground, result: WordAudit) -> Iterator[Outcomes]:
     """The accuracy of every model under every attack, and what each defence leaves of it."""
-    examination, challenged = ground.of(Examination), result.challenged
-    for name in challenged.copies:
-        yield clean_outcomes(challenged.models[name], examination)
-    for model, by_attack in challenged.attacked.items():
-        yield from (_of_attack(made, model, attack, examination) for attack, made in by_attack.items())
-    for subject, by_defence in challenged.defended.items():
-        for defence, model in {NONE: subject, **by_defence}.items():
-            attacked = challenged.attacked.get(model, {})
-            given = [clean_outcomes(challenged.models[model], examination)]
-            given += [_of_attack(made, model, attack, examination) for attack, made in attacked.items()]
-            for outcome in given:
-                yield replace(outcome, metric=DEFENSE, subject=subject, of=defence, key=outcome.of)
-
-
-def _of_attack(attack: TextAttack, model: str, called: str, examination: Examination) -> Outcomes:
-    tables: dict[str, Artifact[Any]] = {SAMPLES: examination.evaluation}
-    if attack.attacked is not None:
-        return Outcomes("attack.accuracy", model, WORDS, tables | {"attacked": attack.attacked}, called)
-    if attack.noisy is not None and attack.answers is not None:
-        tables |= {"noisy": attack.noisy, "answers": attack.answers}
-    return Outcomes("attack.accuracy", model, NOISE, tables, called)
+    examination = ground.of(Examination)
+    attacked = dict[str, list[Outcomes]]()
+    for model, by_attack in result.attacked.items():
+        for called, attack in by_attack.items():
+            tables = {"attacked": attack.attacked, "noisy": attack.noisy, "answers": attack.answers}
+            made: Handles = {name: table for name, table in tables.items() if table is not None}
+            reading, made = WORDS if "attacked" in made else NOISE, made | {SAMPLES: examination.evaluation}
+            attacked.setdefault(model, []).append(Outcomes("attack.accuracy", model, reading, made, called))
+    return outcomes_of_challenge(result, examination, attacked, attacked)
 
 
 def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
@@ -363,9 +342,9 @@ def show_texts(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iter
 
 def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
     """The part about attacks on texts, where one came through, and the one about attacked copies."""
-    if any(audit.challenged.attacked.values()):
+    if any(audit.attacked.values()):
         yield page(findings, list(_shown(audit, classes, masked)))
-    if audit.challenged.defended:
+    if audit.defended:
         yield copies_page(findings)
 
 
@@ -373,8 +352,8 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
     """Word attacks with their examples and what carries them, then noise with its examples; originals only."""
     attacks = [
         (subject, name, attack)
-        for subject, by_attack in audit.challenged.attacked.items()
-        if subject not in audit.challenged.copies
+        for subject, by_attack in audit.attacked.items()
+        if subject not in audit.copies
         for name, attack in by_attack.items()
     ]
     for subject, name, attack in attacks:
@@ -389,6 +368,6 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
 def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
     """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies."""
     for subject in ground.pipeline.subjects:
-        for attack in audit.challenged.attacked.get(subject.name, {}).values():
+        for attack in audit.attacked.get(subject.name, {}).values():
             if attack.attacked is not None:
                 yield find_hardness(attack.attacked, "words", subject.name)

@@ -39,20 +39,24 @@ CLEAN = "clean"
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says and what is true, in the order of the sorted ids; `attack` and `group` (its ε) say of what."""
+    """What a model says and what is true, in the order of the sorted ids; `attack` and `group` say of what.
+
+    They are `given` where a model gave them to one version of the samples, and are no worst case put together of
+    several.
+    """
 
     attack: str  # empty for clean samples
-    group: str  # `clean`, or ε by name
+    group: str  # what findings call it: `clean`, ε by name; of texts also the attack, or noise with its severity
     ids: npt.NDArray[np.str_]  # [n]
     predicted: Said  # [n] codes, or [n, k] bool
     truth: Truth  # [n], or [n, k]; -1 where unknown
     groups: Groups = None  # [n], or None where samples are independent
+    given: bool = True
 
     def grouped(self, of_id: Mapping[str, int] | None) -> Answers:
         """The same with the group of each sample, where they have some."""
-        return (
-            self if of_id is None else replace(self, groups=np.array([of_id[sample] for sample in self.ids.tolist()]))
-        )
+        groups = None if of_id is None else np.array([of_id[sample] for sample in self.ids.tolist()])
+        return replace(self, groups=groups)
 
     @property
     def label(self) -> str:
@@ -96,21 +100,22 @@ NONE = "none"
 """What findings call the undefended model where they would name a defence."""
 
 
-def accuracy_findings(answers: Sequence[Answers], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
-    """`defense.accuracy` of one model with what stands beside it: on clean samples, and at every ε under the worst case
-    (or the only attack).
+def accuracy_findings(
+    answers: Sequence[Answers], defence: str, subject: str, classes: Sequence[str], things: str = "samples"
+) -> list[Finding]:
+    """`defense.accuracy` of one model with what stands beside it: of images under what decides, of texts under
+    everything that was tried, a row of the matrix of what it was trained with by what it is tested on.
 
-    The verdict says where a model answers (almost) everything alike: such a model withstands every attack, and knows
-    nothing.
+    The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
+    attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
-    given = deciding_answers(answers)
-    return [finding for each in given for finding in _accuracy(each, defence, subject, classes, "samples")]
+    return [finding for given in answers for finding in _accuracy(given, defence, subject, classes, things)]
 
 
 def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str], things: str) -> list[Finding]:
-    """`defense.accuracy` of these answers, and class by class; without `things` not whether all of them are alike."""
+    """`defense.accuracy` of these answers, and class by class."""
     verdict = ""
-    if things:
+    if given.given:
         alone = one_answer(given.predicted, given.truth, len(classes))
         if alone.verdict == "degenerate":
             verdict = f"degenerate: {alone.share.value:.1%} of {things} are called {answer_name(alone.answer, classes)}"
@@ -276,71 +281,40 @@ def class_gain_findings(
     return findings
 
 
-Codes = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What one model says of the audited samples, clean or under an `attack`.
-
-    It is `given` where these are its answers to one version of the texts, and no worst case put together of several.
-    """
-
-    answers: Answers
-    attack: str = ""
-    given: bool = True
-
-    @property
-    def group(self) -> str:
-        """What findings call it: `clean`, `a2t`, `typos, severity=5`."""
-        return self.answers.group
-
-    def grouped(self, of_id: Mapping[str, int] | None) -> Tried:
-        """The same with the group of each text, where they have some."""
-        return replace(self, answers=self.answers.grouped(of_id))
-
-
-def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Tried:
+def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Answers:
     """The answers to the texts as they are."""
     ids = predictions["id"].to_pylist()
-    return tried(CLEAN, ids, predictions["predicted"].to_numpy().astype(np.int64), truth)
+    return answers_to_texts(CLEAN, ids, predictions["predicted"].to_numpy().astype(np.int64), truth)
 
 
-def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Tried:
+def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Answers:
     """The answers under a word attack; what was wrong before stays wrong, whatever the attack made of it."""
     ids = attacked["id"].to_pylist()
     known = np.array([truth[sample] for sample in ids], dtype=np.int64)
     before, after = (attacked[name].to_numpy().astype(np.int64) for name in ("predicted", "attacked"))
     predicted = np.where((known >= 0) & (before != known), before, after)
-    return tried(called, ids, predicted, truth, attack=called, given=False)
+    return answers_to_texts(called, ids, predicted, truth, attack=called, given=False)
 
 
-def tried(
-    group: str, ids: Sequence[str], predicted: Codes, truth: Mapping[str, int], *, attack: str = "", given: bool = True
-) -> Tried:
+def answers_to_texts(
+    group: str,
+    ids: Sequence[str],
+    predicted: npt.NDArray[np.int64],
+    truth: Mapping[str, int],
+    *,
+    attack: str = "",
+    given: bool = True,
+) -> Answers:
     """Answers in the order of the sorted ids."""
     order = sorted(range(len(ids)), key=ids.__getitem__)
     names = [ids[place] for place in order]
     known = np.array([truth[name] for name in names], dtype=np.int64)
-    return Tried(Answers("", group, np.array(names, dtype=np.str_), predicted[order], known), attack, given)
-
-
-def text_accuracy_findings(given: Sequence[Tried], defence: str, subject: str, classes: Sequence[str]) -> list[Finding]:
-    """`defense.accuracy` of one model: a row of the matrix of what it was trained with by what it is tested on.
-
-    The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
-    attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
-    """
-    return [
-        finding
-        for trial in given
-        for finding in _accuracy(trial.answers, defence, subject, classes, "texts" if trial.given else "")
-    ]
+    return Answers(attack, group, np.array(names, dtype=np.str_), predicted[order], known, given=given)
 
 
 def text_comparison_findings(
-    original: Sequence[Tried],
-    defended: Sequence[Tried],
+    original: Sequence[Answers],
+    defended: Sequence[Answers],
     defence: str,
     subject: str,
     *,
@@ -355,14 +329,14 @@ def text_comparison_findings(
     kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a
     control nothing is concluded (`conclude`): it is there to be compared with.
     """
-    groups = [trial.group for trial in defended if conclude]
+    groups = [given.group for given in defended if conclude]
     about = Finding("defense.gain", of=defence, subject=subject)
     return _compared(by_group(original), by_group(defended), about, groups, significance)
 
 
 def control_comparison_findings(
-    control: Sequence[Tried],
-    defended: Sequence[Tried],
+    control: Sequence[Answers],
+    defended: Sequence[Answers],
     defence: str,
     subject: str,
     attacks: Collection[str],
@@ -376,13 +350,13 @@ def control_comparison_findings(
     gained over it is due to the attack.
     """
     about = Finding("defense.gain_over_control", of=defence, subject=subject)
-    own = [trial.group for trial in defended if trial.attack in attacks]
+    own = [given.group for given in defended if given.attack in attacks]
     return _compared(by_group(control), by_group(defended), about, own, significance, "defense.control_mcnemar_p")
 
 
-def by_group(trials: Sequence[Tried]) -> dict[str, Answers]:
+def by_group(answers: Sequence[Answers]) -> dict[str, Answers]:
     """The answers by what findings call them."""
-    return {trial.group: trial.answers for trial in trials}
+    return {given.group: given for given in answers}
 
 
 def _compared(
@@ -402,7 +376,7 @@ def _compared(
             continue
         gain, p = paired
         known = replace(about, group=group, n=gain.n, p_value=p)
-        findings.append(replace(known, value=gain.value, low=gain.low, high=gain.high, unit="share"))
+        findings.append(replace(known, unit="share").estimated(gain))
         if group in concluded:
             verdict = not_shown(significance) if p > significance else "better" if gain.value > 0 else "worse"
             findings.append(replace(known, metric=test, value=p, verdict=verdict, unit="p"))

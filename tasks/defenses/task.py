@@ -182,11 +182,11 @@ def measure_defences(
         return [given.grouped(of_id) for given in answers]
 
     original = answers_of(NONE)
-    findings, decisive = accuracy_findings(original, NONE, name, names), dict[str, Answers]()
+    findings, decisive = accuracy_findings(deciding_answers(original), NONE, name, names), dict[str, Answers]()
     for defence in predictions:
         if defence != NONE:
             defended = answers_of(defence)
-            findings += accuracy_findings(defended, defence, name, names)
+            findings += accuracy_findings(deciding_answers(defended), defence, name, names)
             findings += comparison_findings(
                 original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
             )

@@ -21,15 +21,15 @@ from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, NOISE, ORIGINAL, S
 from assay.tasks.defenses.comparison import (
     CLEAN,
     NONE,
-    Tried,
+    Answers,
+    accuracy_findings,
+    answers_to_texts,
     attacked_texts,
     by_group,
     class_gain_findings,
     clean_texts,
     control_comparison_findings,
-    text_accuracy_findings,
     text_comparison_findings,
-    tried,
 )
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
@@ -196,16 +196,18 @@ def measure_text_defences(
     of_id = groups_by_id(samples)
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
-    def answers_of(model: str) -> list[Tried]:
+    def answers_of(model: str) -> list[Answers]:
         trials = [clean_texts(collect(predictions[model], ["id", "predicted"]), truth)]
         for called, table in attacked.get(model, {}).items():
             trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, predicted in said.get(model, {}).items():
             trials += _under_noise(called, noisy[called], predicted, samples, truth)
-        return [trial.grouped(of_id) for trial in trials]
+        return [given.grouped(of_id) for given in trials]
 
     answers = {model: answers_of(model) for model in predictions}
-    findings = [finding for model in answers for finding in text_accuracy_findings(answers[model], model, name, names)]
+    findings = [
+        finding for model in answers for finding in accuracy_findings(answers[model], model, name, names, "texts")
+    ]
     attacks = {defence: made for defence, made in (controlled or {}).items() if defence in answers}
     controls = {control_of(defence) for defence in attacks}
     for defence, defended in answers.items():
@@ -232,7 +234,7 @@ def _under_noise(
     predictions: Artifact[Predictions],
     samples: Artifact[Samples],
     truth: Mapping[str, int],
-) -> list[Tried]:
+) -> list[Answers]:
     """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
     known = collect(samples, ["id"])
     rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
@@ -240,7 +242,9 @@ def _under_noise(
     last = max(answer.condition.severity for answer in answers)
     ids = known["id"].to_pylist()
     highest = [answer for answer in answers if answer.condition.severity == last]
-    trials = [tried(answer.condition.group, ids, answer.predicted, truth, attack=called) for answer in highest]
+    trials = [
+        answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called) for answer in highest
+    ]
     if len(highest) > 1:
         worst = highest[0].predicted.copy()
         for place, sample in enumerate(ids):
@@ -248,7 +252,7 @@ def _under_noise(
                 (answer.predicted[place] for answer in highest if answer.predicted[place] != truth[sample]),
                 worst[place],
             )
-        trials.append(tried(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
+        trials.append(answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
     return trials
 
 

@@ -110,7 +110,8 @@ def word_findings(
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
     rate = share_by("attack.success_rate", won[tried], _groups_of(groups, tried), of=name, subject=subject)
-    findings = [rate, *_accuracies(table, About("attack", name, subject=subject), classes, groups)]
+    about = About("attack", name, subject=subject)
+    findings = [rate, *_accuracies(table, about, classes, groups)]
     why = _strings(table, "reason")
     if (why == BLIND).any():  # n is there, so that no gate takes it for nothing to measure
         findings = [
@@ -129,19 +130,22 @@ def word_findings(
     ]
 
     def mean(metric: str, column: str, chosen: Bools, unit: str, group: str = "") -> Finding:
-        values, about = _floats(table, column)[chosen], {"of": name, "subject": subject, "group": group}
-        return _mean(f"attack.{metric}", values, unit, _groups_of(groups, chosen), **about)
+        unmeasured = Finding(f"attack.{metric}", name, group, subject, unit=unit)
+        return _mean(unmeasured, _floats(table, column)[chosen], _groups_of(groups, chosen))
 
     findings += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
         findings.append(mean("similarity", column, won, "cosine", who))
-    findings.append(mean("queries", "queries", tried, "queries"))
-    about = {"of": name, "subject": subject}
-    findings.append(_refused(table["refused"].to_pylist(), **about))
+    refused = Finding("attack.refused", name, subject=subject, unit="replacements")
+    findings += [mean("queries", "queries", tried, "queries"), _refused(refused, table["refused"].to_pylist())]
     if tried.any():
-        findings += _probability_findings(table, About("attack", name, subject=subject), classes, groups)
-    return [*findings, *(_limit(provider, limit, **about) for provider, limit in limits_in(table).items())]
+        findings += _probability_findings(table, about, classes, groups)
+    limit = Finding("attack.limit", name, subject=subject, unit="cosine")
+    return findings + [
+        replace(limit, group=provider, value=least, verdict="not measured" if least is None else "")
+        for provider, least in limits_in(table).items()
+    ]
 
 
 def limits_in(table: pa.Table) -> dict[str, float | None]:
@@ -246,35 +250,26 @@ def _probability_findings(table: pa.Table, about: About, classes: Sequence[str],
     return [area, *per_class, *chance_findings(about, probabilities, truth, groups)]
 
 
-def _refused(counts: Sequence[int | None], *, of: str, subject: str) -> Finding:
+def _refused(about: Finding, counts: Sequence[int | None]) -> Finding:
     """How many replacements were refused as opposites, over all texts; a count, so without an interval."""
-    about = Finding("attack.refused", of=of, subject=subject, n=len(counts), unit="replacements")
-    if not counts:
-        return replace(about, verdict="not measured")
-    known = [count for count in counts if count is not None]
+    known, about = [count for count in counts if count is not None], replace(about, n=len(counts))
     if not known:
-        return replace(about, verdict=ALLOWED)
+        return replace(about, verdict=ALLOWED if counts else "not measured")
     return replace(about, value=float(sum(known)))
 
 
-def _limit(provider: str, limit: float | None, *, of: str, subject: str) -> Finding:
-    verdict = "not measured" if limit is None else ""
-    return Finding("attack.limit", of=of, group=provider, subject=subject, value=limit, verdict=verdict, unit="cosine")
-
-
-def _mean(metric: str, values: Floats, unit: str, groups: Groups, *, of: str, subject: str, group: str) -> Finding:
+def _mean(about: Finding, values: Floats, groups: Groups) -> Finding:
     """A mean over texts with its bootstrap interval, which stays where the values are (a mean of few and skewed ones
     has none by Student's t that does); without one of few texts (or groups), or of texts that are all alike."""
     there = ~np.isnan(values)
     known, groups = values[there], _groups_of(groups, there)
-    about = Finding(metric, of=of, group=group, subject=subject, n=len(known), unit=unit)
+    about = replace(about, n=len(known))
     if not len(known):
-        return replace(about, verdict="not measured")
+        return about.estimated(None)
     if _units(known, groups) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
         return replace(about, value=float(known.mean()))
-    generator = Seeds(0, "word findings").generator(f"{subject}/{of}/{metric}/{group}")
-    resampled = _resampled(known, np.zeros(len(known)), generator, groups)
-    return replace(about, value=resampled.value, low=resampled.low, high=resampled.high)
+    generator = Seeds(0, "word findings").generator(f"{about.subject}/{about.of}/{about.metric}/{about.group}")
+    return about.estimated(_resampled(known, np.zeros(len(known)), generator, groups))
 
 
 def _success(won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups) -> list[Finding]:
@@ -282,13 +277,10 @@ def _success(won: Bools, other: Bools, of: str, subject: str, significance: floa
     about = Finding("attack.success_difference", of=of, subject=subject, n=len(won), unit="share")
     test = replace(about, metric="attack.mcnemar_p", unit="p")
     if not len(won):
-        return [replace(finding, verdict="not measured") for finding in (about, test)]
+        return [about.estimated(None), test.estimated(None)]
     apart, p = compared_shares(won, other, groups)
     verdict = not_shown(significance) if p > significance else "more often" if apart.value > 0 else "less often"
-    return [
-        replace(about, value=apart.value, low=apart.low, high=apart.high, p_value=p),
-        replace(test, value=p, p_value=p, verdict=verdict),
-    ]
+    return [replace(about.estimated(apart), p_value=p), replace(test, value=p, p_value=p, verdict=verdict)]
 
 
 def _difference(
@@ -297,7 +289,7 @@ def _difference(
     """The mean difference; not measured of few pairs, or where all are alike and nothing says how far off it is. Its
     interval is there as soon as there are enough pairs to draw from."""
     if _units(first, groups) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
-        return replace(about, verdict="not measured")
+        return about.estimated(None)
     apart = _resampled(first, second, generator, groups)
     p = wilcoxon(first, second) if groups is None else wilcoxon_by_cluster(first, second, groups)
     finding = replace(about, value=apart.value, p_value=p)
@@ -340,8 +332,7 @@ def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) 
     """The successful attacks that took the fewest words (the most similar of equals), and one that failed."""
     rows = [row for row in attacked.to_pylist() if row["changed"]]
     ranked = sorted(rows, key=lambda row: (row["changed"], -(row["similarity"] or 0.0), row["id"]))
-    won = [row for row in ranked if row["status"] == "success"]
-    lost = [row for row in ranked if row["status"] == "failed"]
+    won, lost = ([row for row in ranked if row["status"] == status] for status in (SUCCESS, FAILED))
     kept = limit - (limit > 1 and bool(lost))
     chosen = won[:kept] + lost[: limit - len(won[:kept])][:1]
     return pa.Table.from_pylist([_shown_row(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
@@ -389,8 +380,7 @@ def carriers(attacked: pa.Table) -> list[Carrier]:
             for word, new in zip(words, row["replacements"], strict=True):
                 instead[word][normalised(new)] += 1
     ranked = sorted(successes, key=lambda word: (-successes[word], attacks[word], word))
-    return [Carrier(word, attacks[word], successes[word], _most_frequent(instead[word])) for word in ranked]
-
-
-def _most_frequent(counts: Counter[str]) -> str:
-    return min(counts, key=lambda word: (-counts[word], word))
+    return [
+        Carrier(word, attacks[word], successes[word], max(sorted(instead[word]), key=instead[word].__getitem__))
+        for word in ranked
+    ]

@@ -13,7 +13,7 @@ from assay.data.text_schemas import AttackedTexts
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.defenses.comparison import text_accuracy_findings, tried
+from assay.tasks.defenses.comparison import accuracy_findings, answers_to_texts
 from assay.tasks.defenses.text_page import page as page_of
 from assay.tasks.defenses.text_task import draw_samples, join_samples, measure_text_defences, put_texts
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
@@ -172,9 +172,9 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
 
 def test_one_answer_to_all_noisy_texts_is_called_degenerate_and_a_worst_case_is_not():
     truth = dict(zip(IDS, GOLD, strict=True))
-    typos = tried("typos, severity=5", IDS, np.ones(24, np.int64), truth, attack="noise")
-    worst = replace(typos, answers=replace(typos.answers, group="every kind, severity=5"), given=False)
-    found = text_accuracy_findings([typos, worst], "none", "bert", ["neg", "pos"])
+    typos = answers_to_texts("typos, severity=5", IDS, np.ones(24, np.int64), truth, attack="noise")
+    worst = replace(typos, group="every kind, severity=5", given=False)
+    found = accuracy_findings([typos, worst], "none", "bert", ["neg", "pos"], "texts")
     first, second = (one for one in found if one.metric == "defense.accuracy")
     assert first.verdict == "degenerate: 100.0% of texts are called pos"
     assert (second.verdict, second.value) == ("", first.value)

@@ -75,7 +75,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
     with Run("night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
         made = audit(pipeline, project.folder)
         findings = findings_from(collect(made.findings, None))
-        card = read_files(made.results["attacks"].challenged.models["plain+standard"].files)["card.json"].decode()
+        card = read_files(made.results["attacks"].models["plain+standard"].files)["card.json"].decode()
         parts = list(parts_of(made, FindingIndex(findings), []))
     return project, made, findings, card, parts
 
@@ -84,7 +84,7 @@ def test_every_defended_model_is_one_more_subject(audited):
     _, made, findings, card, _ = audited
     assert made.failures == ()
     names = ["plain", "plain+standard", "plain+maadvt-lambda=1", "plain+maadvt-lambda=6"]
-    assert list(made.results["attacks"].challenged.models) == names
+    assert list(made.results["attacks"].models) == names
     for metric, of in (
         ("subject.accuracy", "clean"),
         ("attack.accuracy", "worst-case"),
@@ -123,7 +123,7 @@ def test_defence_accuracy_is_that_of_the_attacked_subject(audited):
 def test_defended_models_are_certified_where_that_is_asked(audited):
     _, made, findings, _, _ = audited
     certified = {one.subject for one in findings if one.metric == "defense.certified_accuracy"}
-    assert certified == set(made.results["attacks"].challenged.models)
+    assert certified == set(made.results["attacks"].models)
     assert {how for _, how in made.results["smoothing"].certified} == {"as-it-is"}
 
 
@@ -154,7 +154,7 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     with Run("later", Store(again.store).open(), engine_of(again, progress), progress, compute=again.compute):
         other = audit(again.pipeline("night"), again.folder)
         assert other.failures == ()
-        subjects = [one.results["attacks"].challenged.models["plain+standard"] for one in (made, other)]
+        subjects = [one.results["attacks"].models["plain+standard"] for one in (made, other)]
         assert subjects[0].predictions.digest == subjects[1].predictions.digest
         found = findings_from(collect(other.findings, None))
         tests = {(one.subject, one.group) for one in found if one.metric == "defense.mcnemar_p"}

@@ -149,7 +149,7 @@ def test_a_tagger_is_trained_on_copies_and_compared_on_the_same_sentences(run, a
     audit, ground, branches = audited(pipeline)
     assert branches.failures == []
     models = [f"small+on-{name}" for name in ("swap-control", "swap", "mixed")]
-    assert list(audit.challenged.measures) == ["small", *models]
+    assert list(audit.measures) == ["small", *models]
     found = by_name(findings_of(audit))
     gains = {(one[1], one[2]) for one in found if one[0] == "ner.gain"}
     assert gains == {(name, of) for name in models for of in ("clean", "swap", "synonymy")}
@@ -180,7 +180,7 @@ def test_pairs_are_attacked_in_one_sentence(run, audited):
     found = by_name(findings_of(audit))
     assert found["sts.pearson", "words", "clean", ""].value == pytest.approx(1.0)
     assert found["sts.drop", "words", "swap", "share=0.5, changes=1"].value > 0
-    made = audit.challenged.attacked["words"]["swap"]["swap|share=0.5, changes=1"].perturbed
+    made = audit.attacked["words"]["swap"]["swap|share=0.5, changes=1"].perturbed
     attacked = collect(made.samples, ["first", "second"])
     original = collect(ground.of(Examination).evaluation, ["first", "second"])
     assert attacked["first"].equals(original["first"])
@@ -200,7 +200,7 @@ def test_a_tagger_that_comes_trained_cannot_be_trained_on_copies(run, audited):
     copies = [{"defense": "attacked-copies", "attack": "swap"}]
     audit, _, branches = audited(settings(OWN, attacks=[{"attack": "swap"}], defenses=copies))
     assert "comes trained" in str(branches.failures[0])
-    assert list(audit.challenged.measures) == ["book"]
+    assert list(audit.measures) == ["book"]
 
 
 def test_without_attacks_the_original_samples_are_measured(run, audited):

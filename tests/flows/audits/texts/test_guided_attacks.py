@@ -53,7 +53,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     ground = examined(pipeline, PIPELINES.parent, put_classes(), held_out)
     audit = attack_texts(with_results(ground, trust=TRUST.perform(ground)))
     assert current_run().failures == []
-    attacked = audit.challenged.attacked["small-bert"]
+    attacked = audit.attacked["small-bert"]
     tables = {name: collect(made.attacked, ["id", "status", "changed"]) for name, made in attacked.items()}
     columns = {f"{name} {column}": table[column] for name, table in tables.items() for column in ("status", "changed")}
     every = pa.table({"id": tables["a2t"]["id"], **columns})

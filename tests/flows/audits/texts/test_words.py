@@ -117,7 +117,7 @@ def test_masking_is_a_property_of_the_source_and_needs_no_oracle(run, attacked):
     html = page(audit, examination, masked=True)
     assert "■■■■" in html
     assert [word for word in ("film", "friday", "monday", "praise") if word in html.lower()] == []
-    for attack in audit.challenged.attacked["mine"].values():
+    for attack in audit.attacked["mine"].values():
         assert set(collect(attack.shown, ["text"])["text"].to_pylist()) == {""}
 
 
@@ -157,14 +157,11 @@ def test_noise_is_made_once_for_all_subjects_and_copies_teach_a_model_of_their_o
     assert branches.failures == []
     stages = [stage.stage for stage in run.record.stages if not stage.cached]
     assert stages.count("add_noise") == 1
-    assert audit.challenged.defended["bert"] == {
-        "on-noise-control": "bert+on-noise-control",
-        "on-noise": "bert+on-noise",
-    }
-    assert "bert+on-noise" in audit.challenged.models
-    assert "mine" not in audit.challenged.defended  # a function learns nothing: it is left as it is, and that is said
+    assert audit.defended["bert"] == {"on-noise-control": "bert+on-noise-control", "on-noise": "bert+on-noise"}
+    assert "bert+on-noise" in audit.models
+    assert "mine" not in audit.defended  # a function learns nothing: it is left as it is, and that is said
     assert "mine comes as it is and learns from no attacked copies: it is not defended." in run.record.notices
-    assert {"bert", "mine", "bert+on-noise"} <= set(audit.challenged.attacked)
+    assert {"bert", "mine", "bert+on-noise"} <= set(audit.attacked)
     found = {(one.metric, one.of, one.group) for one in measured(audit, examination) if one.subject == "bert"}
     for group in ("clean", "typos, severity=5", "every kind, severity=5"):
         assert {("defense.accuracy", "none", group), ("defense.gain", "on-noise", group)} <= found
@@ -189,7 +186,7 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
     (written,) = YAML(typ="safe").load(folder / "subject.yaml")["subjects"]
     again = pipeline_of(name="again", source={"csv": "a.csv"}, subjects=[written])
     ground = examined(again, tmp_path, examination.classes, examination.held_out)
-    copy = audit.challenged.models["bert+on-noise"]
+    copy = audit.models["bert+on-noise"]
     assert ground.of(Examination).subjects["bert+on-noise"].predictions.digest == copy.predictions.digest
 
 
@@ -213,7 +210,7 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):
     audit, _, branches = attacked(attacks=[NOISE, GUIDED], oracle=False)
     assert "has no opinion of mine" in str(branches.failures[0])
-    assert list(audit.challenged.attacked["mine"]) == ["noise"]
+    assert list(audit.attacked["mine"]) == ["noise"]
 
 
 FILE = """pipelines:
