@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from assay.infra.masking import mask, masked_in
 
@@ -88,8 +88,8 @@ class ShownStage(NamedTuple):
     branch: str = ""
 
 
-class Progress(Protocol):
-    """Hears how a run goes, from several threads: stages may overlap."""
+class Progress:
+    """Hears how a run goes, from several threads (stages may overlap), and says nothing of it."""
 
     def stage_started(self, stage: ShownStage, total: int | None = None) -> None:
         """A stage computes from now on; `total` is the number of its partitions, where known."""
@@ -145,29 +145,11 @@ def open_progress(stream: TextIO | None = None) -> Progress:
     return PlainProgress(stream)
 
 
-class SilentProgress:
-    """Says nothing; for tests and for callers that draw their own."""
-
-    def stage_started(self, stage: ShownStage, total: int | None = None) -> None:
-        """Nothing."""
-
-    def advance(self, stage: ShownStage, done: int, total: int) -> None:
-        """Nothing."""
-
-    def stage_done(self, stage: ShownStage, summary: str, seconds: float, cached: bool = False) -> None:
-        """Nothing."""
-
-    def stage_failed(self, stage: ShownStage, reason: str) -> None:
-        """Nothing."""
-
-    def notice(self, text: str) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
+class SilentProgress(Progress):
+    """For tests, and for callers that draw their own."""
 
 
-class PlainProgress(SilentProgress):
+class PlainProgress(Progress):
     """A line when a stage is done; before that, a sign of life every half minute."""
 
     def __init__(self, stream: TextIO | None = None, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -207,7 +189,7 @@ class PlainProgress(SilentProgress):
             print(printable(line), file=self._stream, flush=True)
 
 
-class TerminalProgress:
+class TerminalProgress(Progress):
     """A bar per stage at work, below the lines of those that are done."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -351,7 +352,7 @@ def sharing(store: Store, project: Project, question: Question) -> Sharing:
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:
     """The shares; where it `costs` something, told on standard error as they are computed."""
-    progress = OnlyComputed(open_progress()) if costs else SilentProgress()
+    progress = cast(Progress, OnlyComputed(open_progress())) if costs else SilentProgress()
     try:
         return sharing.share_out(progress)
     finally:

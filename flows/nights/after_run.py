@@ -4,9 +4,7 @@ message): none of it can change how the run ended.
 
 from __future__ import annotations
 
-import math
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -26,6 +24,8 @@ from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import RunEntry
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from assay.flows.configuration.loading import Project
 
 
@@ -36,12 +36,18 @@ PrometheusSample = tuple[str, dict[str, str], float]
 
 def write_prometheus(store: Store, place: Path) -> None:
     """The file anew, whole or not at all, for all pipelines of the store."""
-    shown: str | None = None
-    while (
-        text := prometheus_text(prometheus_samples(store.runs(), entries_of(store)))
-    ) != shown:  # another run may have just ended
-        _replace_file(place, text)
-        shown = text
+    from prometheus_client import generate_latest, write_to_textfile
+
+    written = b""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        while (
+            text := generate_latest(gauges := gauges_of(prometheus_samples(store.runs(), entries_of(store))))
+        ) != written:
+            write_to_textfile(str(place), gauges)  # and once more, where another run has just ended
+            written = text
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror}. Name a file that may be written with prometheus:.") from error
 
 
 def prometheus_samples(records: Iterable[RunRecord], entries: Iterable[RunEntry]) -> Iterator[PrometheusSample]:
@@ -80,56 +86,24 @@ def _finding_samples(about: dict[str, str], reported: list[RunEntry]) -> Iterato
                 yield f"assay_finding_{name}", labels, value
 
 
-def prometheus_text(samples: Iterable[PrometheusSample]) -> str:
-    r"""The samples in Prometheus' text format, those of one metric together.
+def gauges_of(samples: Iterable[PrometheusSample]) -> CollectorRegistry:
+    r"""The samples as gauges, one per name, each with its sentence; of a series that comes twice the last counts.
 
-    >>> print(prometheus_text([("assay_run_seconds", {"pipeline": 'a"b'}, 4.5)]))
+    >>> from prometheus_client import generate_latest
+    >>> print(generate_latest(gauges_of([("assay_run_seconds", {"pipeline": 'a"b'}, 4.5)])).decode())
     # HELP assay_run_seconds How long the last run took.
     # TYPE assay_run_seconds gauge
     assay_run_seconds{pipeline="a\"b"} 4.5
     <BLANKLINE>
     """
-    lines: dict[str, dict[str, float]] = {}
+    from prometheus_client import CollectorRegistry, Gauge
+
+    registry, gauges = CollectorRegistry(), dict[str, Gauge]()
     for name, labels, value in samples:
-        inside = ",".join(f'{label}="{escaped_label(text)}"' for label, text in labels.items())
-        lines.setdefault(name, {})[f"{name}{{{inside}}}"] = value  # a series stands there once
-    text = [
-        line
-        for name in _HELP
-        if name in lines
-        for line in (
-            f"# HELP {name} {_HELP[name]}",
-            f"# TYPE {name} gauge",
-            *(f"{series} {_prometheus_number(value)}" for series, value in lines[name].items()),
-        )
-    ]
-    return "\n".join([*text, ""])
-
-
-def escaped_label(text: str) -> str:
-    r"""A label's value as the format wants it.
-
-    >>> print(escaped_label('a"b\\c\nd'))
-    a\"b\\c\nd
-    """
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-
-
-def _prometheus_number(value: float) -> str:
-    if math.isfinite(value):
-        return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
-    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-
-
-def _replace_file(place: Path, text: str) -> None:
-    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")  # readable as the umask says: the exporter is another user
-        os.replace(draft, place)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{place}: {error.strerror}. Name a file that may be written with prometheus:.") from error
+        if name not in gauges:
+            gauges[name] = Gauge(name, _HELP[name], list(labels), registry=registry)
+        gauges[name].labels(**labels).set(value)
+    return registry
 
 
 SERVED = "ASSAY_SERVED"

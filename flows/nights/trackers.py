@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from assay import __version__
-from assay.flows.notifiers.choice import trouble_within
+from assay.flows.notifiers.choice import NotSentError, done_within
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
 from assay.flows.report.records import digests_in
@@ -44,13 +45,12 @@ _LONGEST = 500  # of a parameter: what old servers take
 
 def send_to_mlflow(store: Store, record: RunRecord, to: Mlflow) -> str:
     """Write the run to MLflow, once, within its time; says where it is."""
-    written: list[str] = []
-    trouble = trouble_within(
-        to.seconds, "mlflow", lambda: written.append(_write_to_mlflow(store, record, to)), _mlflow_trouble
-    )
-    if trouble is not None:
-        raise RunError(f"MLflow at {to.tracking_uri} did not take the run: {trouble}.")
-    return f"{to.tracking_uri}, experiment {to.experiment}: run {written[0]}"
+    write = partial(_write_to_mlflow, store, record, to)
+    try:
+        run = done_within(to.seconds, "mlflow", write, lambda error: reason_of(error).strip()[:300])
+    except NotSentError as trouble:
+        raise RunError(f"MLflow at {to.tracking_uri} did not take the run: {trouble}.") from None
+    return f"{to.tracking_uri}, experiment {to.experiment}: run {run}"
 
 
 def metrics_of(findings: Sequence[Finding]) -> dict[str, float]:
@@ -124,11 +124,6 @@ def _tags(record: RunRecord) -> Iterator[tuple[str, str]]:
         yield f"assay.gate.{re.sub(r'[^A-Za-z0-9_. -]', '_', str(gate.get('gate')))[:200]}", str(gate.get("outcome"))
 
 
-def _mlflow_trouble(error: Exception) -> str:
-    """Its first line, without anything that is a secret in the environment."""
-    return reason_of(error).strip()[:300]
-
-
 PRODUCER = f"urn:assay:{__version__}"
 _FROM_OUTSIDE = (("ingest", "source"), ("settle_gold", "answers"))
 """The arguments of stages that come from files, not from other stages."""
@@ -136,20 +131,20 @@ _FROM_OUTSIDE = (("ingest", "source"), ("settle_gold", "answers"))
 
 def send_to_openlineage(store: Store, record: RunRecord, to: OpenLineage, folder: Path) -> str:
     """Emit the events of a run, within their time; says where they went. A file counts from the folder."""
-    counted: list[int] = []
 
-    def work() -> None:
+    def emit() -> int:
         client = _openlineage_client(to, folder)
         events = list(events_of(store, record, to.namespace))
         for event in events:
             client.emit(event)
-        counted.append(len(events))
+        return len(events)
 
     where = to.url or str(folder / str(to.file))
-    trouble = trouble_within(to.seconds, "openlineage", work, _openlineage_trouble)
-    if trouble is not None:
-        raise RunError(f"OpenLineage events of run {record.id} did not arrive at {where}: {trouble}.")
-    return f"{where}: {counted[0]} events of run {record.id}"
+    try:
+        sent = done_within(to.seconds, "openlineage", emit)
+    except NotSentError as trouble:
+        raise RunError(f"OpenLineage events of run {record.id} did not arrive at {where}: {trouble}.") from None
+    return f"{where}: {sent} events of run {record.id}"
 
 
 def events_of(store: Store, record: RunRecord, namespace: str) -> Iterator[RunEvent]:
@@ -283,11 +278,6 @@ def _require_installed() -> None:
         import openlineage.client  # noqa: F401
     except ImportError:
         raise InputError(f"OpenLineage is not installed: {install_command('openlineage')}") from None
-
-
-def _openlineage_trouble(error: Exception) -> str:
-    """Ours as they are; of others only the type, since their words may quote what was sent."""
-    return str(error).rstrip(".") if isinstance(error, InputError) else type(error).__name__
 
 
 def to_mlflow(store: Store, record: RunRecord, uri: str) -> str:

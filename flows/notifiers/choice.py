@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -14,6 +15,7 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import Named
 
+V = TypeVar("V")
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 """What an environment variable is called: settings of notifiers name one for each secret."""
 _MARGIN = 1.0  # seconds that a delivery may overrun before it is left behind
@@ -88,35 +90,37 @@ class Notifier:
 
     def deliver(self, message: Message) -> str | None:
         """Why the message did not arrive, in a sentence; None where it did. Comes back in time, whatever happens."""
-        send = partial(self.choice.send, message, self.settings)
-        trouble = trouble_within(self.settings.seconds, self.name, send, _in_words)
-        return None if trouble is None else f"notify.{self.name}: the message did not arrive: {trouble}."
+        try:
+            done_within(self.settings.seconds, self.name, partial(self.choice.send, message, self.settings))
+        except NotSentError as trouble:
+            return f"notify.{self.name}: the message did not arrive: {trouble}."
+        return None
 
 
-def _in_words(error: Exception) -> str:
-    """Why a message did not arrive; of errors that are not ours the type alone: their words may quote the address."""
+def without_quoting(error: Exception) -> str:
+    """Why something was not sent; of errors that are not ours the type alone: their words may quote the address."""
     return str(error).rstrip(".") if isinstance(error, NotSentError | InputError) else type(error).__name__
 
 
-def trouble_within(
-    seconds: float, name: str, work: Callable[[], None], in_words: Callable[[Exception], str]
-) -> str | None:
-    """Why the work was not done, in words; None where it was. Comes back in time, whatever happens.
+def done_within(
+    seconds: float, name: str, work: Callable[[], V], in_words: Callable[[Exception], str] = without_quoting
+) -> V:
+    """What the work gives; `NotSentError` says in words why there is nothing. Comes back in time, whatever happens.
 
-    >>> trouble_within(5, "example", lambda: None, str) is None
-    True
+    >>> done_within(5, "example", lambda: "sent")
+    'sent'
     """
-    outcome: list[str | None] = []
+    outcome: Future[V] = Future()
 
     def carry_out() -> None:
         try:
-            work()
-            outcome.append(None)
+            outcome.set_result(work())
         except Exception as error:  # noqa: BLE001 - its words may quote an address: the caller says what is told
-            outcome.append(in_words(error))
+            outcome.set_exception(NotSentError(in_words(error)))
 
     # A thread of its own: a server that sends a byte now and then keeps any time-out of a socket from firing.
-    thread = threading.Thread(target=carry_out, name=f"assay-{name}", daemon=True)
-    thread.start()
-    thread.join(seconds + _MARGIN)
-    return outcome[0] if outcome else f"no answer within {seconds:.0f} s"
+    threading.Thread(target=carry_out, name=f"assay-{name}", daemon=True).start()
+    try:
+        return outcome.result(seconds + _MARGIN)
+    except TimeoutError:
+        raise NotSentError(f"no answer within {seconds:.0f} s") from None

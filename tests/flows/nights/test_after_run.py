@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from nights_on_record import night
+from prometheus_client import generate_latest
 
 from assay.flows.configuration.loading import Project
-from assay.flows.nights.after_run import leave_traces, prometheus_text, write_prometheus
+from assay.flows.nights.after_run import gauges_of, leave_traces, write_prometheus
 from assay.infra.settings import Compute
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import Headline, RunEntry
@@ -49,14 +50,14 @@ def test_it_holds_the_last_night_of_every_pipeline(store: Store, tmp_path: Path)
     write_prometheus(store, tmp_path / "assay.prom")
     lines = (tmp_path / "assay.prom").read_text().splitlines()
     for line in (
-        'assay_run_status{pipeline="digits",status="broken"} 1',
-        'assay_run_status{pipeline="digits",status="done"} 0',
-        'assay_run_status{pipeline="reviews",status="gate failed"} 1',
-        'assay_gates{pipeline="digits",result="failed"} 1',
-        'assay_finding{pipeline="digits",finding="Accuracy (plain)"} 0.5',
-        'assay_finding_low{pipeline="digits",finding="Accuracy (plain)"} 0.4',
-        'assay_red_flags{pipeline="digits"} 1',
-        'assay_run_started_timestamp_seconds{pipeline="digits"} 1795312800',
+        'assay_run_status{pipeline="digits",status="broken"} 1.0',
+        'assay_run_status{pipeline="digits",status="done"} 0.0',
+        'assay_run_status{pipeline="reviews",status="gate failed"} 1.0',
+        'assay_gates{pipeline="digits",result="failed"} 1.0',
+        'assay_finding{finding="Accuracy (plain)",pipeline="digits"} 0.5',
+        'assay_finding_low{finding="Accuracy (plain)",pipeline="digits"} 0.4',
+        'assay_red_flags{pipeline="digits"} 1.0',
+        'assay_run_started_timestamp_seconds{pipeline="digits"} 1.7953128e+09',
     ):
         assert line in lines, line
     assert all(line.startswith("# ") or LINE.fullmatch(line) for line in lines)
@@ -74,7 +75,8 @@ def test_labels_are_escaped(store: Store, tmp_path: Path) -> None:
 
 def test_numbers_that_are_none_are_written_as_prometheus_has_them() -> None:
     values = (("nan", float("nan")), ("inf", float("inf")), ("minus", float("-inf")))
-    text = prometheus_text(("assay_run_seconds", {"pipeline": name}, value) for name, value in values)
+    samples = (("assay_run_seconds", {"pipeline": name}, value) for name, value in values)
+    text = generate_latest(gauges_of(samples)).decode()
     assert [line.split()[-1] for line in text.splitlines()[2:]] == ["NaN", "+Inf", "-Inf"]
 
 
