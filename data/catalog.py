@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import json
 import os
-import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -307,12 +307,9 @@ def _download(name: str, file: CatalogFile) -> bytes:
 def _write_whole(target: Path, content: bytes) -> None:
     """The file under its name, all of it or nothing."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".incomplete-")
+    draft = target.with_name(f".incomplete-{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        draft.write_bytes(content)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

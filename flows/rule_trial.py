@@ -310,6 +310,7 @@ class Session:
     def __init__(self, rules: str, samples: Samples, show: int) -> None:
         self._rules, self._samples, self._show = rules, samples, show
         self._seen: Seen | None = None
+        self._read_from = samples.source
 
     def say(self) -> str:
         """What the rules, as they are now, do on the samples."""
@@ -325,16 +326,11 @@ class Session:
 
     def _read(self, classes: tuple[str, ...]) -> Seen:
         """The samples; where nothing says which classes there are, those are the rules'."""
-        unlabelled = self._samples.source.label is None and self._samples.source.classes is None
-        known = self._samples.source.images or self._samples.source.dataset or self._samples.source.labels
-        if unlabelled and not known:
-            source = self._samples.source.model_copy(update={"classes": classes})
-            kept = self._seen
-            if kept is None or kept.classes != classes:
-                self._seen = read_samples(source, self._samples.base)
-        elif self._seen is None:
-            self._seen = read_samples(self._samples.source, self._samples.base)
-        assert self._seen is not None
+        source = self._samples.source
+        if not any((source.label, source.classes, source.images, source.dataset, source.labels)):
+            source = source.model_copy(update={"classes": classes})
+        if self._seen is None or self._read_from != source:
+            self._seen, self._read_from = read_samples(source, self._samples.base), source
         return self._seen
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 from assay.flows.export.curated_sets import appearing_whole, require_new
 from assay.flows.yaml_document import suggestion
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.subjects.images.model import CARD, WEIGHTS
@@ -36,7 +35,7 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
         variants = [model for model in models if model.startswith(f"{name}-")]
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
         raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
-    contents = files_of(store, models[name])
+    contents = store.contents(store.output(models[name]))
     card = json.loads(contents[CARD])
     lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)
     with appearing_whole(target) as draft:
@@ -81,18 +80,6 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
     return classifiers
 
 
-def files_of(store: Store, artifact: Artifact[Any]) -> dict[str, bytes]:
-    """The files behind a handle, by name, each checked against its sha256."""
-    output, contents = store.output(artifact), dict[str, bytes]()
-    for file in (written.file for part in output.parts for written in part.files):
-        content = store.folder.read(file) if store.folder.exists(file) else b""
-        name = Path(file).name
-        if hashlib.sha256(content).hexdigest() != output.checksums.get(name):
-            raise RunError(f"The file {store.folder.url}/{file} is not what was written there: run the pipeline again.")
-        contents[name] = content
-    return contents
-
-
 def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
     """What to write under `subjects:` for a text classifier; refused of one that no folder of Hugging Face can hold."""
     if _CONFIG not in contents:
@@ -101,10 +88,9 @@ def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes]
             "`small-bert` or a Hugging Face model to hand one out."
         )
     values = {"name": name, "classifier": str(target), "text": card["text"]}
-    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
-    classes = ", ".join(card["class_names"])
-    about = f"# {name}: trained on attacked copies too; its classes in their order: {classes}\n"
-    return f"{about}subjects:\n  - {{{written}}}\n"
+    return _as_subject(
+        values, f"trained on attacked copies too; its classes in their order: {', '.join(card['class_names'])}"
+    )
 
 
 def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:
@@ -117,6 +103,9 @@ def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:
         "mean": card["mean"],
         "std": card["std"],
     }
-    about = f"# {name}: {card['defence']['defense']}, made of {card['defends']}\n"
+    return _as_subject(values, f"{card['defence']['defense']}, made of {card['defends']}")
+
+
+def _as_subject(values: dict[str, Any], about: str) -> str:
     written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
-    return f"{about}subjects:\n  - {{{written}}}\n"
+    return f"# {values['name']}: {about}\nsubjects:\n  - {{{written}}}\n"

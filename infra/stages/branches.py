@@ -15,6 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.errors import AssayError, RunError, error_text
 from assay.infra.stages.runs import (
+    Direct,
     Playable,
     Run,
     at_position,
@@ -191,7 +192,7 @@ class PlannedStage:
 
 
 @dataclass
-class Plan:
+class Plan(Direct):
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)
@@ -210,16 +211,17 @@ class Plan:
         where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
         about = ", ".join(filter(None, (current_branch(), _eps_among((*args, *kwargs.values())))))
         place, work = ".".join(map(str, current_position())), stage.work(args, kwargs)
-        answer = stage.handles(manifest) if manifest else _promises(stage, place)
-        handles = {"result": answer} if isinstance(answer, Artifact) else answer._asdict()
+        if manifest:
+            handles = {name: output.artifact for name, output in manifest.outputs.items()}
+        else:  # of what is not there yet nobody knows the digests, but each is another one
+            kinds = announced_kinds(stage.body).items()
+            handles = {
+                name: Artifact(kind.__name__, "", f"{_PROMISED}{place} {name}", "", 0, 0) for name, kind in kinds
+            }
         makes = {name: Given(handle.kind, handle.digest, handle.rows or 0) for name, handle in handles.items()}
         run.note_work(work.like, (made.digest for made in makes.values()))
         self.stages.append(PlannedStage(stage.name, stage.title, outlook, where, about, key, place, work, makes))
-        return answer
-
-    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
-        """What the part of the flow returns, its stages considered."""
-        return part()
+        return as_announced(stage.body, handles)
 
 
 def _eps_among(values: Iterable[object]) -> str:
@@ -229,17 +231,19 @@ def _eps_among(values: Iterable[object]) -> str:
     return f"ε = {', '.join(f'{eps:.3g}' for eps in tried)}" if tried else ""
 
 
-def announced_kinds(body: Callable[..., Any]) -> list[type[Kind]]:
-    """The kinds of artifact that the function of a stage says it returns, in order."""
+def announced_kinds(body: Callable[..., Any]) -> dict[str, type[Kind]]:
+    """The kinds of artifact that the function of a stage says it returns, by name; one alone is the `result`."""
     announced = typing.get_type_hints(body).get("return")
-    if isinstance(announced, type) and issubclass(announced, tuple):
-        return [_kind_in(kind) for kind in typing.get_type_hints(announced).values()]
-    return [_kind_in(announced)]
+    several = isinstance(announced, type) and issubclass(announced, tuple)
+    named = typing.get_type_hints(announced) if several else {"result": announced}
+    kinds = {name: next(iter(typing.get_args(kind)), None) for name, kind in named.items()}
+    return {name: kind if isinstance(kind, type) and issubclass(kind, Kind) else Kind for name, kind in kinds.items()}
 
 
-def _kind_in(announced: object) -> type[Kind]:
-    kind = next(iter(typing.get_args(announced)), None)
-    return kind if isinstance(kind, type) and issubclass(kind, Kind) else Kind
+def as_announced(body: Callable[..., Any], handles: Mapping[str, Artifact[Any]]) -> Any:
+    """Handles in the shape that the function of a stage says it returns: one, or a named tuple of several."""
+    announced: Any = typing.get_type_hints(body).get("return")
+    return announced(**handles) if isinstance(announced, type) and issubclass(announced, tuple) else handles["result"]
 
 
 def _is_promise(value: object) -> bool:
@@ -250,15 +254,3 @@ def _is_promise(value: object) -> bool:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return any(_is_promise(item) for item in value)
     return False
-
-
-def _promises(stage: Playable, place: str) -> Any:
-    """Handles of what is not there yet: nobody knows their digests, but each is another one."""
-    kinds = announced_kinds(stage.body)
-    promises: list[Artifact[Any]] = [
-        Artifact(kind.__name__, "", f"{_PROMISED}{place} {at}", "", 0, 0) for at, kind in enumerate(kinds)
-    ]
-    announced = typing.get_type_hints(stage.body).get("return")
-    if isinstance(announced, type) and issubclass(announced, tuple):
-        return typing.cast(Any, announced)(*promises)
-    return promises[0]

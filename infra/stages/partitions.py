@@ -7,7 +7,6 @@ workers there are, or on which finished first. Inputs that are cut differently a
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -363,16 +362,7 @@ def collect_rows(artifact: Artifact[Any], ids: Collection[str]) -> pa.Table:
 
 def read_files(artifact: Artifact[Any]) -> dict[str, bytes]:
     """The content of every file of an artifact, each checked against its sha256."""
-    output, folder = _output(artifact), current_run().store.folder
-    place = artifact.uri.rsplit("/", 1)[-1]
-    contents: dict[str, bytes] = {}
-    for file in (file.file for part in output.parts for file in part.files):
-        name = file.split(f"/{place}/", 1)[-1]
-        content = folder.read(file) if folder.exists(file) else b""
-        if hashlib.sha256(content).hexdigest() != output.checksums.get(name):
-            raise RunError(f"The file {folder.url}/{file} is not what was written there: delete it and run again.")
-        contents[name] = content
-    return contents
+    return current_run().store.contents(_output(artifact))
 
 
 def tally_of(artifact: Artifact[Any]) -> Any:

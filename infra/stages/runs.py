@@ -24,7 +24,7 @@ from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError, Stopped, error_text
 from assay.infra.masking import mask
 from assay.infra.settings import Compute
-from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
+from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.keys import Work, numeric_profile
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease
@@ -124,9 +124,6 @@ class Playable(Protocol):
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
     ) -> tuple[Any, StageRecord]:
         """The handles, from the store or computed, and the record of what happened."""
-
-    def handles(self, manifest: Manifest) -> Any:
-        """The handles of a manifest in the shape that the stage announces."""
 
 
 class Conductor(Protocol):

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from assay.infra.engines.calls import give_back_memory
 from assay.infra.errors import RunError
 from assay.infra.masking import mask
-from assay.infra.stages.branches import announced_kinds
+from assay.infra.stages.branches import announced_kinds, as_announced
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import HERE
 from assay.infra.stages.runs import (
@@ -264,7 +264,7 @@ class Stage(Generic[P, R]):
     def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
         """What kind of work it is with these arguments in the current run, and how much of it."""
         run = current_run()
-        device, trains = "gpu" if self._on_gpu(run) else "cpu", learns(announced_kinds(self.body))
+        device, trains = "gpu" if self._on_gpu(run) else "cpu", learns([*announced_kinds(self.body).values()])
         return work_signature(self.name, self._bound(args, kwargs), run.made_by, device=device, learns=trains)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -398,11 +398,8 @@ class Stage(Generic[P, R]):
 
     def handles(self, manifest: Manifest) -> R:
         """The handles in the shape that the function announces: one, or a named tuple of several."""
-        announced = typing.get_type_hints(self.body).get("return")
         artifacts = {name: output.artifact for name, output in manifest.outputs.items()}
-        if isinstance(announced, type) and issubclass(announced, tuple):
-            return typing.cast(R, announced(**artifacts))
-        return typing.cast(R, artifacts["result"])
+        return typing.cast(R, as_announced(self.body, artifacts))
 
 
 def stage(

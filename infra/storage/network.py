@@ -196,36 +196,32 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
 def _opener(opened: list[socket.socket]) -> urllib.request.OpenerDirector:
     """An opener without the handlers that would leave the address it is given; it notes every socket it opens."""
 
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            opened.append(self.sock)
+    def noting(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+        class Noting(kind):  # type: ignore[misc,valid-type]  # one of two classes
+            def connect(self) -> None:
+                create = self._create_connection  # type: ignore[has-type]
 
-    class Encrypted(HTTPSConnection):
-        def connect(self) -> None:
-            create = self._create_connection  # type: ignore[has-type]
+                def noted(*arguments: Any, **options: Any) -> socket.socket:
+                    opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
+                    return opened[-1]
 
-            def noted(*arguments: Any, **options: Any) -> socket.socket:
-                opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
-                return opened[-1]
+                self._create_connection = noted
+                super().connect()
+                opened.append(self.sock)
 
-            self._create_connection = noted
-            super().connect()
-            opened.append(self.sock)
+        return Noting
 
-    class Http(urllib.request.HTTPHandler):
+    class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         def http_open(self, request: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(Plain, request)
+            return self.do_open(noting(HTTPConnection), request)
 
-    class Https(urllib.request.HTTPSHandler):
         def https_open(self, request: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(Encrypted, request)
+            return self.do_open(noting(HTTPSConnection), request)
 
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        Http(),
-        Https(),
+        Handler(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),

@@ -187,6 +187,16 @@ class Store:
             f"The {artifact.kind} at {artifact.uri} is not in the store any more (cleaned, or deleted): run again."
         )
 
+    def contents(self, output: Output) -> dict[str, bytes]:
+        """Every file of a set of files by its name, checked against its sha256."""
+        contents: dict[str, bytes] = {}
+        for file in output.files:
+            name = file.split(f"/{output.artifact.uri.rsplit('/', 1)[-1]}/", 1)[-1]
+            contents[name] = self.folder.read(file) if self.folder.exists(file) else b""
+            if hashlib.sha256(contents[name]).hexdigest() != output.checksums.get(name):
+                raise RunError(f"The file {self.url}/{file} is not what was written there: delete it and run again.")
+        return contents
+
     def _partial_name(self, stage: str, key: str) -> str:
         return f"{self.place(stage, key)}/manifest-partial.json"
 

@@ -14,7 +14,6 @@ from plumbing_workload import Numbers, Piece, make_numbers
 
 from assay.data.schemas import SubjectFiles
 from assay.flows.blame.hybrids import lay_out
-from assay.flows.export.models import files_of
 from assay.infra.errors import AssayError, InputError
 from assay.infra.stages.partitions import collect, map_pieces, read_files
 from assay.infra.stages.stage import stage, write_files
@@ -36,7 +35,7 @@ def weights() -> Artifact[SubjectFiles]:
     [
         (numbers, lambda run, handle: collect(handle, None).to_pydict()),
         (weights, lambda run, handle: read_files(handle)),
-        (weights, lambda run, handle: files_of(run.store, handle)),
+        (weights, lambda run, handle: run.store.contents(run.store.output(handle))),
     ],
 )
 def test_no_manifest_leads_out(make_run: Any, tmp_path: Path, made: Callable[[], Any], read: Any) -> None:
