@@ -128,7 +128,7 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     """What the chain asks for, with so many partitions and its orders in so many ranges."""
     asked.clear()
     folders.PIECE_BYTES = 0
-    sorting.IN_ONE_PLACE, sorting.RANGE_ROWS = 0, rows // ranges
+    sorting.RANGE_ROWS = rows // ranges
     options = argparse.Namespace(
         rows=rows, functions=FUNCTIONS, partitions=partitions, classes=2, coverage=(0.1, 0.6), labelers=LABELERS
     )

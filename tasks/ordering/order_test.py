@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from assay.tasks.ordering.ranges import (
     Risks,
     Surroundings,
     counted_ties,
-    firsts_of,
     labelled_ranges,
     mean_risk,
 )
@@ -84,51 +82,105 @@ def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
 
 
 @dataclass(frozen=True)
-class OrderCounts:
-    """What was counted along one order, and along ours beside it where it is another: `order_columns` summed by pool
-    [columns, G], patterns of votes where samples stand in no groups, and the mean risk, in all and without each
-    part."""
+class CalibrationCounts:
+    """What was counted along the confidence, by pool and bin: [G, b] samples, right ones, and the sum of confidences;
+    and [G] the sum of (confidence − right)²."""
 
-    sums: tuple[Integers, ...]
+    samples: Integers
+    right: Integers
+    confidence: npt.NDArray[np.float64]
+    squares: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sums: Integers) -> CalibrationCounts:
+        """From what `calibration_sums` makes of all ranges together."""
+        there, filled = sums[:, :, 0].any(axis=1), sums[:, :, 0].any(axis=0)
+        samples, right, *rest = np.moveaxis(sums[there][:, filled], 2, 0)
+        return cls(samples, right, joined(*rest[:2]), joined(*(half.sum(axis=1) for half in rest[2:])))
+
+
+@dataclass(frozen=True)
+class OrderCounts:
+    """What was counted along one order: `order_columns` summed by pool [columns, G]; patterns of votes where samples
+    stand in no groups; the mean risk, in all and without each part; and along a confidence its calibration. Of an order
+    that others are only compared with there is the area alone."""
+
+    sums: Integers
+    one_score: bool
+    grouped: bool
     patterns: PatternTotals | None
-    one_score: tuple[bool, ...]
-    """Whether all samples have one score, in this order and in ours beside it."""
     risk: float
     risk_without: tuple[float, ...]
+    calibration: CalibrationCounts | None
 
     @property
-    def areas(self) -> list[AreaSums]:
-        """What the areas of this order, and of ours beside it, are made of."""
-        return [AreaSums(*columns[:_AREA]) for columns in self.sums]
+    def area(self) -> AreaSums:
+        """What the area is made of."""
+        return AreaSums(*self.sums[:_AREA])
 
 
-def count_order(inputs: Sequence[Columns], known: FindLabelled, pools: Pools, name: str = "") -> OrderCounts:
-    """What is counted along the first order of these columns, with that of ours beside it where there is a second.
+@dataclass(frozen=True)
+class Counting:
+    """What is counted along orders, by their numbers: of each its area, of the first `whole` all else, and of that by
+    the confidence its calibration."""
 
-    `name` tells the counts apart where a stage makes several.
-    """
-    ends, found = labelled_ranges(inputs, known, pools, name=f"{name} known".strip())
-    firsts = [*firsts_of(found.pieces), len(found.pieces)]
+    pools: Pools
+    whole: int
+    confidence: int | None = None
+
+    def along(self, known: LabelledSamples, here: Surroundings, piece: Range) -> dict[str, Any]:
+        """What a sorted range counts."""
+        where, order = self.pools.of(known.clusters), str(piece.order)
+        counted: dict[str, Any] = {
+            "sums": np.stack(
+                [sums_by_cluster(where, column, self.pools.count) for column in order_columns(known, here)]
+            )
+        }
+        if piece.order < self.whole:
+            tested = known.take(known.tested)
+            patterns = heaviest(pattern_counts(tested.keys.scores, tested.patterns, tested.right))
+            counted |= {"patterns": {piece.name: patterns}, "risks": risks_along(known, here, self.pools)}
+        if piece.order == self.confidence:
+            counted["calibration"] = calibration_sums(known, here, self.pools)
+        return {order: counted}
+
+    def counts(self, counted: Mapping[str, Any], ends: Sequence[Integers], anywhere: Surroundings) -> OrderCounts:
+        """What all ranges of an order counted together."""
+        of_part, units = anywhere.counts[-1, 0], counted.get("risks", {})
+        n, grouped = int(of_part.sum()), self.pools.grouped
+        patterns = [each for _, each in sorted(counted.get("patterns", {}).items())]
+        without = [
+            mean_risk(units.get(f"{part:02d}", 0), n - size) for part, size in enumerate(of_part.tolist()) if size
+        ]
+        calibration = counted.get("calibration")
+        return OrderCounts(
+            counted["sums"],
+            _one_score(ends),
+            grouped,
+            None if grouped or not patterns else pattern_totals_of(patterns),
+            mean_risk(units.get(_WHOLE, 0), n),
+            tuple(without),
+            None if calibration is None else CalibrationCounts.of(calibration),
+        )
+
+
+def count_orders(inputs: Sequence[Columns], known: FindLabelled, counting: Counting) -> list[OrderCounts]:
+    """What is counted along each order of these columns."""
+    ranges = labelled_ranges(inputs, known, counting.pools)
     counted = reduce_pieces(
-        counted_in_range, found.pieces, sent=found.sent, arounds=found.arounds, firsts=firsts, pools=pools
+        counted_in_range, ranges.pieces, sent=ranges.sent, arounds=ranges.arounds, counting=counting
     )
-    of_each = [ends[first:last] for first, last in pairwise(firsts)]
-    return _order_counts(counted, of_each, found.arounds[0], pools)
+    return [
+        counting.counts(counted[str(at)], ends, ranges.arounds[ranges.orders[at][0]])
+        for at, ends in enumerate(ranges.ends)
+    ]
 
 
-def counted_along(known: LabelledSamples, here: Surroundings, piece: Range, pools: Pools) -> dict[str, Any]:
-    """What a sorted range counts, by pool and by pattern; and the risks of the order that is judged."""
-    where = pools.of(known.clusters)
-    sums = np.stack([sums_by_cluster(where, column, pools.count) for column in order_columns(known, here)])
-    if piece.order:
-        return {"sums": {str(piece.order): sums}}
-    tested = known.take(known.tested)
-    patterns = heaviest(pattern_counts(tested.keys.scores, tested.patterns, tested.right))
-    return {
-        "sums": {"0": sums},
-        "patterns": {f"{piece.number:09d}": patterns},
-        "risks": risks_along(known, here, pools),
-    }
+def counted_in_range(
+    piece: Range, received: Received, arounds: Mapping[Range, Surroundings], counting: Counting
+) -> dict[str, Any]:
+    """What a range counts of what it was sent."""
+    return counting.along(LabelledSamples.received(received), arounds[piece], piece)
 
 
 def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dict[str, int]:
@@ -148,55 +200,12 @@ def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dic
     return units
 
 
-def counted_in_range(
-    piece: Range, received: Received, arounds: Sequence[Surroundings], firsts: Sequence[int], pools: Pools
-) -> dict[str, Any]:
-    """As `counted_along`, of what a range was sent."""
-    here = arounds[firsts[piece.order] + piece.number]
-    return counted_along(LabelledSamples.received(received), here, piece, pools)
-
-
-def _order_counts(
-    counted: Mapping[str, Any], ends: Sequence[Sequence[Integers]], anywhere: Surroundings, pools: Pools
-) -> OrderCounts:
-    of_part, units = anywhere.counts[-1, 0], counted["risks"]
-    n = int(of_part.sum())
-    without = [mean_risk(units.get(f"{part:02d}", 0), n - size) for part, size in enumerate(of_part.tolist()) if size]
-    return OrderCounts(
-        tuple(counted["sums"][str(order)] for order in range(len(ends))),
-        None
-        if pools.grouped
-        else pattern_totals_of([counted["patterns"][name] for name in sorted(counted["patterns"])]),
-        tuple(map(_one_score, ends)),
-        mean_risk(units.get(_WHOLE, 0), n),
-        tuple(without),
-    )
-
-
 def _one_score(ends: Sequence[Integers]) -> bool:
     there = [each for each in ends if len(each)]
     return bool(there) and bool(there[0][0] == there[-1][1])
 
 
 _HALF = 26  # bits: a number up to 1 is so many bits, and 27 more
-
-
-@dataclass(frozen=True)
-class CalibrationCounts:
-    """What was counted along the confidence, by pool and bin: [G, b] samples, right ones, and the sum of confidences;
-    and [G] the sum of (confidence − right)²."""
-
-    samples: Integers
-    right: Integers
-    confidence: npt.NDArray[np.float64]
-    squares: npt.NDArray[np.float64]
-
-
-def count_calibration(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> CalibrationCounts:
-    """What is counted along the confidence, the one order of these columns."""
-    _, found = labelled_ranges(inputs, known, None, name="confidences")
-    counted = reduce_pieces(calibration_in_range, found.pieces, sent=found.sent, arounds=found.arounds, pools=pools)
-    return _calibration_counts(counted)
 
 
 def calibration_sums(known: LabelledSamples, here: Surroundings, pools: Pools) -> Integers:
@@ -210,18 +219,6 @@ def calibration_sums(known: LabelledSamples, here: Surroundings, pools: Pools) -
     columns = (np.ones_like(right), right, *halves(confidence), *halves((confidence - right) ** 2))
     sums = [sums_by_cluster(cells, column, pools.count * BINS) for column in columns]
     return np.stack(sums, axis=1).reshape(pools.count, BINS, len(columns))
-
-
-def calibration_in_range(piece: Range, received: Received, arounds: Sequence[Surroundings], pools: Pools) -> Integers:
-    """As `calibration_sums`, of what a range was sent."""
-    return calibration_sums(LabelledSamples.received(received), arounds[piece.number], pools)
-
-
-def _calibration_counts(sums: Integers) -> CalibrationCounts:
-    there, filled = sums[:, :, 0].any(axis=1), sums[:, :, 0].any(axis=0)
-    samples, right, *rest = np.moveaxis(sums[there][:, filled], 2, 0)
-    squares = joined(*(half.sum(axis=1) for half in rest[2:]))
-    return CalibrationCounts(samples, right, joined(*rest[:2]), squares)
 
 
 def halves(values: npt.NDArray[np.float64]) -> tuple[Integers, Integers]:
@@ -239,7 +236,12 @@ _SHARE_NAMES = dict(zip(SHARES, ("first_tenth", "last_tenth", "accuracy_undecide
 
 
 def order_test_findings(
-    judged: OrderCounts, significance: float, approach: str, labeler: str, generator: np.random.Generator
+    judged: OrderCounts,
+    ours: OrderCounts,
+    significance: float,
+    approach: str,
+    labeler: str,
+    generator: np.random.Generator,
 ) -> list[Finding]:
     """What is concluded of one order, each `of` the approach, its `group` the labeler.
 
@@ -255,7 +257,7 @@ def order_test_findings(
         area_finding("ordering.aurc", risk, tested.n),
     ]
     if not is_ours:
-        found.append(gain_finding("ordering.auc_gain", area_gain(judged), tested.n))
+        found.append(gain_finding("ordering.auc_gain", area_gain(judged, ours), tested.n))
     return [replace(finding, of=approach, group=labeler) for finding in found]
 
 
@@ -282,20 +284,21 @@ def mean_over_pools(sums: npt.NDArray[np.float64], sizes: Integers, generator: n
 
 def order_test_of(judged: OrderCounts, generator: np.random.Generator) -> OrderTest:
     """The test of the order: `order_test`, from what was counted."""
-    return order_test_of_sums(judged.areas[0], judged.patterns, judged.one_score[0], generator)
+    return order_test_of_sums(judged.area, judged.patterns, judged.one_score, generator)
 
 
-def area_gain(judged: OrderCounts) -> Interval | None:
+def area_gain(judged: OrderCounts, ours: OrderCounts) -> Interval | None:
     """The order's area less ours, paired; None where one of them has none."""
-    order, ours = judged.areas
-    for area, one_score in zip((order, ours), judged.one_score, strict=True):
-        if why_not_tested(area.n, int(area.right.sum()), int(np.count_nonzero(area.right + area.wrong)), one_score):
+    for order in (judged, ours):
+        area = order.area
+        independent = int(np.count_nonzero(area.right + area.wrong))
+        if why_not_tested(area.n, int(area.right.sum()), independent, order.one_score):
             return None
-    return area_difference(order, ours)
+    return area_difference(judged.area, ours.area)
 
 
 def share_finding(stage: str, judged: OrderCounts, name: str) -> Finding:
     """`STAGE.first_tenth` and its like: the share that is right of these samples."""
     at = _AREA + 2 * SHARES.index(name)
-    sizes, right = judged.sums[0][at : at + 2]
-    return counted_share(f"{stage}.{_SHARE_NAMES[name]}", right, sizes, judged.patterns is None)
+    sizes, right = judged.sums[at : at + 2]
+    return counted_share(f"{stage}.{_SHARE_NAMES[name]}", right, sizes, judged.grouped)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -267,14 +267,26 @@ class Range:
     order: int
     number: int
 
+    @property
+    def name(self) -> str:
+        """Both numbers; names sort as ranges do."""
+        return f"{self.order} {self.number:09d}"
+
 
 @dataclass(frozen=True)
 class Ranges:
-    """Known samples on their way to the ranges of one order or two, and where each range stands."""
+    """Known samples on their way to the ranges of one order or more; per order its ranges, and what each says of
+    itself; and where each range stands."""
 
-    pieces: list[Range]
+    orders: list[list[Range]]
     sent: Artifact[Parcels]
-    arounds: list[Surroundings]
+    ends: list[list[Integers]]
+    arounds: dict[Range, Surroundings]
+
+    @property
+    def pieces(self) -> list[Range]:
+        """The ranges of all orders."""
+        return list(chain.from_iterable(self.orders))
 
 
 def labelled_samples(
@@ -294,19 +306,17 @@ def pattern_hashes(clusters: pa.Table) -> Integers:
     return np.asarray(pc.fill_null(clusters["pattern"], 0).to_numpy())
 
 
-def ends_in_order(known: LabelledSamples, pools: Pools | None) -> Integers:
-    """What a sorted range says of itself, with the parts of its clusters or without."""
+def ends_in_order(known: LabelledSamples, pools: Pools) -> Integers:
+    """What a sorted range says of itself, with the parts of its clusters."""
     tested = known.take(known.tested)
-    parts = np.zeros(len(tested), dtype=np.int64) if pools is None else pools.parts(tested.clusters)
-    return ends_of(tested.keys.scores, ~tested.right, parts, 1 if pools is None else PARTS)
+    return ends_of(tested.keys.scores, ~tested.right, pools.parts(tested.clusters), PARTS)
 
 
 class FindLabelled(Protocol):
-    """Says of a partition's tables which samples are known to be right or wrong, in an order by each of the scores."""
+    """Says of a partition's tables which samples are known to be right or wrong, in each of its orders."""
 
-    @property
-    def scores(self) -> tuple[str, ...]:
-        """The scores by name."""
+    def __len__(self) -> int:
+        """How many orders there are."""
 
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
@@ -314,22 +324,28 @@ class FindLabelled(Protocol):
 
 @dataclass(frozen=True)
 class LabelledByScores:
-    """The samples whose label is known to be right or wrong: per order a table of intervals, then samples, clusters."""
+    """The samples whose label is known to be right or wrong: per order a table of intervals, then samples, clusters.
+    Every order has a score, and says whether undecided samples stand apart."""
 
-    scores: tuple[str, ...]
-    apart: bool
+    orders: tuple[tuple[str, bool], ...]
+
+    def __len__(self) -> int:
+        return len(self.orders)
 
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
         *intervals, samples, clusters = tables
-        pairs = zip(intervals, self.scores, strict=True)
-        return [labelled_samples(table, samples, clusters, score, self.apart) for table, score in pairs]
+        pairs = zip(intervals, self.orders, strict=True)
+        return [labelled_samples(table, samples, clusters, *order) for table, order in pairs]
 
 
 def labelled_drawn(*tables: pa.Table, known: FindLabelled, rows: int) -> dict[str, object]:
-    """How many samples of a partition are known, and some of their keys in each order."""
-    orders = known(*tables)
-    return {"rows": len(orders[0]), "keys": {str(at): drawn_keys(each.keys, rows) for at, each in enumerate(orders)}}
+    """How many samples of a partition are known in each order, and some of their keys."""
+    orders = {str(at): each.keys for at, each in enumerate(known(*tables))}
+    return {
+        "rows": {order: len(keys.ties) for order, keys in orders.items()},
+        "keys": {order: drawn_keys(keys, rows) for order, keys in orders.items()},
+    }
 
 
 def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys]) -> pa.Table:
@@ -338,53 +354,50 @@ def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys
     return parcels(dict(enumerate(chain.from_iterable(order.dealt(each) for order, each in orders))))
 
 
-def ends_in_range(piece: Range, received: Received, pools: Pools | None) -> dict[str, object]:
+def ends_in_range(piece: Range, received: Received, pools: Pools) -> dict[str, object]:
     """What a range says of itself, by its name."""
-    return {_name(piece): ends_in_order(LabelledSamples.received(received), pools)}
+    return {piece.name: ends_in_order(LabelledSamples.received(received), pools)}
 
 
-def labelled_columns(
-    orders: Sequence[tuple[Artifact[Intervals], str]], samples: Artifact[Samples], clusters: Artifact[Clusters]
-) -> list[Columns]:
-    """The columns that `LabelledByScores` looks at, in its order."""
-    scored = [
-        Columns(table, tuple(dict.fromkeys((score, "tie_break", "label", "undecided")))) for table, score in orders
-    ]
-    return [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster", "pattern"))]
+class Order(NamedTuple):
+    """Samples by a score; undecided ones stand apart or do not."""
+
+    intervals: Artifact[Intervals]
+    score: str
+    apart: bool
 
 
-def labelled_ranges(
-    inputs: Sequence[Columns], known: FindLabelled, pools: Pools | None, name: str
-) -> tuple[list[Integers], Ranges]:
-    """Every partition's known samples, sent to the ranges of each order; and what each range says of itself."""
-    bounds = sorting.bounds_of(
-        inputs[0].artifact.rows, range_rows(), labelled_drawn, *inputs, orders=len(known.scores), known=known
-    )
-    pieces = [Range(at, number) for at, each in enumerate(bounds) for number in range(len(each.scores) + 1)]
+def labelled_by_scores(
+    orders: Sequence[Order], samples: Artifact[Samples], clusters: Artifact[Clusters]
+) -> tuple[list[Columns], LabelledByScores]:
+    """Columns of partitions, and what says of them which samples are known to be right or wrong in each order."""
+    scored = [Columns(order.intervals, (order.score, "tie_break", "label", "undecided")) for order in orders]
+    columns = [*scored, Columns(samples, ("gold",)), Columns(clusters, ("cluster", "pattern"))]
+    return columns, LabelledByScores(tuple((order.score, order.apart) for order in orders))
+
+
+def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> Ranges:
+    """Every partition's known samples, sent to the ranges of each order."""
+    rows = inputs[0].artifact.rows
+    bounds = sorting.bounds_of(rows, range_rows(), labelled_drawn, *inputs, orders=len(known), known=known)
+    orders = [[Range(at, number) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
     sent: Artifact[Parcels] = map_partitions(
-        labelled_dealt, *inputs, into=Parcels, name=name, known=known, bounds=bounds
+        labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds
     )
     sorting.require_all(sent, side_by_side(*inputs))
-    said: Mapping[str, Integers] = reduce_pieces(ends_in_range, pieces, sent=sent, pools=pools)
-    ends = [said[_name(piece)] for piece in pieces]
-    firsts = [*firsts_of(pieces), len(pieces)]
-    parts = 1 if pools is None else PARTS
-    arounds = list(chain.from_iterable(surroundings(ends[a:b], parts) for a, b in pairwise(firsts)))
-    return ends, Ranges(pieces, sent, arounds)
+    said = reduce_pieces(ends_in_range, list(chain.from_iterable(orders)), sent=sent, pools=pools)
+    ends = [[said[piece.name] for piece in order] for order in orders]
+    arounds = {
+        piece: here
+        for order, each in zip(orders, ends, strict=True)
+        for piece, here in zip(order, surroundings(each, PARTS), strict=True)
+    }
+    return Ranges(orders, sent, ends, arounds)
 
 
 def range_rows() -> int:
     """How many samples a range holds, about."""
     return max(1, sorting.RANGE_ROWS // SHARE)
-
-
-def firsts_of(pieces: Sequence[Range]) -> list[int]:
-    """Which piece is the first of each order."""
-    return [at for at, piece in enumerate(pieces) if piece.number == 0]
-
-
-def _name(piece: Range) -> str:
-    return f"{piece.order} {piece.number:09d}"
 
 
 def counted_ties(tested: LabelledSamples) -> tuple[Integers, Integers, Integers]:

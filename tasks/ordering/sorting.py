@@ -44,7 +44,6 @@ from assay.tasks.ordering.datasets import (
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered, outcomes
 
-IN_ONE_PLACE = 1 << 18  # samples up to which the answers of a subject are held against the order in one place
 RANGE_ROWS = 1 << 20
 """So many samples a worker sorts at a time: some 150 MB at their most."""
 
@@ -119,7 +118,7 @@ def bounds_of(
     if samples <= rows:
         return [range_bounds((), 1)] * orders
     drawn = reduce_partitions(draw, *inputs, rows=rows, **constants)
-    return [range_bounds(drawn["keys"][str(order)], -(-drawn["rows"] // rows)) for order in range(orders)]
+    return [range_bounds(drawn["keys"][order], -(-drawn["rows"][order] // rows)) for order in map(str, range(orders))]
 
 
 def ranks_sent(keys: Dealt) -> tuple[Artifact[Parcels], int]:
@@ -156,7 +155,7 @@ def joined(cuts: Integers, found: Mapping[str, Any], ends: Mapping[str, Any]) ->
 def keys_drawn(intervals: pa.Table, samples: pa.Table, by: By, rows: int) -> dict[str, object]:
     """How many samples of a partition are ordered, and some of their keys."""
     keys, chosen = by.keys(intervals, samples)
-    return {"rows": len(chosen), "keys": {"0": drawn_keys(keys, rows)}}
+    return {"rows": {"0": len(chosen)}, "keys": {"0": drawn_keys(keys, rows)}}
 
 
 def keys_dealt(intervals: pa.Table, samples: pa.Table, by: By, bounds: Keys) -> Tallied:

@@ -30,8 +30,8 @@ from assay.tasks.ordering import sorting
 from assay.tasks.ordering.clusters import cluster_table, pools_of
 from assay.tasks.ordering.datasets import dataset_of_rank
 from assay.tasks.ordering.intervals import interval_table
-from assay.tasks.ordering.order_test import calibration_findings, count_calibration, count_order, order_test_findings
-from assay.tasks.ordering.ranges import LabelledByScores, labelled_columns
+from assay.tasks.ordering.order_test import Counting, calibration_findings, count_orders, order_test_findings
+from assay.tasks.ordering.ranges import Order, labelled_by_scores
 from assay.tasks.ordering.settings import OURS, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
 from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, undecided_finding, validity
@@ -122,16 +122,15 @@ def judge_order(
 ) -> Artifact[Findings]:
     """Whether labels get worse along the order of one approach, and how it compares with ours; of ours, whether its
     confidence is a chance."""
-    is_ours, apart, pools = approach == OURS.name, settings.undecided == "apart", pools_of(clusters)
-    orders = [(intervals, approach_named(approach).score), *([] if is_ours else [(ours, OURS.score)])]
-    known = LabelledByScores(tuple(score for _, score in orders), apart)
-    counts = count_order(labelled_columns(orders, samples, clusters), known, pools)
+    is_ours, apart = approach == OURS.name, settings.undecided == "apart"
+    judged = Order(intervals, approach_named(approach).score, apart)
+    beside = Order(intervals, "confidence", False) if is_ours else Order(ours, OURS.score, apart)
+    counting = Counting(pools_of(clusters), whole=1, confidence=1 if is_ours else None)
+    counts, other = count_orders(*labelled_by_scores([judged, beside], samples, clusters), counting)
     generator = stage_seeds().generator("permutations")
-    findings = order_test_findings(counts, settings.significance, approach, labeler, generator)
-    if is_ours:
-        columns = labelled_columns([(intervals, "confidence")], samples, clusters)
-        calibrated = count_calibration(columns, LabelledByScores(("confidence",), False), pools)
-        findings += calibration_findings(calibrated, labeler, stage_seeds().generator())
+    findings = order_test_findings(counts, other, settings.significance, approach, labeler, generator)
+    if other.calibration is not None:
+        findings += calibration_findings(other.calibration, labeler, stage_seeds().generator())
     say(_judged_in_words(findings, approach, labeler))
     return write_table(findings_table(findings), into=Findings)
 

@@ -23,15 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import (
-    Integers,
-    codes_of,
-    doubled_midranks,
-    from_the_others,
-    kish,
-    share_by,
-    sums_by_cluster,
-)
+from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, from_the_others, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import wilson
@@ -380,34 +372,3 @@ def gain_finding(metric: str, gain: Interval | None, n: int) -> Finding:
 def area_finding(metric: str, area: Interval, n: int) -> Finding:
     """A value with its interval, or "not measured"."""
     return Finding(metric, n=n).estimated(area)
-
-
-def tenth_findings(
-    stage: str,
-    scores: npt.NDArray[np.float64],
-    ties: npt.NDArray[np.int64],
-    right: npt.NDArray[np.int64],
-    clusters: npt.NDArray[np.int64],
-) -> list[Finding]:
-    """The share that is right in the first and in the last tenth of an order: disjoint, unlike D1 and DN.
-
-    >>> scores = np.arange(30.0)
-    >>> findings = tenth_findings("a", scores, np.arange(30), (scores > 0).astype(np.int64), np.arange(30))
-    >>> [(finding.metric, round(finding.value, 2), finding.n) for finding in findings]
-    [('a.first_tenth', 1.0, 3), ('a.last_tenth', 0.67, 3)]
-    """
-    n = len(scores)
-    tenth = max(1, round(n / 10))
-    ends = {"first_tenth": np.arange(0), "last_tenth": np.arange(0)}
-    if n:
-        least, most = (np.partition(scores, place)[place] for place in (n - tenth, tenth - 1))
-        ends["first_tenth"] = _ranked(np.flatnonzero(scores >= least), scores, ties)[:tenth]
-        ends["last_tenth"] = _ranked(np.flatnonzero(scores <= most), scores, ties)[-tenth:]
-    return [share_by(f"{stage}.{name}", right[end], clusters[end]) for name, end in ends.items()]
-
-
-def _ranked(
-    among: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """These samples, the easiest first."""
-    return among[np.lexsort((ties[among], -scores[among]))]

@@ -23,7 +23,7 @@ EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 COMPUTED_ANEW: dict[str, str] = {
     "find_clusters": "samples are their own clusters unless source.group names others, beside the patterns of votes",
     "judge_order": "scores are permuted over patterns of votes; intervals are by sample",
-    "judge_subject": "the same",
+    "judge_subject": "the same; few samples are counted by ranges as many are, which differ in the last digits",
     "follow_subject": "the same",
     "compare_along": "the same, and Tango's interval",
     "relate_hardness": "the same",

@@ -21,9 +21,9 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.clusters import Pools, pools_of
 from assay.tasks.ordering.datasets import Integers, keys_of
 from assay.tasks.ordering.order_test import (
+    Counting,
     OrderCounts,
-    count_calibration,
-    count_order,
+    count_orders,
     halves,
     joined,
     mean_over_pools,
@@ -32,30 +32,12 @@ from assay.tasks.ordering.order_test import (
     share_finding,
 )
 from assay.tasks.ordering.ranges import LabelledSamples
-from assay.tasks.statistics.calibration import (
-    CalibrationError,
-    brier,
-    calibration_error,
-    error_findings,
-    risk_area_interval,
-    share_interval,
-)
+from assay.tasks.statistics.calibration import error_findings, share_interval
 from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
-from assay.tasks.statistics.order_test import (
-    AreaSums,
-    area_difference,
-    area_finding,
-    area_interval,
-    area_sums,
-    gain_finding,
-    order_test,
-    tenth_findings,
-    trend_findings,
-)
+from assay.tasks.statistics.order_test import area_difference, area_finding, area_interval, gain_finding, trend_findings
 from assay.tasks.statistics.proportions import share
-from assay.tasks.statistics.resampling import Interval
 
 Counts = npt.NDArray[np.int64]  # [N], one per stratum: the samples that D_i adds to D_{i−1}
 YARDSTICKS = ("weak", "gold")
@@ -162,7 +144,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answered:
-    """Samples of the order's test with what a subject says of each: one row per sample everywhere."""
+    """Samples of a partition with what a subject says of each: one row per sample everywhere."""
 
     scores: Floats  # of the order: θ_L
     ties: Codes
@@ -173,76 +155,18 @@ class Answered:
     predicted: Codes
     probabilities: Floats | None  # [n, k]
 
-    def truth(self, yardstick: str) -> Codes:
-        """The class that the yardstick says is right: the weak label's, or the true one."""
-        return self.label if yardstick == "weak" else self.gold
-
-
-def order_findings(
-    answered: Answered, subject: str, significance: float, generator: np.random.Generator
-) -> list[Finding]:
-    """The findings of one subject, `of` the yardstick; with probabilities and gold, its own scores as orders as well.
-
-    `subject.auc` with the group `confidence` or `margin` says how well that score tells where the subject is wrong,
-    `subject.auc_gain` how much better than our order of the same samples.
-    """
-    findings: list[Finding] = []
-    for yardstick in ("weak", "gold"):
-        known = answered.truth(yardstick) >= 0
-        right = (answered.truth(yardstick) == answered.predicted)[known].astype(np.int64)
-        scores, clusters = answered.scores[known], answered.clusters[known]
-        patterns = None if answered.patterns is None else answered.patterns[known]
-        tested = order_test(scores, right, patterns, clusters, generator)
-        rows = trend_findings("subject", tested, significance, CONCLUDED)
-        if tested.area is not None:
-            rows += tenth_findings("subject", scores, answered.ties[known], right, clusters)
-            rows.append(area_finding("subject.aurc", risk_area_interval(scores, right, clusters), tested.n))
-        findings += [replace(finding, of=yardstick) for finding in rows]
-    findings += _own_scores(answered, generator)
-    return [replace(finding, subject=subject) for finding in findings]
-
-
-def _own_scores(answered: Answered, generator: np.random.Generator) -> list[Finding]:
-    """How well the subject's confidence and margin tell where it is wrong by gold, and whether they are chances."""
-    known = answered.gold >= 0
-    if answered.probabilities is None or not known.any():
-        return []
-    chances, clusters = answered.probabilities[known], answered.clusters[known]
-    right = (answered.gold == answered.predicted)[known].astype(np.int64)
-    orders = {name: scores[known] for name, scores in own_orders(answered).items()}
-    findings = []
-    if 0 < right.sum() < len(right):
-        groups = int(clusters.max()) + 1
-        ours = area_sums(answered.scores[known], right, clusters, groups)
-        for name, scores in orders.items():
-            sums = area_sums(scores, right, clusters, groups)
-            risk = area_finding("subject.aurc", risk_area_interval(scores, right, clusters), len(right))
-            findings += [replace(finding, of="gold", group=name) for finding in [*_own_areas(sums, ours), risk]]
-    error = calibration_error(np.clip(orders["confidence"], 0, 1), right, clusters, generator)
-    score = brier(chances, answered.gold[known], clusters, generator)
-    return findings + _as_chances(error, score, len(right))
-
-
-def _as_chances(error: CalibrationError, score: Interval, n: int) -> list[Finding]:
-    """Whether the subject's probabilities are chances."""
-    findings = [*error_findings(Finding("subject.ece", n=n), error), area_finding("subject.brier", score, n)]
-    return [replace(finding, of="gold") for finding in findings]
-
-
-def _own_areas(sums: AreaSums, ours: AreaSums) -> list[Finding]:
-    """How well a score of the subject's own tells where it is wrong, and how much better than our order does."""
-    area = Finding("subject.auc", n=sums.n).estimated(area_interval(sums))
-    return [area, gain_finding("subject.auc_gain", area_difference(sums, ours), sums.n)]
-
-
-def own_orders(answered: Answered) -> dict[str, Floats]:
-    """How sure the subject is of each sample: its largest probability, and how far that is above the next. Of two
-    classes the second says what the first does, and is left out."""
-    if answered.probabilities is None:
-        return {}
-    ranked = np.sort(answered.probabilities, axis=1)
-    margin = {"margin": ranked[:, -1] - ranked[:, -2]} if ranked.shape[1] > 2 else {}
-    return {"confidence": ranked[:, -1], **margin}
+    def along(self, yardstick: str, score: str) -> LabelledSamples:
+        """The samples on which the subject is known to be right or wrong by weak labels or gold, by θ_L, or by how sure
+        it is: its largest probability, or how far (`margin`) that is above the next."""
+        truth, scores = self.label if yardstick == "weak" else self.gold, self.scores
+        if score != OURS and self.probabilities is not None:
+            ranked = np.sort(self.probabilities, axis=1)
+            scores = ranked[:, -1] - ranked[:, -2] if score == "margin" else ranked[:, -1]
+        rows = np.flatnonzero(truth >= 0)
+        right = (truth == self.predicted)[rows]
+        patterns = np.zeros_like(rows) if self.patterns is None else self.patterns[rows]
+        keys = keys_of(scores[rows], self.ties[rows])
+        return LabelledSamples(keys, self.clusters[rows], right, np.ones_like(right), patterns)
 
 
 OURS = "lower"
@@ -250,107 +174,107 @@ OURS = "lower"
 
 @dataclass(frozen=True)
 class KnownAnswers:
-    """The samples on which a subject is known to be right or wrong by a yardstick, along these scores: θ_L, or the
-    subject's own. Undecided ones are left out where they stand apart."""
+    """The samples on which a subject is known to be right or wrong, in orders by a yardstick and a score each: θ_L, or
+    the subject's own. Undecided ones are left out where they stand apart."""
 
-    yardstick: str
-    scores: tuple[str, ...]
+    orders: tuple[tuple[str, str], ...]
     apart: bool
+
+    def __len__(self) -> int:
+        return len(self.orders)
 
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
         answered = answered_in(tables, self.apart)
-        truth = answered.truth(self.yardstick)
-        rows = np.flatnonzero(truth >= 0)
-        right = (truth == answered.predicted)[rows]
-        scores = {OURS: answered.scores, **own_orders(answered)}
-        return [
-            LabelledSamples(
-                keys_of(scores[name][rows], answered.ties[rows]),
-                answered.clusters[rows],
-                right,
-                np.ones_like(right),
-                np.zeros(len(rows), np.int64) if answered.patterns is None else answered.patterns[rows],
-            )
-            for name in self.scores
-        ]
+        return [answered.along(yardstick, score) for yardstick, score in self.orders]
 
 
-def order_findings_by_ranges(
+def order_findings(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],
     samples: Artifact[Samples],
     clusters: Artifact[Clusters],
+    *,
     apart: bool,
     significance: float,
     generator: np.random.Generator,
 ) -> list[Finding]:
-    """As `order_findings`, without the subject's name, of tables with the same rows in the same partitions."""
+    """The findings of one subject, `of` the yardstick; with probabilities and gold, its own scores as orders as well.
+    The tables have the same rows.
+
+    `subject.auc` with the group `confidence` or `margin` says how well that score tells where the subject is wrong,
+    `subject.auc_gain` how much better than our order of the same samples. Of two classes the margin says what the
+    confidence does, and is left out.
+    """
     inputs = [
         Columns(intervals, (OURS, "tie_break", "label", "undecided")),
         Columns(predictions, ("predicted", "probabilities")),
         Columns(samples, ("gold",)),
         Columns(clusters, ("cluster", "pattern")),
     ]
-    pools, findings = pools_of(clusters), list[Finding]()
-    for yardstick in ("weak", "gold"):
-        judged = count_order(inputs, KnownAnswers(yardstick, (OURS,), apart), pools, yardstick)
-        tested = order_test_of(judged, generator)
+    pools = pools_of(clusters)
+    chances = reduce_partitions(chances_in, *inputs, apart=apart, pools=pools)
+    least, most = min(chances["classes"], default=0), max(chances["classes"], default=0)
+    own = ["confidence", "margin"][: 0 if not least else 1 if most < 3 else 2]
+    orders = (*((yardstick, OURS) for yardstick in YARDSTICKS), *(("gold", name) for name in own))
+    counting = Counting(pools, whole=len(orders), confidence=len(YARDSTICKS) if own else None)
+    counted = count_orders(inputs, KnownAnswers(orders, apart), counting)
+    findings: list[Finding] = []
+    for yardstick, counts in zip(YARDSTICKS, counted, strict=False):
+        tested = order_test_of(counts, generator)
         rows = trend_findings("subject", tested, significance, CONCLUDED)
         if tested.area is not None:
-            rows += [share_finding("subject", judged, name) for name in ("first", "last")]
-            rows.append(_risk(judged, tested.n))
+            rows += [*(share_finding("subject", counts, name) for name in ("first", "last")), _risk(counts)]
         findings += [replace(finding, of=yardstick) for finding in rows]
-    classes = reduce_partitions(probabilities_given, inputs[1])["lengths"]
-    if 0 in classes:
+    gold, *by_own = counted[1:]
+    if not own or not gold.area.n:
         return findings
-    names = ("confidence",) if max(classes) < 3 else ("confidence", "margin")
-    return findings + _own_scores_by_ranges(inputs, names, apart, pools, generator)
+    for name, counts in zip(own, by_own, strict=True):
+        findings += [replace(finding, of="gold", group=name) for finding in _own_order(counts, gold)]
+    return findings + _as_chances(by_own[0], chances["squares"], generator)
 
 
-def _own_scores_by_ranges(
-    inputs: list[Columns], names: Sequence[str], apart: bool, pools: Pools, generator: np.random.Generator
-) -> list[Finding]:
-    findings: list[Finding] = []
-    for name in names:
-        judged = count_order(inputs, KnownAnswers("gold", (name, OURS), apart), pools, name)
-        own, ours = judged.areas
-        if own.right.any() and own.wrong.any():
-            rows = [*_own_areas(own, ours), _risk(judged, own.n)]
-            findings += [replace(finding, of="gold", group=name) for finding in rows]
-    known = KnownAnswers("gold", ("confidence",), apart)
-    counted = count_calibration(inputs, known, pools)
-    squares = reduce_partitions(squares_in, *inputs, apart=apart, pools=pools)
-    there = squares[:, 0] > 0
-    if not there.any():
-        return findings
-    sums = 2 * joined(squares[there, 1], squares[there, 2])
-    error = order_calibration_error(counted, generator)
-    score = mean_over_pools(sums, squares[there, 0], generator)
-    return findings + _as_chances(error, score, int(squares[:, 0].sum()))
+def _own_order(counts: OrderCounts, ours: OrderCounts) -> list[Finding]:
+    """How well a score of the subject's own tells where it is wrong, and how much better than our order does."""
+    area = counts.area
+    if not (area.right.any() and area.wrong.any()):
+        return []
+    gain = area_difference(area, ours.area)
+    rows = [
+        Finding("subject.auc", n=area.n).estimated(area_interval(area)),
+        gain_finding("subject.auc_gain", gain, area.n),
+    ]
+    return [*rows, _risk(counts)]
 
 
-def probabilities_given(predictions: pa.Table) -> dict[str, frozenset[int]]:
-    """Of how many classes the samples of a partition have probabilities: 0 where they have none."""
-    return {
-        "lengths": frozenset(pc.unique(pc.fill_null(pc.list_value_length(predictions["probabilities"]), 0)).to_pylist())
-    }
+def _risk(counts: OrderCounts) -> Finding:
+    return area_finding("subject.aurc", share_interval(counts.risk, counts.risk_without), counts.area.n)
 
 
-def squares_in(*tables: pa.Table, apart: bool, pools: Pools) -> Integers:
-    """Of a partition, [pools, 3]: the samples whose class is known, and the sum of Σ_c (p_c − y_c)²/2 in two halves."""
-    answered = answered_in(tables, apart)
+def _as_chances(confidence: OrderCounts, squares: Integers, generator: np.random.Generator) -> list[Finding]:
+    """Whether the subject's probabilities are chances."""
+    assert confidence.calibration is not None
+    n, there = confidence.area.n, squares[:, 0] > 0
+    error = order_calibration_error(confidence.calibration, generator)
+    score = mean_over_pools(2 * joined(squares[there, 1], squares[there, 2]), squares[there, 0], generator)
+    findings = [*error_findings(Finding("subject.ece", n=n), error), area_finding("subject.brier", score, n)]
+    return [replace(finding, of="gold") for finding in findings]
+
+
+def chances_in(*tables: pa.Table, apart: bool, pools: Pools) -> dict[str, object]:
+    """Of a partition: of how many `classes` its samples have probabilities, 0 where they have none; and `squares`
+    [pools, 3], how many samples have a known class, and the sum of Σ_c (p_c − y_c)²/2 in two halves."""
+    lengths = pc.unique(pc.fill_null(pc.list_value_length(tables[1]["probabilities"]), 0)).to_pylist()
+    answered, counted = answered_in(tables, apart), np.zeros((pools.count, 3), dtype=np.int64)
     rows = np.flatnonzero(answered.gold >= 0)
-    counted = np.zeros((pools.count, 3), dtype=np.int64)
-    if not len(rows) or answered.probabilities is None:
-        return counted
-    chances = answered.probabilities[rows]
-    there = answered.gold[rows][:, None] == np.arange(chances.shape[1])
-    lost = np.clip(((chances - there) ** 2).sum(axis=1) / 2, 0, 1)
-    where = pools.of(answered.clusters[rows])
-    for at, column in enumerate((np.ones(len(rows), dtype=np.int64), *halves(lost))):
-        np.add.at(counted[:, at], where, column)
-    return counted
+    if len(rows) and answered.probabilities is not None:
+        chances = answered.probabilities[rows]
+        there = answered.gold[rows][:, None] == np.arange(chances.shape[1])
+        lost = np.clip(((chances - there) ** 2).sum(axis=1) / 2, 0, 1)
+        where = pools.of(answered.clusters[rows])
+        for at, column in enumerate((np.ones(len(rows), dtype=np.int64), *halves(lost))):
+            np.add.at(counted[:, at], where, column)
+    return {"classes": frozenset(lengths), "squares": counted}
 
 
 def answered_in(tables: Sequence[pa.Table], apart: bool) -> Answered:
@@ -376,7 +300,3 @@ def probabilities_in(predictions: pa.Table) -> npt.NDArray[np.float64] | None:
     if not predictions.num_rows or column.null_count:
         return None
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(predictions.num_rows, -1)
-
-
-def _risk(judged: OrderCounts, n: int) -> Finding:
-    return area_finding("subject.aurc", share_interval(judged.risk, judged.risk_without), n)

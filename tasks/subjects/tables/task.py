@@ -36,10 +36,8 @@ from assay.infra.stages.partitions import (
 )
 from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering import sorting
 from assay.tasks.statistics.class_scores import ClassCounts, above_constant
 from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings, recall_findings
-from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import named_groups
 from assay.tasks.statistics.multiplicity import verdict_in_words
@@ -48,15 +46,12 @@ from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.predictions import feature_matrix, given_predictions, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.tables.along_order import (
-    Answered,
     agreement_findings,
-    answered_in,
     count_agreement,
     count_beside,
     count_predictions,
     degenerate_finding,
     order_findings,
-    order_findings_by_ranges,
 )
 from assay.tasks.subjects.tables.logistic import (
     MOST_ROWS,
@@ -147,7 +142,7 @@ def measure_subject(
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
-@stage(version=3, title="along", draws=True)
+@stage(version=4, title="along", draws=True)
 def judge_subject(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],
@@ -158,15 +153,13 @@ def judge_subject(
     significance: float,
 ) -> Artifact[Findings]:
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
-    generator = stage_seeds().generator()
-    if intervals.rows > sorting.IN_ONE_PLACE and side_by_side(intervals, predictions, samples, clusters):
-        apart = undecided == "apart"
-        rows = order_findings_by_ranges(predictions, intervals, samples, clusters, apart, significance, generator)
-        findings = [replace(finding, subject=name) for finding in rows]
-    else:
-        findings = order_findings(
-            _answered(predictions, intervals, samples, clusters, undecided), name, significance, generator
-        )
+    rows = order_findings(
+        *_same_samples(predictions, intervals, samples, clusters),
+        apart=undecided == "apart",
+        significance=significance,
+        generator=stage_seeds().generator(),
+    )
+    findings = [replace(finding, subject=name) for finding in rows]
     verdicts = [
         f"by {finding.of} labels {verdict_in_words(finding)}"
         for finding in findings
@@ -208,26 +201,19 @@ def _agreement_counted(
     return count(collect(predictions, said), collect(curated, known), **how)
 
 
-def _answered(
-    predictions: Artifact[Predictions],
-    intervals: Artifact[Intervals],
-    samples: Artifact[Samples],
-    clusters: Artifact[Clusters],
-    undecided: str,
-) -> Answered:
-    """The samples of the order's test, beside what the subject says of each; a sample of a quarantined partition has no
-    interval, or no answer, and is left out."""
-    order = collect(intervals, ["id", "lower", "tie_break", "label", "undecided"])
-    beside = [
-        collect(predictions, ["id", "predicted", "probabilities"]),
-        collect(samples, ["id", "gold"]),
-        collect(clusters, ["id", "cluster", "pattern"]),
-    ]
-    for table in beside:
-        order = order.filter(pc.is_in(order["id"], value_set=table["id"].combine_chunks()))
-    aligned = [table.take(pc.index_in(order["id"], table["id"].combine_chunks())) for table in beside]
-    answered = answered_in([order, *aligned], undecided == "apart")
-    return replace(answered, clusters=codes_of(answered.clusters))
+def _same_samples(*tables: Artifact[Any]) -> tuple[Artifact[Any], ...]:
+    """The predictions, intervals, samples and clusters of the same samples, in the same order. Where partitions were
+    quarantined and others came from the store, cut otherwise, they are put beside each other here, and a sample that
+    one of them lacks is left out."""
+    if side_by_side(*tables):
+        return tables
+    kinds = (Predictions, Intervals, Samples, Clusters)
+    rows = [collect(table, kind.schema.names) for table, kind in zip(tables, kinds, strict=True)]
+    ids = rows[0]["id"]
+    for each in rows[1:]:
+        ids = ids.filter(pc.is_in(ids, each["id"].combine_chunks()))
+    aligned = [each.take(pc.index_in(ids, each["id"].combine_chunks())) for each in rows]
+    return tuple(write_table(each, into=kind) for each, kind in zip(aligned, kinds, strict=True))
 
 
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.ordering.clusters import Pools
-from assay.tasks.ordering.order_test import (
-    CalibrationCounts,
-    OrderCounts,
-    _calibration_counts,
-    _order_counts,
-    calibration_sums,
-    counted_along,
-)
+from assay.tasks.ordering.order_test import Counting, OrderCounts
 from assay.tasks.ordering.ranges import LabelledSamples, Range, ends_in_order, surroundings
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered
 from assay.tasks.statistics.calibration import PARTS
+from assay.tasks.statistics.clusters import share_by
+from assay.tasks.statistics.findings import Finding
 
 
 def adversarial_order(scores: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -52,20 +45,22 @@ def counted_at_once(
     return Ordered(cuts, places[0], places[2], right, gold, largest_tie(scores), len(starts) - 1)
 
 
-def order_counts_at_once(orders: Sequence[LabelledSamples], pools: Pools) -> OrderCounts:
-    """What is counted along the first order, with that of ours beside it where there is a second."""
-    sorted_ = [known.in_order() for known in orders]
-    ends = [ends_in_order(known, pools) for known in sorted_]
-    here = [surroundings([each], PARTS)[0] for each in ends]
-    counted = [
-        counted_along(known, each, Range(at, 0), pools)
-        for at, (known, each) in enumerate(zip(sorted_, here, strict=True))
-    ]
-    sums = {name: part for each in counted for name, part in each["sums"].items()}
-    return _order_counts({**counted[0], "sums": sums}, [[each] for each in ends], here[0], pools)
+def order_counts_at_once(known: LabelledSamples, pools: Pools) -> OrderCounts:
+    """What is counted along an order, and where all samples are tested its calibration."""
+    ordered, counting = known.in_order(), Counting(pools, whole=1, confidence=0 if known.tested.all() else None)
+    ends = ends_in_order(ordered, pools)
+    here = surroundings([ends], PARTS)[0]
+    return counting.counts(counting.along(ordered, here, Range(0, 0))["0"], [ends], here)
 
 
-def calibration_counts_at_once(known: LabelledSamples, pools: Pools) -> CalibrationCounts:
-    """What is counted along the confidence of these samples."""
-    ordered = known.in_order()
-    return _calibration_counts(calibration_sums(ordered, surroundings([ends_in_order(ordered, None)], 1)[0], pools))
+def tenth_findings(
+    stage: str,
+    scores: npt.NDArray[np.float64],
+    ties: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    clusters: npt.NDArray[np.int64],
+) -> list[Finding]:
+    """The share that is right in the first and in the last tenth of an order."""
+    order, tenth = adversarial_order(scores, ties), max(1, round(len(scores) / 10))
+    ends = {"first_tenth": order[:tenth], "last_tenth": order[-tenth:]}
+    return [share_by(f"{stage}.{name}", right[end], clusters[end]) for name, end in ends.items()]

@@ -16,15 +16,15 @@ from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.auc import binary_auc
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
-from assay.tasks.statistics.order_test import area_difference, area_sums, order_test
+from assay.tasks.statistics.order_test import area_difference, area_sums, gain_finding, order_test
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 from assay.tasks.subjects.holding_out import fold_of
-from assay.tasks.subjects.tables.along_order import Answered, order_findings
+from assay.tasks.subjects.tables.along_order import Answered
 from assay.tasks.subjects.tables.logistic import cross_fit
 from assay.tasks.weak_labels.labelers import majority, weak_labels
 from assay.tasks.weak_labels.snorkel import snorkel
 from assay.tasks.weak_labels.table import WeakLabelling
-from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
+from tests.tasks.ordering.in_one_place import order_counts_at_once
 
 MALIGNANT, BENIGN, ABSTAIN = 0, 1, -1
 PATIENTS = breast_cancer()
@@ -87,7 +87,7 @@ def order(intervals, clusters):
     ],
 )
 def test_the_table_to_its_printed_digits(order, pools, labeler, apart, n, patterns, auc, t, most):
-    test = order_test_of(order_counts_at_once([order(labeler, apart=apart)], pools), np.random.default_rng(0))
+    test = order_test_of(order_counts_at_once(order(labeler, apart=apart), pools), np.random.default_rng(0))
     assert (test.n, test.clusters) == (n, patterns)
     assert (f"{test.area.value:.4f}"[1:], f"{test.t:.2f}") == (auc, t)
     assert 0.0001 <= test.p_value <= most
@@ -105,7 +105,7 @@ def answered(intervals, clusters) -> Answered:
         table["tie_break"].to_numpy(),
         table["label"].to_numpy().astype(np.int64),
         GOLD,
-        np.arange(len(GOLD)),
+        clusters["cluster"].to_numpy(),
         clusters["pattern"].to_numpy(),
         chances.argmax(axis=1),
         chances,
@@ -113,21 +113,25 @@ def answered(intervals, clusters) -> Answered:
 
 
 @pytest.mark.parametrize(
-    ("yardstick", "auc", "t", "p"), [("weak", ".646", "4.50", 0.0002), ("gold", ".418", "-1.01", 0.32)]
+    ("yardstick", "auc", "t", "p", "verdict"),
+    [("weak", ".646", "4.50", 0.0002, "adverse"), ("gold", ".418", "-1.01", 0.32, "not shown: p ≤ 0.01 needed")],
 )
-def test_the_subject_along_the_order_to_the_printed_digits(answered, yardstick, auc, t, p):
-    right, generator = answered.predicted == answered.truth(yardstick), np.random.default_rng(0)
-    test = order_test(answered.scores, right, answered.patterns, answered.clusters, generator)
+def test_the_subject_along_the_order_to_the_printed_digits(answered, pools, yardstick, auc, t, p, verdict):
+    truth = {"weak": answered.label, "gold": answered.gold}[yardstick]
+    test = order_test(
+        answered.scores, answered.predicted == truth, answered.patterns, answered.clusters, np.random.default_rng(0)
+    )
     assert (f"{test.area.value:.3f}"[1:], test.t) == (auc, pytest.approx(float(t), abs=0.0051))
     assert test.p_value == pytest.approx(p, abs=0.02)
-    found = {
-        (one.metric, one.of, one.group): one for one in order_findings(answered, "mine", 0.01, np.random.default_rng(0))
-    }
-    assert found["subject.trend_p", yardstick, ""].value == pytest.approx(test.p_value, abs=0.02)
-    assert found["subject.trend_p", "weak", ""].verdict == "adverse"
-    assert found["subject.trend_p", "gold", ""].verdict == "not shown: p ≤ 0.01 needed"
-    assert found["subject.auc_gain", "gold", "confidence"].verdict == "better"
-    assert all(one.subject == "mine" for one in found.values())
+    counts = order_counts_at_once(answered.along(yardstick, "lower"), pools)
+    found = order_test_of(counts, np.random.default_rng(0))
+    assert found.p_value == pytest.approx(test.p_value, abs=0.02)
+    assert found.verdict(0.01) == verdict
+
+
+def test_the_subject_knows_better_than_our_order_where_it_is_wrong(answered, pools):
+    own, ours = (order_counts_at_once(answered.along("gold", score), pools) for score in ("confidence", "lower"))
+    assert gain_finding("subject.auc_gain", area_difference(own.area, ours.area), 569).verdict == "better"
 
 
 def test_plain_confidence_orders_better_than_our_bound(order, pools):
@@ -136,7 +140,7 @@ def test_plain_confidence_orders_better_than_our_bound(order, pools):
     scores = [scores_of(each.keys.scores) for each in (plain, ours)]
     alone = area_difference(*(area_sums(each, ours.right, np.arange(569)) for each in scores))
     assert (alone.value, alone.low, alone.high) == pytest.approx((0.049, 0.027, 0.072), abs=0.0012)
-    gain = area_gain(order_counts_at_once([plain, ours], pools))
+    gain = area_gain(*(order_counts_at_once(each, pools) for each in (plain, ours)))
     assert (gain.value, gain.low, gain.high) == pytest.approx((alone.value, alone.low, alone.high), abs=1e-9)
     area = binary_auc(scores[1], ours.right)
     assert (round(area.low, 2), round(area.high, 2)) == (0.61, 0.70)
@@ -147,7 +151,7 @@ def test_confidence_is_a_score_and_not_a_chance(order, pools):
         labeler: {
             finding.metric: finding
             for finding in calibration_findings(
-                calibration_counts_at_once(order(labeler, "confidence", apart=False), pools),
+                order_counts_at_once(order(labeler, "confidence", apart=False), pools).calibration,
                 labeler,
                 np.random.default_rng(0),
             )
@@ -167,11 +171,15 @@ def test_findings_of_ours_are_concluded_and_others_compared(order, pools):
         {
             one.metric: one
             for one in order_test_findings(
-                order_counts_at_once(orders, pools), 0.01, name, "majority", np.random.default_rng(0)
+                *(order_counts_at_once(each, pools) for each in orders),
+                0.01,
+                name,
+                "majority",
+                np.random.default_rng(0),
             )
         }
         for orders, name in (
-            ([order("majority")], "ours"),
+            ([order("majority"), order("majority", "confidence", apart=False)], "ours"),
             ([order("majority", "confidence"), order("majority")], "pl_indep"),
         )
     )
@@ -186,9 +194,10 @@ def test_findings_of_ours_are_concluded_and_others_compared(order, pools):
 def test_without_gold_nothing_is_measured_and_nothing_fails(order, pools):
     blind = order("majority", gold=pa.table({"gold": pa.nulls(569, pa.int16())}))
     found = order_test_findings(
-        order_counts_at_once([blind], pools), 0.01, "ours", "majority", np.random.default_rng(0)
+        *[order_counts_at_once(blind, pools)] * 2, 0.01, "ours", "majority", np.random.default_rng(0)
     )
-    found += calibration_findings(calibration_counts_at_once(blind, pools), "majority", np.random.default_rng(0))
+    counted = order_counts_at_once(blind, pools).calibration
+    found += calibration_findings(counted, "majority", np.random.default_rng(0))
     assert {one.metric: one for one in found}["ordering.trend_p"].verdict == "not measured: no true label is known"
     assert {one.value for one in found} == {None}
 

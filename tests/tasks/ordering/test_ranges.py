@@ -28,8 +28,8 @@ from assay.tasks.ordering.ranges import (
 from assay.tasks.ordering.task import find_clusters, judge_order
 from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
 from assay.tasks.statistics.clusters import share_by
-from assay.tasks.statistics.order_test import area_difference, area_sums, order_test, tenth_findings
-from tests.tasks.ordering.in_one_place import calibration_counts_at_once, order_counts_at_once
+from assay.tasks.statistics.order_test import area_difference, area_sums, order_test
+from tests.tasks.ordering.in_one_place import order_counts_at_once, tenth_findings
 from tests.tasks.ordering.test_task import N, given_votes, ordered
 
 CUTS = (0, 3, 100, 150, 151, 399, N)
@@ -71,11 +71,13 @@ def test_it_is_what_the_plain_statistics_say(seed):
     first, second, samples, clusters = tables(seed, grouped=grouped, groups=40 if grouped else 10**6)
     pools = Pools(tuple(np.unique(clusters["cluster"].to_numpy()).tolist()), grouped)
     codes = pools.of(clusters["cluster"].to_numpy())
-    judged = order_counts_at_once(
-        [labelled_samples(each, samples, clusters, "lower", True) for each in (first, second)], pools
+    judged, other = (
+        order_counts_at_once(labelled_samples(each, samples, clusters, "lower", True), pools)
+        for each in (first, second)
     )
     found = {
-        one.metric: one for one in order_test_findings(judged, 0.01, "pl_all", "majority", np.random.default_rng(7))
+        one.metric: one
+        for one in order_test_findings(judged, other, 0.01, "pl_all", "majority", np.random.default_rng(7))
     }
 
     def plain(table: pa.Table) -> tuple[np.ndarray, ...]:
@@ -98,7 +100,7 @@ def test_it_is_what_the_plain_statistics_say(seed):
         area_sums(scores[tested], right[tested], codes[tested], pools.count),
         area_sums(others[there], right_there[there], codes[there], pools.count),
     )
-    assert area_gain(judged) == area_difference(*areas)
+    assert area_gain(judged, other) == area_difference(*areas)
     ends = tenth_findings(
         "ordering", scores[tested], first["tie_break"].to_numpy()[tested], right[tested], codes[tested]
     )
@@ -111,8 +113,8 @@ def test_it_is_what_the_plain_statistics_say(seed):
     ours = found["ordering.aurc"]
     assert (ours.value, ours.low, ours.high) == pytest.approx(tuple(aurc), abs=1e-10)
 
-    counted = calibration_counts_at_once(labelled_samples(first, samples, clusters, "confidence", False), pools)
-    ece, by_chance, squares = calibration_findings(counted, "majority", np.random.default_rng(3))
+    counted = order_counts_at_once(labelled_samples(first, samples, clusters, "confidence", False), pools)
+    ece, by_chance, squares = calibration_findings(counted.calibration, "majority", np.random.default_rng(3))
     generator, sure = np.random.default_rng(3), first["confidence"].to_numpy()[known]
     error = calibration_error(sure, right[known], codes[known], generator)
     assert (ece.value, ece.low, ece.high, by_chance.value) == pytest.approx(tuple(error), abs=1e-12)

@@ -65,8 +65,8 @@ def test_ranks_and_counts_are_those_of_one_sort(tables):
     intervals, samples, parts, labelled, rows = tables
     by = sorting.By("lower", labelled)
     drawn = functools.reduce(merge, (sorting.keys_drawn(*part, by, rows) for part in parts))
-    cuts = cut_points(drawn["rows"], 3)
-    bounds = range_bounds(drawn["keys"]["0"], -(-drawn["rows"] // rows))
+    cuts = cut_points(drawn["rows"]["0"], 3)
+    bounds = range_bounds(drawn["keys"]["0"], -(-drawn["rows"]["0"] // rows))
     dealt = {at: sorting.keys_dealt(*part, by, bounds) for at, part in enumerate(parts)}
     sent = {at: one.result for at, one in dealt.items()}
     ends = np.cumsum(sum(one.tally["rows"] for one in dealt.values())).tolist()

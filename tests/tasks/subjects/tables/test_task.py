@@ -21,7 +21,9 @@ from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
+from assay.tasks.statistics.calibration import brier, risk_area_interval
 from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.order_test import order_test
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.statistics.task import conclude
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -194,43 +196,66 @@ def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_
 
 
 @pytest.mark.parametrize(("undecided", "gold"), [("apart", "all"), ("default", "half"), ("apart", "none")])
-def test_counted_by_ranges_it_is_judged_as_in_one_place(
+def test_judged_by_ranges_it_is_what_one_range_says_and_what_the_plain_statistics_say(
     make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str, undecided: str
 ) -> None:
-    """Trend, p, AUC and the gain over ours to the last bit, intervals over clusters but for the last digits; and no
-    column of all samples is collected."""
+    """Every digit; and no column of all samples is collected."""
     collected: list[object] = []
+    monkeypatch.setattr(task, "collect", lambda *asked: collected.append(asked[0].kind) or collect(*asked))
+    digests, found = set(), dict[tuple[str, str, str], Finding]()
+    for partitions, rows in ((1, 10**6), (5, 200), (5, 61)):
+        monkeypatch.setattr(sorting, "RANGE_ROWS", rows)
+        with make_run(store=str(tmp_path / f"{partitions} {rows}")):
+            world_ = world(partitions, gold=gold)
+            predictions = predictions_of(world_, logistic(train_on="weak"))
+            collected.clear()
+            cuts = [round(i * N / partitions) for i in range(partitions + 1)]
+            tables = (predictions, put_intervals(cuts), world_.samples, put_clusters(cuts))
+            findings = judge_subject(*tables, "mine", undecided, 0.01)
+            assert collected == []
+            digests.add(findings.digest)
+            found = rows_of(findings)
+            answers = collect(predictions, ["predicted", "probabilities"])
+    assert len(digests) == 1
+    at = np.arange(N)
+    kept = at % 11 != 0 if undecided == "apart" else at >= 0
+    for yardstick, truth in (("weak", WEAK), ("gold", TARGET)):
+        known = kept if yardstick == "weak" or gold == "all" else kept & (at % 2 == 1) & (gold == "half")
+        right = (truth == answers["predicted"].to_numpy())[known]
+        test = order_test(-1.0 * RANK[known], right, None, at[known] // 2, np.random.default_rng(0))
+        area = found["subject.auc", yardstick, ""]
+        assert area.n == known.sum()
+        if test.area is None:
+            assert area.verdict == test.verdict(0.01)
+            continue
+        assert (area.value, area.low, area.high) == pytest.approx(tuple(test.area), abs=1e-10)
+        assert found["subject.trend_p", yardstick, ""].value == pytest.approx(test.p_value, abs=1e-10)
+        risk = risk_area_interval(-1.0 * RANK[known], right, at[known] // 2)
+        aurc = found["subject.aurc", yardstick, ""]
+        assert (aurc.value, aurc.low, aurc.high) == pytest.approx(tuple(risk), abs=1e-10)
+        if yardstick == "gold":
+            chances = np.array(answers["probabilities"].to_pylist())[known]
+            score = found["subject.brier", "gold", ""].value
+            assert score == pytest.approx(brier(chances, truth[known], at[known] // 2, np.random.default_rng(0)).value)
 
-    def judged_now(store: str) -> dict[tuple[str, str, str], Finding]:
-        with make_run(store=str(tmp_path / store)):
-            found = world(5, gold=gold)
-            predictions = predictions_of(found, logistic(train_on="weak"))
-            cuts = [round(i * N / 5) for i in range(6)]
-            tables = (predictions, put_intervals(cuts), found.samples, put_clusters(cuts))
-            with monkeypatch.context() as patched:
-                patched.setattr(task, "collect", lambda *asked: collected.append(asked[0].kind) or collect(*asked))
-                findings = judge_subject(*tables, "mine", undecided, 0.01)
-            return rows_of(findings)
 
-    at_once = judged_now("one place")
-    assert len(collected) == 4
-    collected.clear()
-    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
-    monkeypatch.setattr(sorting, "RANGE_ROWS", 200)
-    ranges = judged_now("ranges")
-    assert collected == []
-    assert list(ranges) == list(at_once)
-    exact = ("auc", "trend_p", "auc_gain")
-    for place, one in at_once.items():
-        other = ranges[place]
-        assert (other.verdict, other.n, other.unit, other.subject) == (one.verdict, one.n, one.unit, one.subject)
-        numbers = [(each.value, each.low, each.high, each.p_value) for each in (one, other)]
-        if place[0].removeprefix("subject.") in exact:
-            assert numbers[0] == numbers[1], place
-        else:
-            for before, after in zip(*numbers, strict=True):
-                assert (before is None) == (after is None), place
-                assert before is None or after == pytest.approx(before, abs=1e-10), place
+def test_tables_that_a_store_cut_otherwise_are_judged_by_the_samples_that_all_have(
+    make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers lack a partition, and the intervals came from a store that cut them elsewhere."""
+    monkeypatch.setattr(task, "predict_out_of_fold", loses_a_partition)
+    cuts = [round(i * N / 5) for i in range(6)]
+    found = []
+    for interval_cuts in (cuts, [0, 100, N]):
+        with make_run(store=str(tmp_path / str(len(interval_cuts))), quarantine=1, retries=0):
+            world_ = world(5)
+            predictions = predictions_of(world_, logistic())
+            tables = (predictions, put_intervals(interval_cuts), world_.samples, put_clusters(cuts))
+            found.append(rows_of(judge_subject(*tables, "mine", "apart", 0.01)))
+    as_cut, otherwise = found
+    assert list(as_cut) == list(otherwise)
+    for place, one in as_cut.items():
+        assert (otherwise[place].value, otherwise[place].n, otherwise[place].verdict) == (one.value, one.n, one.verdict)
 
 
 def test_the_logistic_subject_is_right_out_of_fold_and_its_agreement_falls(run: Run) -> None:
@@ -432,7 +457,6 @@ def test_a_quarantined_partition_of_answers_is_left_out_wherever_it_is_counted(
     curated, unanswered = (N, lost) if gold == "all" else (N // 2, lost // 2)
     assert answered == curated - unanswered
     assert said.endswith(f" · {unanswered} without an answer left out")
-    monkeypatch.setattr(sorting, "IN_ONE_PLACE", 0)
     monkeypatch.setattr(sorting, "RANGE_ROWS", 200)
     _, by_ranges, _ = found_now("ranges")
     for place, one in along.items():
