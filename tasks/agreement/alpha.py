@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion, proportion_of
+from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
@@ -61,25 +61,13 @@ Codes = npt.NDArray[np.int64]
 
 
 class Labelled(NamedTuple):
-    """The labels of each annotator and gold, by sample or by pattern [n], −1 where there is none."""
+    """The labels of each annotator and gold by pattern [n], −1 where there is none, and how many samples have it."""
 
     labels: dict[str, Codes]
     gold: Codes
+    times: Codes
     groups: Codes | None = None
-    """What of the rows stands together: groups of samples, or pools of them; None where samples are independent."""
-    times: Codes | None = None
-    """How many samples have each pattern; None where each row is a sample."""
-
-
-def labelled_samples(samples: pa.Table, columns: Sequence[str], classes: Mapping[str, int]) -> Labelled:
-    """The labels in the columns, sample by sample, and the groups of the samples if they have such a column."""
-    hashes = group_hashes(samples)
-    return Labelled(*_codes(samples, columns, classes), None if hashes is None else codes_of(hashes))
-
-
-def _codes(samples: pa.Table, columns: Sequence[str], classes: Mapping[str, int]) -> tuple[dict[str, Codes], Codes]:
-    labels = {name: codes_in(samples[name], name, classes) for name in columns}
-    return labels, pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
+    """The pools of groups whose samples stand together; None where samples are independent."""
 
 
 def codes_in(column: pa.ChunkedArray, name: str, classes: Mapping[str, int]) -> Codes:
@@ -107,9 +95,9 @@ def count_patterns(samples: pa.Table, columns: Sequence[str], classes: Mapping[s
     >>> count_patterns(rows, ["a", "b"], {"no": 0, "yes": 1})
     {'0 0 0': 2, '1 -1 -1': 1}
     """
-    labels, gold = _codes(samples, columns, classes)
-    hashes = group_hashes(samples)
-    coded = [*labels.values(), gold, *([] if hashes is None else [hashes % BLOCKS])]
+    labels, hashes = [codes_in(samples[name], name, classes) for name in columns], group_hashes(samples)
+    gold = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
+    coded = [*labels, gold, *([] if hashes is None else [hashes % BLOCKS])]
     names = [str(place) for place in range(len(coded))]
     counted = pa.table(coded, names=names).group_by(names, use_threads=False).aggregate([([], "count_all")])
     patterns = zip(*(counted[name].to_pylist() for name in names), strict=True)
@@ -131,7 +119,7 @@ def labelled_patterns(counted: Mapping[str, int], columns: Sequence[str], *, gro
     labels = {name: codes[:, place] for place, name in enumerate(columns)}
     pools = codes_of(codes[:, -1]) if grouped else None
     times = np.array([counted[pattern] for pattern in patterns], dtype=np.int64)
-    return Labelled(labels, codes[:, len(columns)], pools, times)
+    return Labelled(labels, codes[:, len(columns)], times, pools)
 
 
 Counts = npt.NDArray[np.int64]
@@ -183,8 +171,8 @@ def alpha_interval(
 ) -> Interval | None:
     """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α.
 
-    With `times`, the rows that are alike are resampled together, which is the same of as many samples as you like;
-    those of a group stay together all the same.
+    Rows that are alike are resampled together, which is the same of as many samples as you like; `times` is how many
+    samples each stands for. Those of a group stay together all the same.
 
     >>> counts = [[2, 0], [0, 2], [1, 1], [2, 0]] * 20
     >>> interval = alpha_interval(counts, np.random.default_rng(0))
@@ -198,20 +186,18 @@ def alpha_interval(
     if value is None:
         return None
     kinds, often = _pairable(counts, times)
-    if times is not None and groups is None:
+    if groups is None:
         kinds, often = distinct_rows(kinds, often)
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
-    if groups is not None:
+    if groups is None:
+        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
+    else:
         units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
         groups_there = int(units.max(initial=-1)) + 1
         whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
         within = expanded(len(whole), level) if len(whole) > 1 else level
         found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
-    elif times is not None:
-        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
-    else:
-        found = bca_interval(lambda weights: _alpha(weights @ sums), len(sums), generator, level)
     return Interval(value, found.low, found.high)
 
 
@@ -257,7 +243,7 @@ def agreement_findings(labelled: Labelled, classes: int) -> list[Finding]:
     """`annotators.alpha` of all and (`of`) of every pair, `.labelled` and `.with_gold` of each annotator.
 
     >>> labels = {"a": np.array([0, 1, 0]), "b": np.array([0, 1, -1])}
-    >>> findings = agreement_findings(Labelled(labels, np.array([0, 1, 1])), 2)
+    >>> findings = agreement_findings(Labelled(labels, np.array([0, 1, 1]), np.array([1, 1, 1])), 2)
     >>> [(one.metric, one.of, one.value and round(one.value, 2)) for one in findings][:3]
     [('annotators.alpha', '', 1.0), ('annotators.labelled', 'a', 1.0), ('annotators.with_gold', 'a', 0.67)]
     """
@@ -273,15 +259,12 @@ def agreement_findings(labelled: Labelled, classes: int) -> list[Finding]:
 
 
 def _share(hits: Bools, known: Bools, of: Labelled) -> Proportion:
-    if of.times is None:
-        return proportion(hits, known, groups=of.groups)
     return proportion_of((hits & known) * of.times, known * of.times, groups=of.groups)
 
 
 def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: int) -> Finding:
     counts, times = label_counts(np.column_stack(labels), classes), labelled.times
-    several = several_labels(counts)
-    n = int(several.sum() if times is None else times[several].sum())
+    n = int(times[several_labels(counts)].sum())
     alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times, groups=labelled.groups)
     if alpha is None:
         return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")

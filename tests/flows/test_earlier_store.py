@@ -32,6 +32,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_texts": "the same",
     "measure_subject": "the same",
     "measure_attacks": "the same",
+    "measure_agreement": "few samples are counted by patterns of labels as many are: other draws for the ends of α",
     "compare_labelers": "labelers are held against each other and against gold: a new stage",
     "measure_words": "the same",
     "measure_noise": "the same",
