@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS
 from assay.infra.errors import InputError
-from assay.infra.storage.folders import escape_of, require_regular_url
+from assay.infra.storage.folders import escape_of
 from assay.tasks.ingest.dicom import dicom_picture, is_dicom
 from assay.tasks.ingest.image_pixels import (
     Picture,
     UnfitError,
     array_picture,
+    bytes_at,
     decoded,
     form_of,
     in_channels,
@@ -108,21 +109,14 @@ def address_in(folder: str, path: str) -> str:
 
 
 def _content_of(url: str) -> bytes:
-    import fsspec
-
     try:
-        require_regular_url(url, posixpath.basename(url))
-        with fsspec.open(url, "rb") as file:
-            content: bytes = file.read(MOST_BYTES + 1)
+        return bytes_at(url, MOST_BYTES)
     except FileNotFoundError as error:
         raise UnfitError("there is no such file") from error
     except InputError as error:
         raise UnfitError(f"the file cannot be read ({error})") from error
     except (OSError, ValueError) as error:
         raise UnfitError(f"the file cannot be read ({str(error).splitlines()[0][:80]})") from error
-    if len(content) > MOST_BYTES:
-        raise UnfitError(f"the file has more than {MOST_BYTES >> 20} MiB")
-    return content
 
 
 def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Reading, list[FileIndex]]:

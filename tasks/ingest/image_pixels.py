@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import posixpath
 import struct
 import warnings
 import zlib
@@ -21,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.infra.storage.folders import require_regular_url
 from assay.tasks.ingest.settings import MOST_DRAWN, Pixels
 
 if TYPE_CHECKING:
@@ -60,6 +62,18 @@ class Form:
     def bytes(self) -> int:
         """How much one image takes."""
         return self.channels * self.height * self.width * (1 if self.deep is False else 4)
+
+
+def bytes_at(url: str, most: int) -> bytes:
+    """The bytes of a file; one with more than so many is refused unread."""
+    import fsspec
+
+    require_regular_url(url, posixpath.basename(url))
+    with fsspec.open(url, "rb") as file:
+        content: bytes = file.read(most + 1)
+    if len(content) > most:
+        raise UnfitError(f"the file has more than {most >> 20} MiB")
+    return content
 
 
 def form_of(first: Picture, settings: Pixels | None) -> Form:

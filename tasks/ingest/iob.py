@@ -23,6 +23,7 @@ from assay.tasks.ingest.rows import Reject, Rows, shown
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import SourceFile, opened
 from assay.tasks.ingest.text_tables import bytes_of, text_start
+from assay.tasks.reporting.numerals import plural
 
 SAME = {"S": "B", "U": "B", "E": "I", "L": "I", "M": "I"}
 """What the further letters of BIOES and BILOU are in IOB2."""
@@ -204,7 +205,7 @@ def iob_rows(
         try:
             cells, width = _cells(sentence, columns)
             if width != shape.width:
-                mismatch = f"{counted(width)} where most sentences of the file have {shape.width}"
+                mismatch = f"{plural(width, 'column')} where most sentences of the file have {shape.width}"
                 raise LineError(sentence.first, f"{mismatch}: {shown(_text(sentence.texts[0], sentence.first))}")
             tags = as_iob2(letters_of([tag for _, tag in cells]), convention)
         except LineError as fault:
@@ -242,10 +243,12 @@ def _cells(sentence: Lines, columns: Places) -> tuple[list[tuple[str, str]], int
         cells = line.split("\t") if "\t" in line else _BLANKS.split(line.lstrip(" "))
         word, tag = (_cell(cells, column) for column in columns)
         if word is None or tag is None or len(cells) < 2:
-            raise LineError(number, f"{counted(len(cells))} where a word and its tag were expected: {shown(line)}")
+            raise LineError(
+                number, f"{plural(len(cells), 'column')} where a word and its tag were expected: {shown(line)}"
+            )
         width = width or len(cells)
         if len(cells) != width:
-            mismatch = f"{counted(len(cells))} where the first line of the sentence has {width}"
+            mismatch = f"{plural(len(cells), 'column')} where the first line of the sentence has {width}"
             raise LineError(number, f"{mismatch}: {shown(line)}")
         if not word:
             raise LineError(number, "there is no word", TOKENS)
@@ -262,15 +265,6 @@ def _text(line: bytes, number: int) -> str:
     if "\r" in text:
         raise LineError(number, "a carriage return within the line: these are the line ends of old Macs; write \\n")
     return text
-
-
-def counted(columns: int) -> str:
-    """So many columns, in words.
-
-    >>> counted(1), counted(3)
-    ('1 column', '3 columns')
-    """
-    return f"{columns} column{'' if columns == 1 else 's'}"
 
 
 def _cell(cells: list[str], column: int) -> str | None:

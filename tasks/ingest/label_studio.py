@@ -263,15 +263,15 @@ LABEL_STUDIO = table_reader(
 
 NEW, CONFIRMED, OVERRULED = "new", "confirmed", "overruled"
 TIED, SKIPPED, UNANSWERED = "tied", "skipped", "unanswered"
-OUTCOMES: Mapping[str, str] = {
-    NEW: "gold where there was none",
-    CONFIRMED: "the same as the gold column",
-    OVERRULED: "another class than the gold column has; the answer counts",
-    TIED: "as many people for one class as for another; the gold column stays",
-    SKIPPED: "skipped by everybody who looked; the gold column stays",
-    UNANSWERED: "nobody has answered yet; the gold column stays",
+OUTCOMES: Mapping[str, tuple[str, str]] = {
+    NEW: ("new", "gold where there was none"),
+    CONFIRMED: ("as gold was", "the same as the gold column"),
+    OVERRULED: ("against gold", "another class than the gold column has; the answer counts"),
+    TIED: ("tied", "as many people for one class as for another; the gold column stays"),
+    SKIPPED: ("skipped", "skipped by everybody who looked; the gold column stays"),
+    UNANSWERED: ("unanswered", "nobody has answered yet; the gold column stays"),
 }
-"""What became of a sample that people were asked about."""
+"""What became of a sample that people were asked about, in a word and in a sentence."""
 
 
 @dataclass(frozen=True)

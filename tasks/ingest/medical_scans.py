@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError, install_command
-from assay.infra.storage.folders import require_regular_url
-from assay.tasks.ingest.image_pixels import UnfitError
+from assay.tasks.ingest.image_pixels import UnfitError, bytes_at
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.settings import Scan, Source
@@ -225,7 +224,7 @@ def scan_reader(kind: ScanFormat) -> ReaderChoice:
 
     def index(file: SourceFile, layout: Layout) -> FileIndex:
         try:
-            rows = len(kind.open(_content(file.url), file.url, _scan(layout), False).slices)
+            rows = len(kind.open(bytes_at(file.url, MOST_BYTES), file.url, _scan(layout), False).slices)
         except UnfitError:
             rows = 1  # it is rejected when it is read
         return FileIndex(file.name, file.format, rows, size_of(file.url))
@@ -235,7 +234,7 @@ def scan_reader(kind: ScanFormat) -> ReaderChoice:
         rows: dict[int, dict[str, Any]] = {}
         faults: dict[int, str] = {}
         try:
-            opened = kind.open(_content(url), url, _scan(reading.layout), IMAGE in needed)
+            opened = kind.open(bytes_at(url, MOST_BYTES), url, _scan(reading.layout), IMAGE in needed)
             if FOLDER in needed and opened.in_telling_folder:
                 raise UnfitError("its folder has the name or the number of its patient in it, and would become a class")
             for at in range(span.start, span.stop):
@@ -264,17 +263,6 @@ def scan_reader(kind: ScanFormat) -> ReaderChoice:
 
 def _scan(layout: Layout) -> Scan:
     return (layout.source.scan if layout.source is not None else None) or Scan()
-
-
-def _content(url: str) -> bytes:
-    import fsspec
-
-    require_regular_url(url)
-    with fsspec.open(url, "rb") as file:
-        content: bytes = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise UnfitError(f"the file has more than {MOST_BYTES >> 20} MiB")
-    return content
 
 
 def _cells(opened: Opened, number: int, name: str, url: str, pictures: bool) -> dict[str, Any]:

@@ -132,7 +132,9 @@ def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingInd
         f"{counts.get(NEW, 0)} had none, of {counts.get(OVERRULED, 0)} it says another class than the gold column."
         f"{agreed}"
     )
-    without = [f"{capital(OUTCOMES[name])}: {counts[name]}" for name in (TIED, SKIPPED, UNANSWERED) if name in counts]
+    without = [
+        f"{capital(OUTCOMES[name][1])}: {counts[name]}" for name in (TIED, SKIPPED, UNANSWERED) if name in counts
+    ]
     blocks: list[Block] = [Paragraph(" ".join([_NOTE, *(f"{line}." for line in without)]))]
     overruled = answers.filter(pc.equal(answers["outcome"], OVERRULED))
     if overruled.num_rows:

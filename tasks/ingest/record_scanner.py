@@ -5,7 +5,7 @@ on at any byte; files with endless lines, too many columns or NUL bytes are refu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import BinaryIO
@@ -218,12 +218,11 @@ def index_records(
     line: int = 1,
     chunk_size: int = 16 << 20,
     marks_per_chunk: int = 256,
-    unclosed: Callable[[int], Exception] | None = None,
     file_name: str = "the file",
 ) -> TextIndex:
     """The index of a file read from byte `start` (in line `line`), where its first record begins.
 
-    Raises what `unclosed` makes of a line number where a quoted field that opens in that line never closes.
+    Raises where a quoted cell opens and never closes: it would swallow the rest of the file.
     """
     scanner = RecordScanner(delimiter, offset=start, line=line)
     marks = [np.array([[0, start, line]], dtype=np.int64)]
@@ -242,8 +241,11 @@ def index_records(
         numbers = count + np.arange(0, len(starts), step, dtype=np.int64)
         marks.append(np.stack([numbers, starts[::step], lines[::step]], axis=1))
         count += len(starts)
-    if scanner.inside and unclosed is not None:
-        raise unclosed(scanner.opened_at_line)
+    if scanner.inside:
+        raise InputError(
+            f"{file_name} has a quoted cell that opens in line {scanner.opened_at_line} and never closes; add the "
+            "closing quote."
+        )
     records = count if scanner.offset > start else 0
     return TextIndex(size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0])
 

@@ -50,10 +50,8 @@ from assay.tasks.ingest.iob import IOB1, TOKENS
 from assay.tasks.ingest.label_studio import (
     CONFIRMED,
     NEW,
+    OUTCOMES,
     OVERRULED,
-    SKIPPED,
-    TIED,
-    UNANSWERED,
     AnswerFiles,
     answer_findings,
     require_classes,
@@ -332,16 +330,6 @@ def paths_in_piece(piece: Piece, reading: Reading) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-_IN_WORDS = {
-    NEW: "new",
-    CONFIRMED: "as gold was",
-    OVERRULED: "against gold",
-    TIED: "tied",
-    SKIPPED: "skipped",
-    UNANSWERED: "unanswered",
-}
-
-
 class Settled(NamedTuple):
     """The samples with people's gold in them, what people said of each that they were asked about, and the findings."""
 
@@ -373,6 +361,6 @@ def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers:
             "tonight's; an answer finds its sample by its id."
         )
     given = sum(counts[outcome] for outcome in (NEW, CONFIRMED, OVERRULED))
-    counted = ", ".join(f"{counts[outcome]} {words}" for outcome, words in _IN_WORDS.items() if counts[outcome])
+    counted = ", ".join(f"{counts[outcome]} {word}" for outcome, (word, _) in OUTCOMES.items() if counts[outcome])
     say(f"{given} samples have people's gold{f' ({counted})' if counted else ''}")
     return Settled(settled, kept, write_table(findings_table(answer_findings(table)), into=Findings))

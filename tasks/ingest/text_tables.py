@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import functools
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -344,20 +343,12 @@ def read_json(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     return Rows(rows.file, rows.table.select(list(needed)), rows.positions, rows.rejects)
 
 
-def unclosed_quote(name: str, line: int) -> InputError:
-    """The sentence for a quoted cell that swallows the rest of its file."""
-    return InputError(f"{name} has a quoted cell that opens in line {line} and never closes; add the closing quote.")
-
-
 def index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> FileIndex:
     """The index of a text file, which is read once for it; without a delimiter every line is a record."""
     head = layout.heads[file.name]
-    unclosed = functools.partial(unclosed_quote, file.name)
     with opened(file.url, file.name) as content:
         content.seek(head.start)
-        text = index_records(
-            content, delimiter, start=head.start, line=head.line, unclosed=unclosed, file_name=file.name
-        )
+        text = index_records(content, delimiter, start=head.start, line=head.line, file_name=file.name)
     return FileIndex(file.name, file.format, text.records, text.size - head.start, text)
 
 

@@ -103,9 +103,4 @@ def test_index_is_thinned_out_for_large_chunks() -> None:
 
 def test_a_quote_that_never_closes_names_the_line_it_opens_in() -> None:
     with pytest.raises(InputError, match="line 3"):
-        index_records(
-            io.BytesIO(b'1,a\n2,b\n3,"c\n4,d\n5,e\n'),
-            ",",
-            chunk_size=4,
-            unclosed=lambda line: InputError(f"opens in line {line}"),
-        )
+        index_records(io.BytesIO(b'1,a\n2,b\n3,"c\n4,d\n5,e\n'), ",", chunk_size=4)
