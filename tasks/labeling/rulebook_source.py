@@ -29,7 +29,7 @@ from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import StandsOn
 from assay.infra.user_code.references import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.tasks.labeling import rulebooks
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, pixels, rules_of, says
+from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, column_in, pixels, rules_of, says
 from assay.tasks.labeling.settings import Measure, When, WrittenRule, WrittenRules
 
 _OURS = {
@@ -303,7 +303,7 @@ class Values:
 
     def __call__(self, table: pa.Table) -> list[object]:
         """Those of these samples."""
-        return list(_column(table, self.column).to_pylist())
+        return list(column_in(table, self.column).to_pylist())
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class Numbers:
 
     def __call__(self, table: pa.Table) -> npt.NDArray[np.float64]:
         """Those of these samples."""
-        values = _column(table, self.column)
+        values = column_in(table, self.column)
         kind = values.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise InputError(
@@ -323,9 +323,3 @@ class Numbers:
             )
         plain = values.cast(pa.int64()) if pa.types.is_boolean(kind) else values
         return np.asarray(plain.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy())
-
-
-def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        raise InputError(f"the samples have no column {name!r}: their columns are {', '.join(table.column_names)}")
-    return table[name]

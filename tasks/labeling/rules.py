@@ -222,6 +222,14 @@ pictures = InBatches(pixels)
 """The frame of rules that look at pictures."""
 
 
+def column_in(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column that a rule looks at."""
+    if name not in table.column_names:
+        known = ", ".join(table.column_names)
+        raise InputError(f"the samples have no column {name!r} to read: their columns are {known}")
+    return table[name]
+
+
 @dataclass(frozen=True)
 class TextsIn:
     """The texts of a column, one per sample; None where a sample has none."""
@@ -230,11 +238,7 @@ class TextsIn:
 
     def __call__(self, table: pa.Table) -> list[str | None]:
         """The texts of these samples."""
-        if self.column not in table.column_names:
-            raise InputError(
-                f"the samples have no column {self.column!r} to read: their columns are {', '.join(table.column_names)}"
-            )
-        return list(table[self.column].cast(pa.large_string()).to_pylist())
+        return list(column_in(table, self.column).cast(pa.large_string()).to_pylist())
 
 
 def picture_rule(function: Callable[[Pixels], object]) -> ColumnRule[Pixels]:

@@ -53,7 +53,8 @@ def apply_labeling_functions(
     )
     faults = faults_of(votes)
     _check_faults(faults, samples.rows, settings.fault_limit)
-    say(f"{len(book.rules)} rules voted on {samples.rows} samples{_faults_in_words(faults)}")
+    failed = f" · {sum(count for count, _ in faults.values())} faults in {', '.join(sorted(faults))}" if faults else ""
+    say(f"{len(book.rules)} rules voted on {samples.rows} samples{failed}")
     return votes
 
 
@@ -142,12 +143,6 @@ def _check_faults(faults: Mapping[str, tuple[int, str]], samples: int, limit: fl
         f"The labelling function {worst} raised on {count} of {samples} samples, more than the fault limit of "
         f"{limit:.1%}; on {example}. Mend the rule, or raise labeling.fault_limit."
     )
-
-
-def _faults_in_words(faults: Mapping[str, tuple[int, str]]) -> str:
-    if not faults:
-        return ""
-    return f" · {sum(count for count, _ in faults.values())} faults in {', '.join(sorted(faults))}"
 
 
 def _in_words(counts: LabelingCounts) -> str:

@@ -92,11 +92,12 @@ class Lexicon:
         return hashlib.sha256(spelt.encode()).hexdigest()
 
     @cached_property
-    def _by_atoms(self) -> dict[Atoms, tuple[Name, ...]]:
+    def _by_atoms(self) -> dict[Atoms, list[Name]]:
         by_atoms: dict[Atoms, list[Name]] = {}
         for name in self.names:
-            by_atoms.setdefault(atoms_of(name.text), []).append(name)
-        return {atoms: tuple(names) for atoms, names in by_atoms.items() if atoms}
+            if atoms := atoms_of(name.text):
+                by_atoms.setdefault(atoms, []).append(name)
+        return by_atoms
 
     @cached_property
     def _longest(self) -> dict[str, int]:
@@ -112,11 +113,11 @@ class Lexicon:
         return frozenset(name.kind.casefold() for name in self.names)
 
     @cached_property
-    def _by_concept(self) -> dict[str, tuple[Name, ...]]:
+    def _by_concept(self) -> dict[str, list[Name]]:
         by_concept: dict[str, list[Name]] = {}
         for name in self.names:
             by_concept.setdefault(name.concept, []).append(name)
-        return {concept: tuple(names) for concept, names in by_concept.items()}
+        return by_concept
 
     def names_of(self, text: str) -> tuple[Name, ...]:
         """The entries of the lexicon that a text is a name of; none, one, or several concepts.
@@ -301,18 +302,17 @@ def _with_own_concepts(names: list[Name], others: list[Name]) -> list[Name]:
     lithium, and `benign neoplasm` one kind of neoplasm. So are plurals of the others, and formulas."""
     atoms = {atoms_of(name.text) for name in others}
     return [
-        _own_concept(name) if len(name.text) > _LONGEST or _is_more_specific(atoms_of(name.text), atoms) else name
+        _own_concept(name)
+        if len(name.text) > _LONGEST or any(_is_more_specific(atoms_of(name.text), other) for other in atoms)
+        else name
         for name in names
     ]
 
 
-def _is_more_specific(name: Atoms, others: set[Atoms]) -> bool:
-    return any(_adds(name, other) or (name != other and is_plural(name, other)) for other in others)
-
-
-def _adds(name: Atoms, other: Atoms) -> bool:
-    """Whether a name has every word of another, in the plural or another spelling or not, and more."""
-    return len(other) < len(name) and all(any(_same(word, own) for own in name) for word in other)
+def _is_more_specific(name: Atoms, other: Atoms) -> bool:
+    """Whether a name is another's plural, or has all its words, in the plural or another spelling or not, and more."""
+    adds = len(other) < len(name) and all(any(_same(word, own) for own in name) for word in other)
+    return adds or (name != other and is_plural(name, other))
 
 
 def _same(word: str, other: str) -> bool:

@@ -39,7 +39,8 @@ def sentences_of(texts: Sequence[str]) -> list[list[str]]:
     """
     forms: dict[str, str] = {}
     sentences, total = [], 0
-    for text in sorted(texts, key=lambda text: (_text_hash(text), text)):
+    hashed = [(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), text) for text in texts]
+    for _, text in sorted(hashed):
         words = [forms.setdefault(word.text, normalised(word.text)) for word in words_of(text)]
         total += len(words)
         if words:
@@ -60,10 +61,6 @@ def vocabulary_of(sentences: Sequence[Sequence[str]], least: int = 1, most: int 
     counts = Counter(word for sentence in sentences for word in sentence)
     often = sorted((-count, word) for word, count in counts.items() if count >= least)
     return sorted(word for _, word in often[: MOST_DISTINCT if most is None else most])
-
-
-def _text_hash(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 FASTTEXT_DIMENSIONS = 64
@@ -104,18 +101,13 @@ class FastTextProvider:
 
     def __init__(self, name: str, trained: FastTextKeyedVectors) -> None:
         """What gensim has trained."""
-        self._name = name
+        self.name = name
         self._trained = trained
         self._centre = trained.vectors.mean(axis=0, dtype=np.float64)
         seen = np.zeros(_GROUPS, dtype=np.bool_)
         for groups in trained.buckets_word:
             seen[groups] = True
         self._seen = seen
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word less the mean of the vocabulary, [n, d]; NaN where too little of it was seen."""

@@ -17,6 +17,14 @@ from assay.tasks.language.embeddings.provider import Vectors
 PROMPT = "this is about {}."
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
+LOADING = {
+    "local_files_only": True,
+    "trust_remote_code": False,
+    "use_safetensors": True,
+    "attn_implementation": "eager",
+}
+"""How any model of transformers is read."""
+
 _LENGTHS = (8, 16, 32, 64, 128, 256, 512)
 _BATCH = 32
 
@@ -104,13 +112,7 @@ class SentenceEncoder:
             with TemporaryDirectory() as alone:  # what else lies in the folder (an adapter, say) may name other models
                 for name in FILES:
                     Path(alone, name).symlink_to((folder / name).resolve())
-                return AutoModel.from_pretrained(
-                    alone,
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    use_safetensors=True,
-                    attn_implementation="eager",
-                )
+                return AutoModel.from_pretrained(alone, **LOADING)
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             reason = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {reason}") from fault
@@ -130,13 +132,8 @@ class EncoderProvider:
 
     def __init__(self, encoder: SentenceEncoder, name: str = "encoder", prompt: str = "{}") -> None:
         """Two providers may share one encoder."""
-        self._encoder, self._name, self._prompt = encoder, name, prompt
+        self._encoder, self.name, self._prompt = encoder, name, prompt
         self._known: dict[str, Vectors] = {}
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word, [n, d]; a word that was asked for before is not computed again."""

@@ -63,15 +63,10 @@ class SubjectProvider:
 
     def __init__(self, model: Embedding, name: str = "subject") -> None:
         """The subject, loaded."""
-        self._model, self._name = model, name
+        self._model, self.name = model, name
         first, second = (frozenset(self._tokens(word).tolist()) for word in _NEVER_SEEN)
         self._unknown = first & second
         self._dimensions = model.embeddings(np.zeros(1, dtype=np.int64)).shape[1]
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The mean embedding of each word's tokens, [n, d]; NaN for a word of which the vocabulary has nothing."""
@@ -225,21 +220,14 @@ class OwnProvider:
         encode = getattr(loaded, "encode", loaded)
         if not callable(encode):
             raise InputError(f"{name} (trust.providers) has no `encode` and is no function of a list of words.")
-        self._code, self._name, self._encode = code, name, cast("Callable[[list[str]], object]", encode)
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
+        self._code, self.name, self._encode = code, name, cast("Callable[[list[str]], object]", encode)
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """What the object gives, [n, d]; checked for its shape."""
         with self._code.at_work("word embedding"):
             vectors = np.asarray(self._encode(list(words)), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
-            raise InputError(
-                f"{self._name} gives an array of shape {vectors.shape} for {len(words)} words, not [n, d]."
-            )
+            raise InputError(f"{self.name} gives an array of shape {vectors.shape} for {len(words)} words, not [n, d].")
         return vectors
 
 

@@ -69,20 +69,6 @@ def require_fasttext_size(head: bytes, size: int, called: str) -> None:
 MOST_WORDS = 500_000
 """Of a larger file the first so many words are read; such files begin with the most frequent ones."""
 
-_FAULTS = (
-    ValueError,
-    EOFError,
-    OSError,
-    IndexError,
-    struct.error,
-    NotImplementedError,
-    AssertionError,
-    MemoryError,
-    OverflowError,
-    zlib.error,
-)
-"""What gensim raises on files that are damaged."""
-
 HEAD = 1 << 18
 """So many bytes at the beginning say what a file is."""
 
@@ -96,12 +82,7 @@ class KeyedProvider:
 
     def __init__(self, name: str, vectors: KeyedVectors) -> None:
         """What gensim has read."""
-        self._name, self._keyed = name, vectors
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
+        self.name, self._keyed = name, vectors
 
     @property
     def words(self) -> Sequence[str]:
@@ -136,7 +117,7 @@ def read_vectors(path: Path, name: str | None = None) -> KeyedProvider:
                 limit=MOST_WORDS,
                 unicode_errors="replace",
             )
-    except _FAULTS as fault:
+    except Exception as fault:  # whatever gensim raises on somebody's file is about that file
         raise InputError(f"{path} begins like {kind} word vectors, but cannot be read: {str(fault)[:200]}.") from fault
     if not np.isfinite(keyed.vectors).all():
         raise InputError(f"{path} has vectors with numbers that are not finite; it is damaged.")

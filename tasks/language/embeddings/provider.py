@@ -39,15 +39,10 @@ class TableProvider:
         """A row of `vectors` per word; a row of NaN is a word without a vector."""
         if len(words) != len(vectors):
             raise ValueError(f"{len(words)} words and {len(vectors)} vectors")
-        self._name = name
+        self.name = name
         self._rows = {word: row for row, word in enumerate(words)}
         unknown = np.full((1, vectors.shape[1]), np.nan, dtype=np.float32)
         self._vectors = np.concatenate([np.asarray(vectors, dtype=np.float32), unknown])
-
-    @property
-    def name(self) -> str:
-        """What findings and artifacts call it."""
-        return self._name
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word, [n, d]; NaN where it is not in the table."""
