@@ -343,8 +343,8 @@ class Late:
     """A module whose functions make the parts of a kind of audit: imported when the first of them is called, so that
     the table of kinds stays light.
 
-    >>> Late("assay.flows.audits.data").take_in.load().__name__
-    'take_in'
+    >>> Late("assay.flows.audits.data").ingest_samples.load().__name__
+    'ingest_samples'
     """
 
     module: str

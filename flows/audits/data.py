@@ -101,7 +101,7 @@ def classes_of(ground: Ground) -> list[str]:
     return class_names(collect(ground.of(Data).classes, None))
 
 
-def take_in(ground: Ground) -> Data:
+def ingest_samples(ground: Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
     from assay.infra.stages.runs import current_run
     from assay.tasks.ingest.sources import resolve
@@ -254,7 +254,7 @@ def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
 DATA = AuditKind(
     "data",
     lambda _pipeline: True,
-    take_in,
+    ingest_samples,
     measures=(Measured("answers", METRICS, ("source",), gate=gate),),
     columns=columns,
     missing=missing,

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import several_labels
 from assay.flows.kind import (
@@ -32,10 +31,6 @@ from assay.flows.yaml_document import Value, Where
 from assay.tasks.ordering.settings import Ordering
 from assay.tasks.subjects.kinds import kind_of, kinds_written
 from assay.tasks.subjects.settings import ALONG_METRICS, METRICS, Subject
-
-if TYPE_CHECKING:
-    pass
-
 
 SOURCES_OF_ROWS = ("csv", "parquet", "jsonl", "iob", "votes", "sql", "label_studio")
 """Sources that have images only where `image` says in which column."""
@@ -169,23 +164,16 @@ def extras(pipeline: AuditRequest) -> Iterator[tuple[Where, str]]:
 def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
     """The columns that every subject reads, or is held against."""
     for where, subject in placed_subjects(pipeline):
-        for step, column, reader in _columns_of(subject):
-            yield (*where, *step), column, reader
-
-
-def _columns_of(subject: Subject) -> Iterator[NamedColumn]:
-    if subject.classifier is not None:
-        yield ("text",), subject.text, "the classifier reads"
-    if subject.tagger is not None:
-        yield ("tokens",), subject.tokens, "the tagger reads"
-        yield ("tags",), subject.tags, "the tagger is held against"
-    if subject.scorer is not None:
-        yield from ((("pair", at), column, "the scorer reads") for at, column in enumerate(subject.pair))
-        yield ("score",), subject.score, "the scorer is held against"
-    if subject.predictions is not None:
-        yield ("predictions",), subject.predictions, "the predictions are in"
-    for at, column in enumerate(subject.features or ()):
-        yield ("features", at), column, "the model sees"
+        kind = kind_of(subject)
+        steps = [(setting, f"the {kind.name} reads") for setting in kind.reads]
+        steps += [(kind.held_against, f"the {kind.name} is held against")] if kind.held_against else []
+        steps += [("predictions", "the predictions are in"), ("features", "the model sees")]
+        for setting, reader in steps:
+            named = getattr(subject, setting) or ()
+            if isinstance(named, str):
+                yield (*where, setting), named, reader
+            else:
+                yield from (((*where, setting, at), column, reader) for at, column in enumerate(named))
 
 
 def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:

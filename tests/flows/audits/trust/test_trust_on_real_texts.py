@@ -11,7 +11,7 @@ from grounds import with_results
 from repository import ROOT
 
 from assay.data.schemas import class_names
-from assay.flows.audits.data import take_in
+from assay.flows.audits.data import ingest_samples
 from assay.flows.audits.subjects_flow import examine
 from assay.flows.audits.trust import TRUST
 from assay.flows.audits.trust_flow import trust_parts
@@ -37,7 +37,7 @@ def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
     """The samples, everything that is said of them (page, lines of the stages), and the findings."""
     pipeline = load_project(ROOT / "pipelines.yaml", pipeline=name, overrides=QUICK).pipeline(name)
     assert pipeline.trust is not None
-    ground = with_results(Ground(pipeline, ROOT), data=take_in(Ground(pipeline, ROOT)))
+    ground = with_results(Ground(pipeline, ROOT), data=ingest_samples(Ground(pipeline, ROOT)))
     examination = examine(ground)
     audit = TRUST.perform(with_results(ground, subjects=examination))
     assert run.failures == []
