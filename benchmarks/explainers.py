@@ -74,7 +74,7 @@ def our_model(instant: bool):
             return at_once([len(ids) for ids in batch])
 
     kind = Instant if instant else NetworkModel
-    return kind(HuggingFaceClassifier(small_bert()), Tokenizer.from_str(tokenizer_file()), (0, 1), 0, 512)
+    return kind(HuggingFaceClassifier(small_bert()), Tokenizer.from_str(tokenizer_file()), 0, 512, columns=(0, 1))
 
 
 def ours(words: int, top: int, instant: bool) -> Work:

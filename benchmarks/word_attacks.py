@@ -90,7 +90,7 @@ def ours(rows: int, stopwatch: Stopwatch) -> None:
     from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
 
     network, vocabulary = subject()
-    model = NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(vocabulary), (0, 1), 0, 512)
+    model = NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(vocabulary), 0, 512, columns=(0, 1))
     words, vectors = word_vectors()
     near = Vocabulary(words, vectors).nearest(words, vectors, CANDIDATES, LEAST)
     listed = {word: [one.word for one in found] for word, found in zip(words, near, strict=True)}

@@ -171,7 +171,7 @@ def learn(resolved: ResolvedSubject, examination: Examination, training: Artifac
     train = partial(stages.train, training, classes)
     resolved, (files, curve) = as_it_answers_now(examination.evaluation, classes, resolved, train)
     answers, clean = stages.answer(examination.evaluation, classes, files, resolved)
-    return Examined(Model(classes, files, resolved), curve, answers, training, next(iter(clean), None))
+    return Examined(Model(classes, files, resolved), curve, answers, training, clean)
 
 
 @dataclass(frozen=True)

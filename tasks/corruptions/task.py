@@ -40,10 +40,10 @@ from assay.tasks.corruptions.tallies import (
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.dataset import LABELS, Targets, probabilities_of, require_one_shape, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, Targets, require_one_shape, targets_of
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
-from assay.tasks.subjects.predictions import require_same_samples
+from assay.tasks.subjects.predictions import probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 _BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time

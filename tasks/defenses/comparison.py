@@ -31,8 +31,8 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
 from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
 from assay.tasks.statistics.proportions import unvaried
-from assay.tasks.subjects.images.dataset import probabilities_of
 from assay.tasks.subjects.images.model import said
+from assay.tasks.subjects.predictions import probabilities_of
 
 CLEAN = "clean"
 

@@ -197,17 +197,12 @@ class Snapshots:
 def earlier_selves(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
     """The files that the subject had after each kept epoch, in order; none where none was kept."""
     now = {name: content for name, content in files.items() if name not in _epoch_files(files)}
-    return [
-        {**now, WEIGHTS: weights, CARD: _card_at(now[CARD], name)}
+    card = json.loads(now[CARD])
+    return [  # each card has a fingerprint of its own, since loaded models are known by it
+        {**now, WEIGHTS: weights, CARD: json.dumps({**card, "fingerprint": f"{card['fingerprint']} {name}"}).encode()}
         for name, weights in sorted(_epoch_files(files).items())
     ]
 
 
 def _epoch_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if name.startswith(_EPOCH)}
-
-
-def _card_at(card: bytes, epoch: str) -> bytes:
-    """The card with a fingerprint of its own, since loaded models are known by it."""
-    known = json.loads(card)
-    return json.dumps({**known, "fingerprint": f"{known['fingerprint']} {epoch}"}).encode()

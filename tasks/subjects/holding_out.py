@@ -378,9 +378,6 @@ def _queues(ids: Iterable[str], classes: Iterable[int | None]) -> dict[int, list
     """Per class, its samples with what is drawn for each."""
     queues: dict[int, list[tuple[bytes, str]]] = {}
     for sample, gold in zip(ids, classes, strict=True):
-        queues.setdefault(-1 if gold is None else gold, []).append((_draw(sample), sample))
+        drawn_first = blake2b(b"assay limit\0" + sample.encode(), digest_size=16).digest()
+        queues.setdefault(-1 if gold is None else gold, []).append((drawn_first, sample))
     return queues
-
-
-def _draw(sample: str) -> bytes:
-    return blake2b(b"assay limit\0" + sample.encode(), digest_size=16).digest()

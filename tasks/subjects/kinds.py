@@ -64,12 +64,11 @@ class Stages(Predicting[K]):
         classes: Artifact[Classes],
         files: Artifact[SubjectFiles],
         subject: ResolvedSubject,
-    ) -> tuple[Artifact[K], tuple[Artifact[Findings], ...]]:
+    ) -> tuple[Artifact[K], Artifact[Findings] | None]:
         """What it says of clean samples, and the findings on that, where they are taken here."""
         answers = self.predict(*self.given(samples, classes, files, subject))
-        if self.measure is None:
-            return answers, ()
-        return answers, (self.measure(answers, samples, classes, subject.settings.name),)
+        measured = None if self.measure is None else self.measure(answers, samples, classes, subject.settings.name)
+        return answers, measured
 
 
 AnyStages = Stages[Predictions] | Stages[Tagged] | Stages[Scored]
@@ -102,11 +101,6 @@ class SubjectKind:
 
     stages: Callable[[], AnyStages] | None = None
     """The stages of what samples are set apart for; None for subjects of columns, which are cross-fitted instead."""
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The names that Assay has something for."""
-        return KNOWN[self.name]
 
     def learns(self, named: str, train: object) -> bool:
         """Whether Assay trains what is so named, given what `train` says; if not, it comes as it is.

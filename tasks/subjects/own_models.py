@@ -40,10 +40,11 @@ def asked_at_once(block: Sequence[T], size: int, code: Asked) -> list[T]:
 
 
 def answers_in_blocks(
-    code: Asked, what: str, function: Callable[[list[T]], object], items: Sequence[T], masked: bool, of: str
+    code: Asked, what: str, items: Sequence[T], masked: bool, of: str
 ) -> Iterator[tuple[int, list[T], int, object]]:
     """What a function answers for a list, block by block: the place of the first item, the block, how many were asked
     about, and the answer. What it raises becomes a sentence; `masked` without its words."""
+    function = classifier_function(code) if what == "classifier" else answering_function(code, what)
     for start in range(0, len(items), LISTED):
         block = list(items[start : start + LISTED])
         asked = asked_at_once(block, LISTED, code)
@@ -61,10 +62,10 @@ def answers_in_blocks(
         yield start, block, len(asked), answer
 
 
-def classifier_function(code: Asked) -> Callable[[list[str]], object]:
+def classifier_function(code: Asked) -> Callable[[list[Any]], object]:
     """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
     loaded = code.load()
-    method: Callable[[list[str]], object] | None = getattr(loaded, "predict_proba", None)
+    method: Callable[[list[Any]], object] | None = getattr(loaded, "predict_proba", None)
     if isinstance(loaded, type):
         raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
     if method is not None and callable(method):
@@ -115,30 +116,25 @@ def predict_with_own(
 ) -> pa.Table:
     """Predictions for a partition of the samples; the model never sees their gold labels."""
     who = f'The model "{code.written}"'
-    predictor = _predictor(code, weights, features)
+    predict = predictor(code, weights, features)
     chosen = features is not None and weights is None and isinstance(code, CodeReference)  # others choose themselves
     seen = table.select(features) if chosen else table.drop_columns(["gold"])
     ids = table["id"].to_pylist()
     outputs = [
-        _predict_block(predictor, seen.slice(start, BLOCK), ids[start : start + BLOCK], classes, code, who)
+        _predict_block(predict, seen.slice(start, BLOCK), ids[start : start + BLOCK], classes, code, who)
         for start in range(0, table.num_rows, BLOCK)
     ]
     return predictions_table(table["id"], np.concatenate(outputs) if outputs else np.zeros((0, len(classes))))
 
 
-def require_usable(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> None:
-    """Raises at once, and in words, where the model cannot be built, so that no worker has to find out."""
-    _predictor(code, weights, features)
-
-
 def _predict_block(
-    predictor: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: Asked, who: str
+    predict: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: Asked, who: str
 ) -> Matrix:
     rows = asked_at_once(range(block.num_rows), BLOCK, code)
     padded_ids = [ids[row] for row in rows]
     try:
         with code.at_work("model"):
-            output = predictor(block.take(pa.array(rows)))
+            output = predict(block.take(pa.array(rows)))
     except AssayError:
         raise
     except Exception as fault:
@@ -147,7 +143,8 @@ def _predict_block(
 
 
 @lru_cache(maxsize=4)
-def _predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
+def predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
+    """What a model of the user's predicts with; raises in words where it cannot be built."""
     model = code.load()
     method = getattr(model, "predict_proba", None)
     if isinstance(model, type) and (method is not None or weights is None):

@@ -38,14 +38,19 @@ def choose_features(schema: pa.Schema, wanted: Sequence[str] | None) -> list[str
                 f"{_listed(schema.names)}; bring a model of your own (`model: file.py:object`) for other kinds of data."
             )
         return numeric
-    for name in wanted:
+    require_numbers(schema, wanted, "The subject")
+    return list(wanted)
+
+
+def require_numbers(schema: pa.Schema, features: Sequence[str], who: str) -> None:
+    """Raises unless all these columns exist, may be seen by a model, and hold numbers."""
+    for name in features:
         require_feature(schema, name)
         if not is_numeric(schema.field(name).type):
             raise InputError(
-                f"The feature {name!r} holds {schema.field(name).type} and the subject needs numbers: leave it out of "
+                f"{who} takes numbers, and the column {name!r} holds {schema.field(name).type}: leave it out of "
                 "`features`, or declare it a number under the source's `columns`."
             )
-    return list(wanted)
 
 
 def require_feature(schema: pa.Schema, name: str) -> None:
@@ -103,13 +108,7 @@ def columns_of(table: pa.Table, features: Sequence[str]) -> pa.Table:
 
 def numbers_of(table: pa.Table, features: Sequence[str], who: str) -> Matrix:
     """The columns as numbers [n, d], NaN where one is missing; raises where a column holds something else."""
-    for name in features:
-        require_feature(table.schema, name)
-        if not is_numeric(table.schema.field(name).type):
-            raise InputError(
-                f"{who} takes numbers, and the column {name!r} holds {table.schema.field(name).type}: leave it out of "
-                "`features`, or declare it a number under the source's `columns`."
-            )
+    require_numbers(table.schema, features, who)
     return np.asarray(feature_matrix(table, features), dtype=np.float64)
 
 
@@ -175,6 +174,12 @@ def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix) -> pa.Table:
     listed = pa.ListArray.from_arrays(pa.array(offsets), pa.array(probabilities.ravel()))
     predicted = probabilities.argmax(axis=1).astype(np.int16)
     return pa.table([ids, pa.array(predicted), listed], schema=Predictions.schema)
+
+
+def probabilities_of(predictions: pa.Table, classes: int) -> Matrix:
+    """The probability of every class in a table of predictions [n, k]; they all have to be there."""
+    flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, classes)
 
 
 def require_same_samples(predictions: pa.Table, samples: pa.Table, name: str) -> None:

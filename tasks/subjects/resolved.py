@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Literal, Self, get_args
 
 from assay.infra.errors import blame_setting
 from assay.infra.user_code.references import CodeReference, refer_to_code
-from assay.tasks.subjects.addresses.given import GivenModel, KindName
+from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
-from assay.tasks.subjects.own_models import answering_function, classifier_function, read_weights, require_usable
+from assay.tasks.subjects.own_models import answering_function, classifier_function, predictor, read_weights
 from assay.tasks.subjects.settings import KNOWN, Subject, options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
@@ -125,21 +124,21 @@ def resolve_subject(settings: Subject, beside: Path) -> ResolvedSubject:
                     return ResolvedSubject(settings, weights=_weights(settings, beside), library=library)
                 case GivenModel() as given:
                     return ResolvedSubject(settings, given)
-        return _RESOLVE[settings.kind](settings, settings.named, beside)
+        if settings.kind == "predictions":
+            return ResolvedSubject(settings)
+        resolve = _resolve_module if settings.kind in ("model", "network") else _resolve_reader
+        return resolve(settings, settings.named, beside)
 
 
-def _resolve_model(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
-    if written == "logistic":
-        return ResolvedSubject(settings)
-    weights, code = _weights(settings, beside), refer_to_code(written, beside, settings)
-    require_usable(code, weights, settings.features)
-    return ResolvedSubject(settings, code, weights)
-
-
-def _resolve_network(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+def _resolve_module(settings: Subject, written: str, beside: Path) -> ResolvedSubject:
+    """A model of columns or a network of images: by its name, or the user's code."""
     weights = _weights(settings, beside)
-    code = refer_to_code(written, beside, settings) if ":" in written else None
-    if code is not None:
+    if ":" not in written:
+        return ResolvedSubject(settings, weights=weights)
+    code = refer_to_code(written, beside, settings)
+    if settings.kind == "model":
+        predictor(code, weights, settings.features)
+    else:
         code.load()
     return ResolvedSubject(settings, code, weights)
 
@@ -168,39 +167,19 @@ def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSu
     return ResolvedSubject(settings, code)
 
 
-_RESOLVE: dict[KindName, Callable[[Subject, str, Path], ResolvedSubject]] = {
-    "model": _resolve_model,
-    "network": _resolve_network,
-    "classifier": _resolve_reader,
-    "tagger": _resolve_reader,
-    "scorer": _resolve_reader,
-    "predictions": lambda settings, _written, _beside: ResolvedSubject(settings),
-}
-
-
 @dataclass(frozen=True)
 class BuiltFrom:
     """A subject and its files; two are the same when the fingerprint in their cards is, what they may say aloud, and
     the folder that code of the user's reads from: on another night other files may lie there."""
 
-    fingerprint: str
-    subject: ResolvedSubject
-    files: dict[str, bytes]
+    key: tuple[str, bool, str, str, str]
+    subject: ResolvedSubject = field(compare=False)
+    files: dict[str, bytes] = field(compare=False)
     classes: int = 0
 
     @classmethod
     def of(cls, subject: ResolvedSubject, files: dict[str, bytes], classes: int = 0) -> Self:
         """The key of these files, by their card."""
-        return cls(json.loads(files["card.json"])["fingerprint"], subject, files, classes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BuiltFrom) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[str, int, bool, str, str, str]:
-        code = self.subject.code
+        card, code = json.loads(files["card.json"])["fingerprint"], subject.code
         home, beside = (code.home, code.beside) if isinstance(code, CodeReference) else ("", "")
-        return self.fingerprint, self.classes, self.subject.masked, home, beside, self.subject.asked_in
+        return cls((card, subject.masked, home, beside, subject.asked_in), subject, files, classes)

@@ -79,7 +79,7 @@ NETWORKS = (
 
 WAYS: tuple[KindName, ...] = get_args(KindName)
 
-KNOWN: dict[KindName, tuple[str, ...]] = {
+KNOWN: dict[str, tuple[str, ...]] = {
     "model": ("logistic",),
     "network": NETWORKS,
     "classifier": ("small-bert", "minilm-linear"),
@@ -295,34 +295,20 @@ class Subject(StandsOn):
 
     @field_validator("model", "network", "classifier", "tagger", "scorer")
     @classmethod
-    def _addresses_are_known(cls, named: str | None, info: ValidationInfo) -> str | None:
+    def _names_are_known(cls, named: str | None, info: ValidationInfo) -> str | None:
         if named is None:
             return None
-        if why := wrong_address(str(info.field_name), named):
+        kind = str(info.field_name)
+        if why := wrong_address(kind, named):
             raise ValueError(why)
-        return named
-
-    @field_validator("network")
-    @classmethod
-    def _network_is_known(cls, network: str | None) -> str | None:
-        if network in (None, *NETWORKS) or ":" in str(network) or address_of(str(network)) is not None:
-            return network
+        if kind not in ("model", "network") or named in KNOWN[kind] or ":" in named or address_of(named) is not None:
+            return named
+        if others := [f"{other}: {named}" for other, names in KNOWN.items() if named in names]:
+            looks_at = "columns" if kind == "model" else "images"
+            raise ValueError(f"is no {kind} of {looks_at}; write {' or '.join(others)}")
         raise ValueError(
-            f"there is no such network; {suggestion(str(network), NETWORKS)} (one of your own is written as "
-            f"module:object or file.py:object, by its address {examples_for('network')})"
-        )
-
-    @field_validator("model")
-    @classmethod
-    def _model_is_known(cls, model: str | None) -> str | None:
-        if model in (None, "logistic") or ":" in str(model) or address_of(str(model)) is not None:
-            return model
-        others = [f"{kind}: {model}" for kind, names in KNOWN.items() if model in names]
-        if others:
-            raise ValueError(f"is no model of columns; write {' or '.join(others)}")
-        raise ValueError(
-            f"there is no such model; {suggestion(str(model), ['logistic'])} (one of your own is written as "
-            f"module:object or file.py:object, or by its address {examples_for('model')})"
+            f"there is no such {kind}; {suggestion(named, KNOWN[kind])} (one of your own is written as "
+            f"module:object or file.py:object, or by its address {examples_for(kind)})"
         )
 
     @model_validator(mode="after")

@@ -5,7 +5,6 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,11 @@ from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import integer, plural
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import (
     DOCUMENT,
-    Marks,
     Rule,
     Side,
     are_words,
@@ -72,61 +70,34 @@ def weakly_labelled_rows(samples: pa.Table, codes: Codes) -> pa.Table:
     return taught.filter(pa.array(codes != NONE))
 
 
-@dataclass(frozen=True)
-class TeachingCounts:
-    """How many samples could train, how many of them do, and of those with gold how many bear the right label."""
-
-    samples: int
-    taught: int
-    judged: int
-    right: int
-
-
-def lessons(gold: npt.NDArray[np.int16], codes: Codes) -> TeachingCounts:
-    """The counts; gold is −1 where unknown, and teaches nothing here."""
-    taught = codes != NONE
-    judged = taught & (gold != NONE)
-    return TeachingCounts(len(codes), int(taught.sum()), int(judged.sum()), int((judged & (gold == codes)).sum()))
-
-
-def lesson_findings(counted: TeachingCounts, subject: str) -> list[Finding]:
-    """The share of the training samples that the subject learns from, and how many of its lessons gold confirms."""
-    return [
-        share("subject.taught", counted.taught, counted.samples, of="weak", subject=subject),
-        share("subject.lessons_right", counted.right, counted.judged, of="weak", subject=subject),
-    ]
-
-
-@dataclass(frozen=True)
-class HoldoutUnits:
-    """The columns by whose hash samples are told apart, the audited texts where groups were drawn, and the words."""
-
-    content: tuple[str, ...]
-    texts: Marks | None = None
-    note: str = ""
-
-
 def holdout_units(
     samples: Artifact[Samples], settings: Evaluation, columns: Collection[str], content: tuple[str, ...]
-) -> HoldoutUnits:
-    """What is held out together; where nobody knows what belongs together, a notice says so."""
+) -> tuple[Rule, str]:
+    """What is held out together, and that in words; where nobody knows what belongs together, a notice says so."""
     if GROUP in columns:
         groups = reduce_partitions(groups_in, samples)["groups"]
-        return HoldoutUnits((GROUP,), note=f" · {plural(len(groups), 'group')} held together")
+        return Rule(settings, False, (GROUP,)), f" · {plural(len(groups), 'group')} held together"
     if content == ("image",) or not content:
-        return HoldoutUnits(content)
+        return Rule(settings, False, content), ""
     if DOCUMENT in columns and DOCUMENT not in content:
         merged = reduce_partitions(documents_in, samples)
         if in_documents(merged["documents"], samples.rows):
-            return HoldoutUnits((DOCUMENT,), note=f" · {integer(len(merged['documents']))} documents held together")
+            together = f" · {integer(len(merged['documents']))} documents held together"
+            return Rule(settings, False, (DOCUMENT,)), together
     if are_words(first_rows(samples, 1), content):
         current_run().notice(
             "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
             "text can stand on both sides, and scores come out higher than on new texts. Give a split column, or "
             "`document`."
         )
-        return HoldoutUnits(content, note=" · sentences held out one by one, documents are not known")
-    return _paired(samples, settings, content) if len(content) > 1 else HoldoutUnits(content)
+        return Rule(settings, False, content), " · sentences held out one by one, documents are not known"
+    if len(content) == 1:
+        return Rule(settings, False, content), ""
+    chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
+    if chosen.texts is None:
+        parted = f" · {integer(chosen.largest)} samples hang together by their texts, and were parted"
+        return Rule(settings, False, content), parted
+    return Rule(settings, False, content, chosen.texts), f" · in {integer(chosen.groups)} groups that share no text"
 
 
 def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], content: tuple[str, ...]) -> str:
@@ -152,15 +123,6 @@ def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Sampl
         f"{sentence}: what is measured there is no measure of new ones. Mend the split, or leave it out."
     )
     return f" · {sentence}"
-
-
-def _paired(samples: Artifact[Samples], settings: Evaluation, content: tuple[str, ...]) -> HoldoutUnits:
-    chosen = choose_groups(_marks(samples, content, "texts"), settings.holdout)
-    if chosen.texts is not None:
-        return HoldoutUnits(content, chosen.texts, f" · in {integer(chosen.groups)} groups that share no text")
-    return HoldoutUnits(
-        content, note=f" · {integer(chosen.largest)} samples hang together by their texts, and were parted"
-    )
 
 
 def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
@@ -189,8 +151,8 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
     columns = reduce_partitions(columns_of, samples)["columns"]
     content = content_columns(columns, texts)
-    units = HoldoutUnits(content) if by_column else holdout_units(samples, settings, columns, content)
-    rule = Rule(settings, by_column, units.content, units.texts)
+    plain = Rule(settings, True, content), ""
+    rule, note = plain if by_column else holdout_units(samples, settings, columns, content)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
         chosen: Artifact[Samples] = map_partitions(
@@ -212,7 +174,7 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     named = f"split {settings.split}" if settings.since is None else f"{settings.column} from {settings.since} on"
     how = named if by_column else f"{settings.holdout:.0%} by hash"
     shared = _copies(held, content) + (groups_on_both_sides(*held) if by_column and GROUP in columns else "")
-    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{units.note}{shared}")
+    say(f"{held.evaluation.rows} audited ({how}), {held.training.rows} may train{note}{shared}")
     return held
 
 
@@ -259,7 +221,11 @@ def measure_weak_lessons(training: Artifact[Samples], labels: Artifact[WeakLabel
     """How many training samples a subject learns from, and how many of its lessons gold confirms."""
     known = collect(training, ["id", "gold"])
     gold = pc.fill_null(known["gold"], NONE).to_numpy().astype(np.int16)
-    counted = lessons(gold, weak_codes(known["id"], collect(labels, ["id", "label", "undecided"])))
-    right = f", {counted.right} of {counted.judged} rightly by gold" if counted.judged else ""
-    say(f"{name} · taught by {counted.taught} of {counted.samples} samples{right}")
-    return write_table(findings_table(lesson_findings(counted, name)), into=Findings)
+    codes = weak_codes(known["id"], collect(labels, ["id", "label", "undecided"]))
+    teaches = codes != NONE
+    judged, right = int((teaches & (gold != NONE)).sum()), int((teaches & (gold == codes)).sum())
+    taught = share("subject.taught", int(teaches.sum()), len(codes), of="weak", subject=name)
+    rightly = share("subject.lessons_right", right, judged, of="weak", subject=name)
+    confirmed = f", {right} of {judged} rightly by gold" if judged else ""
+    say(f"{name} · taught by {int(teaches.sum())} of {len(codes)} samples{confirmed}")
+    return write_table(findings_table([taught, rightly]), into=Findings)

@@ -74,7 +74,6 @@ def test_files_that_the_page_names_are_there() -> None:
         ("assay.tasks.defenses.table", ["IMAGE_DEFENCES", "ImageDefenceChoice"]),
         ("assay.infra.user_code.choices", ["check_plugin"]),
         ("assay.tasks.subjects.settings", ["NETWORKS"]),
-        ("assay.tasks.subjects.networks.convolutional", ["SMALLEST_VGG"]),
         ("assay.tasks.trust.explainers.table", ["EXPLAINERS"]),
         ("assay.tasks.trust.explainers.choice", ["ExplainerChoice"]),
         ("assay.tasks.weak_labels.table", ["LABELERS"]),

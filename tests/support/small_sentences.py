@@ -58,10 +58,10 @@ def save_tiny_tagger(folder: Path, names: list[str], kind: str = "tokens", seed:
     """A folder as Hugging Face's tools leave it: random weights, labels of these names."""
     from assay.infra.stages.exact import Seeds
     from assay.tasks.subjects.checkpoints import weights_of
-    from assay.tasks.subjects.token_networks.hugging_face import start_small
+    from assay.tasks.subjects.token_networks.hugging_face import start_of
 
     texts = [" ".join(words) for words in sentence_table()["tokens"].to_pylist()]
-    start = start_small(texts, kind, len(names), Seeds(seed, "tiny"))
+    start = start_of(None, "The tagger", texts, kind, len(names), Seeds(seed, "tiny"))
     for weights in start.network.parameters():
         if weights.dim() > 1:
             weights.data.mul_(8)

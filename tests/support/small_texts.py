@@ -42,7 +42,7 @@ def tiny_model(classes: int = 2, seed: int = 0):
 
     network, tokenizer = tiny_bert(classes, seed)
     columns = tuple(range(classes))
-    return NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(tokenizer), columns, 0, 512)
+    return NetworkModel(HuggingFaceClassifier(network), Tokenizer.from_str(tokenizer), 0, 512, columns=columns)
 
 
 def save_tiny_bert(folder: Path, *, safe: bool = True, names: list[str] | None = None) -> Path:

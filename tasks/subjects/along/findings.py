@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from assay.data.schemas import OrderedAnswers
 from assay.infra.stages.exact import Seeds
 from assay.tasks.statistics.clusters import codes_of, share_by
-from assay.tasks.statistics.findings import Finding, distinct
+from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, not_shown
 from assay.tasks.statistics.order_test import (
     FEWEST_CLUSTERS,
@@ -236,19 +236,10 @@ def _order_trend(
     places, right = circumstance.places[kept], circumstance.right[kept]
     patterns = None if ordered.patterns is None else ordered.patterns[places]
     tested = order_test(ordered.scores[places], right, patterns, ordered.clusters[places], generator)
-    return [
-        replace(finding, of=circumstance.of, group=circumstance.group, verdict=_of_answers(finding.verdict))
-        for finding in trend_findings("along", tested, significance, unit)
-    ]
-
-
-def _of_answers(verdict: str) -> str:
-    """Why nothing was tested, of a subject's answers rather than of labels.
-
-    >>> _of_answers("not measured: no label is wrong")
-    'not measured: no answer is wrong'
-    """
-    return verdict.replace("no label is", "no answer is")
+    rows = trend_findings("along", tested, significance, unit)
+    of, group = circumstance.of, circumstance.group
+    verdicts = (row.verdict.replace("no label is", "no answer is") for row in rows)
+    return [replace(row, of=of, group=group, verdict=verdict) for row, verdict in zip(rows, verdicts, strict=True)]
 
 
 GAIN, GAIN_TREND = "along.gain", "along.gain_trend_p"
@@ -265,7 +256,8 @@ def gain_findings(
     trend of the gains −1, 0 and 1 is the interaction of defence and order, tested as the order is.
     """
     findings: list[Finding] = []
-    for of, group in _shared(before, after):
+    ours, theirs = (_answered_once(table) for table in (before, after))
+    for of, group in (circumstance for circumstance in ours if circumstance in theirs and circumstance[0] != WEAK):
         paired = _paired(_only(before, of, group), _only(after, of, group))
         if paired.num_rows:
             findings += _gains(paired, of, group)
@@ -274,19 +266,11 @@ def gain_findings(
     return [replace(finding, subject=copy) for finding in findings]
 
 
-def _shared(before: pa.Table, after: pa.Table) -> Iterator[tuple[str, str]]:
-    """The circumstances that both answered, by gold, each sample once."""
-    mine, theirs = (_answered_once(table) for table in (before, after))
-    return (circumstance for circumstance in mine if circumstance in theirs and circumstance[0] != WEAK)
-
-
 def _answered_once(answers: pa.Table) -> list[tuple[str, str]]:
-    single = answers.filter(pc.equal(answers["times"], 1))
-    several = answers.filter(pc.greater(answers["times"], 1))
-    names = [
-        distinct(zip(table["of"].to_pylist(), table["group"].to_pylist(), strict=True)) for table in (single, several)
-    ]
-    return [circumstance for circumstance in names[0] if circumstance not in names[1]]
+    """The circumstances under which no sample was answered several times."""
+    times = answers.group_by(["of", "group"], use_threads=False).aggregate([("times", "max")])
+    once = times.filter(pc.equal(times["times_max"], 1))
+    return list(zip(once["of"].to_pylist(), once["group"].to_pylist(), strict=True))
 
 
 def _only(answers: pa.Table, of: str, group: str) -> pa.Table:
@@ -305,14 +289,11 @@ def _gains(paired: pa.Table, of: str, group: str) -> list[Finding]:
     right, defended = paired["right"].to_numpy(), paired["defended"].to_numpy()
     cuts = [(group, np.ones(len(stratum), dtype=np.bool_))]
     cuts += [(group_of(group, f"stratum {number}"), stratum == number) for number in np.unique(stratum).tolist()]
-    return [_gain(defended[here], right[here], clusters[here], of, name) for name, here in cuts]
-
-
-def _gain(
-    defended: npt.NDArray[np.int32], right: npt.NDArray[np.int32], clusters: npt.NDArray[np.int64], of: str, group: str
-) -> Finding:
-    gain = share_difference(defended, right, clusters=codes_of(clusters))
-    return Finding(GAIN, of=of, group=group, value=gain.value, low=gain.low, high=gain.high, n=len(right))
+    gains = [
+        (name, share_difference(defended[at], right[at], clusters=codes_of(clusters[at])), int(at.sum()))
+        for name, at in cuts
+    ]
+    return [Finding(GAIN, of, name, value=gain.value, low=gain.low, high=gain.high, n=n) for name, gain, n in gains]
 
 
 def _gain_trend(

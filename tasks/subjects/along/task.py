@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.image_schemas import Attacked, FrameFlips
@@ -76,7 +75,8 @@ def follow_subject(
             ordered, attack, predicted, collect(variants, ["id", origin, severity]), (origin, severity)
         )
     if flips is not None:
-        circumstances += corrupted(ordered, _flips_of(collect(flips, _FLIPS), name))
+        frames = collect(flips, ["id", "subject", "severity", "correct", "judged"])
+        circumstances += corrupted(ordered, frames.filter(pc.equal(frames["subject"], name)))
     findings = along_findings(
         ordered,
         circumstances,
@@ -113,13 +113,6 @@ def compare_along(
     differing = sum(trend.p_value is not None and trend.p_value <= significance for trend in trends)
     say(f"{name} · gains differ along the order in {differing} of {len(trends)} circumstances" if trends else name)
     return write_table(findings_table(findings), into=Findings)
-
-
-_FLIPS = ["id", "subject", "severity", "correct", "judged"]
-
-
-def _flips_of(flips: pa.Table, name: str) -> pa.Table:
-    return flips.filter(pc.equal(flips["subject"], name))
 
 
 def _summary(findings: Sequence[Finding], ordered: OrderedSamples, name: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, require_pixels, said
-from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
+from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 LABELS = "labels"
@@ -203,9 +202,3 @@ def image_findings(
     probabilities = probabilities_of(predictions, len(classes))
     answers = said(probabilities, truth.ndim == 2)
     return clean_findings(About("subject", "clean", subject=name), answers, probabilities, truth, classes, groups)
-
-
-def probabilities_of(predictions: pa.Table, classes: int) -> Probabilities:
-    """The probabilities of a table of predictions [n, k]."""
-    flat: npt.NDArray[Any] = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, classes)

@@ -26,7 +26,8 @@ from torch.nn.functional import pad
 from assay.infra.engines.calls import process_state
 from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import AssayError, InputError
-from assay.tasks.subjects.token_networks.hugging_face import LOADING, columns_for, read_network
+from assay.tasks.language.embeddings.encoder import LOADING
+from assay.tasks.subjects.token_networks.hugging_face import columns_for, read_network
 from assay.tasks.subjects.token_networks.sources import PROCESSOR, made_of_files, require_processor
 
 if TYPE_CHECKING:

@@ -13,18 +13,18 @@ from assay.infra.errors import InputError
 from assay.tasks.subjects.networks import convolutional, residual
 
 _NETWORKS: dict[str, tuple[Callable[..., nn.Module], int]] = {  # what builds it, and the smallest image it takes
-    "small-cnn": (convolutional.SmallCNN, convolutional.SMALLEST_SMALL_CNN),
-    "attnmel": (convolutional.AttnMel, convolutional.SMALLEST_ATTNMEL),
-    "attnmel-softmax": (partial(convolutional.AttnMel, softmaxed=True), convolutional.SMALLEST_ATTNMEL),
-    "vgg19": (convolutional.VGG, convolutional.SMALLEST_VGG),
-    "vgg19-bn": (partial(convolutional.VGG, normalized=True), convolutional.SMALLEST_VGG),
-    "resnet50": (partial(residual.ResNet, 50), residual.SMALLEST_RESNET),
-    "resnet101": (partial(residual.ResNet, 101), residual.SMALLEST_RESNET),
-    "resnet152": (partial(residual.ResNet, 152), residual.SMALLEST_RESNET),
-    "inception-v3": (residual.Inception, residual.SMALLEST_INCEPTION),
-    "chexnet": (residual.DenseNet, residual.SMALLEST_DENSENET),
-    "vgg-cifar": (convolutional.VGGCifar, convolutional.SMALLEST_VGG_CIFAR),
-    "wide-resnet": (residual.WideResNet, residual.SMALLEST_WIDE_RESNET),
+    "small-cnn": (convolutional.SmallCNN, 8),
+    "attnmel": (convolutional.AttnMel, 32),
+    "attnmel-softmax": (partial(convolutional.AttnMel, softmaxed=True), 32),
+    "vgg19": (convolutional.VGG, 32),
+    "vgg19-bn": (partial(convolutional.VGG, normalized=True), 32),
+    "resnet50": (partial(residual.ResNet, 50), 32),
+    "resnet101": (partial(residual.ResNet, 101), 32),
+    "resnet152": (partial(residual.ResNet, 152), 32),
+    "inception-v3": (residual.Inception, 40),
+    "chexnet": (residual.DenseNet, 32),
+    "vgg-cifar": (convolutional.VGGCifar, 8),
+    "wide-resnet": (residual.WideResNet, 8),
 }
 
 

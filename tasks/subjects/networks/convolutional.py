@@ -40,9 +40,6 @@ def _shares(extent: int, cells: int, like: Tensor) -> Tensor:
     return (inside / inside.sum(dim=1, keepdim=True)).to(like.device)
 
 
-SMALLEST_SMALL_CNN = 8
-
-
 class SmallCNN(nn.Module):  # type: ignore[misc]
     """Convolutions of 16, 32 and 64 channels (times `width`) with stride 2, then 64 hidden units, then the logits."""
 
@@ -64,7 +61,6 @@ class SmallCNN(nn.Module):  # type: ignore[misc]
         return self.head(torch.relu(self.hidden(pool_to(images, self.extent).flatten(1))))
 
 
-SMALLEST_VGG = 32
 VGG16 = (2, 2, 3, 3, 3)  # convolutions per stage
 VGG19 = (2, 2, 4, 4, 4)
 STAGES = (64, 128, 256, 512, 512)  # channels per stage
@@ -136,9 +132,6 @@ def initialise(
             nn.init.zeros_(layer.bias)
 
 
-SMALLEST_VGG_CIFAR = 8
-
-
 class VGGCifar(nn.Module):  # type: ignore[misc]
     """Five stages of 3×3 convolutions, the mean over all places, one linear layer.
 
@@ -159,7 +152,6 @@ class VGGCifar(nn.Module):  # type: ignore[misc]
         return self.head(images.mean(dim=(2, 3)))
 
 
-SMALLEST_ATTNMEL = 32
 _ATTENTION = 256
 
 

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from assay.tasks.subjects.networks.convolutional import initialise
 
-SMALLEST_RESNET = 32
 DEPTHS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}  # blocks per stage
 _RESNET_STAGES = (64, 128, 256, 512)  # the inner channels of a stage's blocks; four times as many come out
 _EXPANSION = 4
@@ -68,7 +67,6 @@ class ResNet(nn.Module):  # type: ignore[misc]
         return self.head(features.mean(dim=(2, 3)))
 
 
-SMALLEST_WIDE_RESNET = 8
 _WIDE_BLOCKS = 4  # per stage: 28 layers in all
 _WIDE_STEM, _WIDE_STAGES = 16, (160, 320, 640)
 
@@ -111,7 +109,6 @@ class WideResNet(nn.Module):  # type: ignore[misc]
         return self.head(features.mean(dim=(2, 3)))
 
 
-SMALLEST_DENSENET = 32
 _DENSE_BLOCKS = (6, 12, 24, 16)
 _GROWTH, _DENSE_STEM, _BOTTLENECK = 32, 64, 4
 
@@ -173,7 +170,6 @@ class DenseNet(nn.Module):  # type: ignore[misc]
         return self.head(torch.relu(self.norm(features)).mean(dim=(2, 3)))
 
 
-SMALLEST_INCEPTION = 40
 _STRIDE_FROM = 75  # pixels: with fewer, the five halvings of the published network leave nothing
 
 _Wide = Callable[[int], int]  # from a published number of channels to that of this width
@@ -261,15 +257,12 @@ def _stem(channels: int, wide: _Wide, stride: int) -> nn.Module:
     )
 
 
-class _Pool(nn.Module):  # type: ignore[misc]
+class _Pool(nn.MaxPool2d):  # type: ignore[misc]
     """The maximum over 3×3 with stride 2; the channels stay."""
 
     def __init__(self, channels: int) -> None:
-        super().__init__()
+        super().__init__(3, stride=2)
         self.channels = channels
-
-    def forward(self, features: Tensor) -> Tensor:
-        return nn.functional.max_pool2d(features, 3, stride=2)
 
 
 def _a(before: int, pooled: int, wide: _Wide) -> nn.Module:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.own_models import Asked, answering_function, answers_in_blocks
+from assay.tasks.subjects.own_models import Asked, answers_in_blocks
 from assay.tasks.subjects.predictions import as_numbers
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Subject
@@ -165,9 +165,8 @@ class OwnTagger:
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
         """The tags as the function gives them, checked; it says nothing of how sure it is, which counts as 1."""
         taggings: list[Tagging] = []
-        function = answering_function(self.code, "tagger")
         listed = [list(words) for words in sentences]
-        for _, block, asked, answer in answers_in_blocks(self.code, "tagger", function, listed, self.masked, _LIST):
+        for _, block, asked, answer in answers_in_blocks(self.code, "tagger", listed, self.masked, _LIST):
             for row, words in enumerate(block):
                 tags = _tags_of(answer, asked, row, len(words), self)
                 taggings.append(Tagging(tags, [1.0] * len(tags)))
@@ -184,8 +183,7 @@ class OwnScorer:
     def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
         """The scores as the function gives them, checked, [n]."""
         result = np.empty(len(pairs))
-        function = answering_function(self.code, "scorer")
-        for start, block, asked, answer in answers_in_blocks(self.code, "scorer", function, pairs, self.masked, _LIST):
+        for start, block, asked, answer in answers_in_blocks(self.code, "scorer", pairs, self.masked, _LIST):
             values = as_numbers(answer, f'The scorer "{self.code.written}"', "a number per pair")
             if values.shape != (asked,) or not np.isfinite(values).all():
                 raise InputError(

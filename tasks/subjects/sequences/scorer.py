@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import torch
-from tokenizers import Tokenizer
 
-from assay.infra.engines.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -29,20 +27,20 @@ from assay.tasks.subjects.token_networks.epochs import (
     Answer,
     Exercise,
     IntArray,
-    blocks_on,
+    TokenNetwork,
     ids_of,
-    learn_here,
+    learn,
     lengths_of,
     make_ready,
     padded,
     presence,
     tokenizer_in,
-    validating,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
     Start,
     about_as_it_came,
     complete,
+    network_in,
     pad_of,
     read_network,
     start_of,
@@ -76,19 +74,11 @@ class Line:
         return scores if self.low is None and self.high is None else np.clip(scores, self.low, self.high)
 
 
-@dataclass(frozen=True, eq=False)
-class Towers:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Towers(TokenNetwork):
     """A `Scorer` that compares what one encoder makes of either sentence."""
 
-    encoder: Any
-    tokenizer: Tokenizer
-    line: Line
-    pad: int
-    limit: int
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        make_ready(self.encoder, self.tokenizer, self.limit)
+    line: Line = Line()
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
@@ -107,29 +97,21 @@ class Towers:
 
     def _vectors(self, texts: Sequence[str]) -> Scores:
         batch = [ids_of(self.tokenizer, text, self.pad) for text in texts]
-        result = np.zeros((len(texts), int(self.encoder.config.hidden_size)))
+        result = np.zeros((len(texts), int(self.network.config.hidden_size)))
         with torch.inference_mode():
-            for rows, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
-                hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state.double()
+            for rows, ids, mask in self.blocks(batch):
+                hidden = self.network(input_ids=ids, attention_mask=mask).last_hidden_state.double()
                 means = (hidden * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
                 result[rows] = means.cpu().numpy()[: len(rows)]
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class CrossReader:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrossReader(TokenNetwork):
     """A `Scorer` that reads both sentences at once and gives one number."""
 
-    network: Any
-    tokenizer: Tokenizer
     line: Line
     sigmoid: bool
-    pad: int
-    limit: int
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        make_ready(self.network, self.tokenizer, self.limit)
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
@@ -137,11 +119,8 @@ class CrossReader:
         batch = [np.array(pair.ids or [self.pad], dtype=np.int64) for pair in encoded]
         kinds = [np.array(pair.type_ids or [0], dtype=np.int64) for pair in encoded]
         result = np.zeros(len(pairs))
-        blocks, segments = (
-            blocks_on(self.device, some, pad=pad, limit=self.limit) for some, pad in ((batch, self.pad), (kinds, 0))
-        )
         with torch.inference_mode():
-            for (rows, ids, mask), (_, types, _) in zip(blocks, segments, strict=True):
+            for (rows, ids, mask), (_, types, _) in zip(self.blocks(batch), self.blocks(kinds, 0), strict=True):
                 logits = read_pairs(self.network, ids, mask, types).double()
                 numbers = torch.sigmoid(logits) if self.sigmoid else logits
                 result[rows] = numbers.cpu().numpy()[: len(rows)]
@@ -161,13 +140,10 @@ def read_pairs(network: Any, ids: Any, mask: Any, types: Any) -> Any:
 def scorer_from_files(files: Mapping[str, bytes], device: str | None) -> Scorer:
     """The scorer in a subject's files; its card says which of the two it is."""
     card = json.loads(files["card.json"])
-    device = device or torch_device_here()
-    towers = card["reads"] == "apart"
-    module = read_network(files, card["who"], "none" if towers else "score").to(device)
-    tokenizer, line, pad = tokenizer_in(files), Line(**card["line"]), pad_of(module.config)
-    if towers:
-        return Towers(module, tokenizer, line, pad, card["limit"], device)
-    return CrossReader(module, tokenizer, line, card["sigmoid"], pad, card["limit"], device)
+    line = Line(**card["line"])
+    if card["reads"] == "apart":
+        return Towers(*network_in(files, "none", device), line=line)
+    return CrossReader(*network_in(files, "score", device), line=line, sigmoid=card["sigmoid"])
 
 
 def tower_exercise(encoder: Any, first: list[IntArray], second: list[IntArray], shares: Scores, pad: int) -> Exercise:
@@ -215,17 +191,11 @@ def learn_scores(
     start = start_of(subject.source, who, texts, "none" if towers else "score", 1, seeds)
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
-    curve = learn_here(
-        start.network,
-        _exercise(start, tokenizer, pairs, shares, towers),
-        validating(origins, options.validation),
-        options,
-        seeds=seeds,
-        checkpoints=checkpoints,
-    )
+    exercise = _exercise(start, tokenizer, pairs, shares, towers)
+    curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     line = Line(high - low, low, low, high)
     if towers:
-        plain = Towers(start.network, tokenizer, Line(), pad_of(start.network.config), start.limit)
+        plain = Towers(start.network, tokenizer, pad_of(start.network.config), start.limit)
         line = fitted_line(plain.cosines(pairs), scores)
     about = start.about(options, len(pairs)) | {
         "line": asdict(line),

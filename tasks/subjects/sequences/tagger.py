@@ -18,7 +18,6 @@ import pyarrow as pa
 import torch
 from tokenizers import Tokenizer
 
-from assay.infra.engines.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -30,18 +29,18 @@ from assay.tasks.subjects.token_networks.epochs import (
     Answer,
     Exercise,
     IntArray,
-    blocks_on,
-    learn_here,
+    TokenNetwork,
+    learn,
     lengths_of,
     make_ready,
     padded,
     tokenizer_in,
-    validating,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
     Start,
     about_as_it_came,
     complete,
+    network_in,
     pad_of,
     read_network,
     start_of,
@@ -102,19 +101,14 @@ def targets(aligned: Aligned, codes: Sequence[int]) -> IntArray:
     return labels
 
 
-@dataclass(frozen=True, eq=False)
-class TokenTagger:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenTagger(TokenNetwork):
     """A network that gives each piece one of `outputs`, the tags by name; several outputs may be of one tag."""
 
-    network: Any
-    tokenizer: Tokenizer
     outputs: tuple[str, ...]
-    pad: int
-    limit: int
-    device: str = "cpu"
 
     def __post_init__(self) -> None:
-        make_ready(self.network, self.tokenizer, self.limit)
+        super().__post_init__()
         read_word_by_word(self.tokenizer)
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Tagging]:
@@ -131,7 +125,7 @@ class TokenTagger:
         taggings: dict[int, Tagging] = {}
         with torch.inference_mode():
             batch = [aligned.ids for aligned in chunk]
-            for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
+            for texts, ids, mask in self.blocks(batch):
                 logits = self.network(input_ids=ids, attention_mask=mask).logits
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
                 for row, sentence in enumerate(texts.tolist()):
@@ -154,12 +148,8 @@ def _tagging(aligned: Aligned, shares: np.ndarray[Any, Any], names: Sequence[str
 
 def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTagger:
     """The tagger in a subject's files."""
-    card = json.loads(files["card.json"])
-    device = device or torch_device_here()
-    module = read_network(files, card["who"], "tokens").to(device)
-    return TokenTagger(
-        module, tokenizer_in(files), tuple(card["outputs"]), pad_of(module.config), card["limit"], device
-    )
+    outputs = tuple(json.loads(files["card.json"])["outputs"])
+    return TokenTagger(*network_in(files, "tokens", device), outputs=outputs)
 
 
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
@@ -259,40 +249,25 @@ def learn_tags(
     """The subject's files and its curve: a small BERT from scratch, or a transformer fine-tuned."""
     options = options_of(subject.settings)
     assert options is not None
-    lesson = _lesson(training, subject)
-    sentences, names = lesson.sentences, lesson.names
+    sentences, tags, names, origins = _lesson(training, subject)
     who = f'The tagger "{subject.settings.tagger}"'
     start = start_of(subject.source, who, [" ".join(words) for words in sentences], "tokens", len(names), seeds)
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
     read_word_by_word(tokenizer)
     numbers = {name: code for code, name in enumerate(names)}
-    codes = [[numbers[tag] for tag in given] for given in lesson.tags]
-    curve = learn_here(
-        start.network,
-        _exercise(start, tokenizer, sentences, codes, spells=subject.source is None),
-        validating(lesson.origins, options.validation),
-        options,
-        seeds=seeds,
-        checkpoints=checkpoints,
-    )
+    codes = [[numbers[tag] for tag in given] for given in tags]
+    exercise = _exercise(start, tokenizer, sentences, codes, spells=subject.source is None)
+    curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     about = start.about(options, len(sentences)) | {"outputs": list(names)}
     files = start.trained_files()
     return files | card_file(subject, files, about), curve_table(curve)
 
 
-@dataclass(frozen=True)
-class _Lesson:
-    """Tagged sentences in the order of their ids, all tags, and per sentence the text that it comes from."""
-
-    sentences: list[Words]
-    tags: list[Words]
-    names: tuple[str, ...]
-    origins: list[str]
-
-
-def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
-    """What there is to learn from; no order of files shows in it."""
+def _lesson(
+    training: pa.Table, subject: ResolvedSubject
+) -> tuple[list[Words], list[Words], tuple[str, ...], list[str]]:
+    """Tagged sentences in the order of their ids, the tags of each, all tags, and the text that each comes from."""
     ordered = training.sort_by("id")
     sentences = sentences_of(ordered, subject.settings)
     origins = origins_of(ordered, [" ".join(words) for words in sentences.tokens])
@@ -307,9 +282,7 @@ def _lesson(training: pa.Table, subject: ResolvedSubject) -> _Lesson:
             f"None of the {len(sentences.ids)} training sentences has an entity in {subject.settings.tags!r}: a tagger "
             "needs tagged ones to learn from."
         )
-    return _Lesson(
-        [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for _, _, origin in known]
-    )
+    return [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for *_, origin in known]
 
 
 def _exercise(

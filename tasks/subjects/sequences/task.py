@@ -21,6 +21,7 @@ from assay.tasks.subjects.sequences.rows import OwnScorer, OwnTagger, Scorer, Ta
 from assay.tasks.subjects.sequences.scorer import given_scorer, learn_scores, scorer_from_files
 from assay.tasks.subjects.sequences.tagger import given_tagger, learn_tags, tagger_from_files
 from assay.tasks.subjects.settings import options_of
+from assay.tasks.subjects.token_networks.sources import ModelSource
 from assay.tasks.subjects.trained import CARD, TrainedSubject, cut_in_words, trained_on_worker, without_epochs
 
 Model = TypeVar("Model")
@@ -92,15 +93,21 @@ def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Train
 @stage(version=1, title="subject")
 def take_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
     """A tagger as it came: the user's function, or a Hugging Face model, its labels read as the samples' tags."""
-    files: dict[str, bytes] = {}
-    strangers = ""
-    if subject.source is None:
-        about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
-    else:
-        known = reduce_partitions(tags_in, training, subject=subject)["tags"]
-        files, about = given_tagger(subject.source, sorted(known))
-        strangers = f" · read as O: {', '.join(about['strangers'])}" if about["strangers"] else ""
-    say(f"{subject.settings.tagger}, as it came{strangers}")
+
+    def given(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:
+        return given_tagger(source, sorted(reduce_partitions(tags_in, training, subject=subject)["tags"]))
+
+    return _as_it_came(subject, given)
+
+
+def _as_it_came(
+    subject: ResolvedSubject, given: Callable[[ModelSource], tuple[dict[str, bytes], dict[str, Any]]]
+) -> TrainedSubject:
+    """The user's function, or what is `given` by the files of a Hugging Face model: these, and what the card says."""
+    own = {"how": "the user's own function", "code": subject.fingerprint}
+    files, about = ({}, own) if subject.source is None else given(subject.source)
+    strangers = f" · read as O: {', '.join(about['strangers'])}" if about.get("strangers") else ""
+    say(f"{subject.settings.named}, as it came{strangers}")
     return without_epochs(files | card_file(subject, files, about))
 
 
@@ -139,13 +146,7 @@ def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> Train
 @stage(version=1, title="subject")
 def take_scorer(subject: ResolvedSubject) -> TrainedSubject:
     """A scorer as it came: the user's function, or a Hugging Face model with one output."""
-    files: dict[str, bytes] = {}
-    if subject.source is None:
-        about: dict[str, Any] = {"how": "the user's own function", "code": subject.fingerprint}
-    else:
-        files, about = given_scorer(subject.source)
-    say(f"{subject.settings.scorer}, as it came")
-    return without_epochs(files | card_file(subject, files, about))
+    return _as_it_came(subject, given_scorer)
 
 
 @stage(version=1, title="scores", gpu=True, libraries=["transformers"])

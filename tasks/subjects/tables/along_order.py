@@ -38,6 +38,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
 from assay.tasks.statistics.order_test import area_difference, area_finding, area_interval, gain_finding, trend_findings
 from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.predictions import probabilities_of
 
 Counts = npt.NDArray[np.int64]  # [N], one per stratum: the samples that D_i adds to D_{i−1}
 YARDSTICKS = ("weak", "gold")
@@ -281,7 +282,7 @@ def answered_in(tables: Sequence[pa.Table], apart: bool) -> Answered:
     """The samples of a partition beside what the subject says of each."""
     intervals, predictions, samples, clusters = tables
     kept = ~intervals["undecided"].to_numpy() if apart else np.ones(intervals.num_rows, dtype=np.bool_)
-    chances = probabilities_in(predictions)
+    silent = not predictions.num_rows or predictions["probabilities"].null_count > 0
     return Answered(
         intervals[OURS].to_numpy()[kept],
         intervals["tie_break"].to_numpy()[kept],
@@ -290,13 +291,5 @@ def answered_in(tables: Sequence[pa.Table], apart: bool) -> Answered:
         clusters["cluster"].to_numpy()[kept],
         None if clusters["pattern"].null_count else clusters["pattern"].to_numpy()[kept],
         predictions["predicted"].to_numpy().astype(np.int64)[kept],
-        None if chances is None else chances[kept],
+        None if silent else probabilities_of(predictions, -1)[kept],
     )
-
-
-def probabilities_in(predictions: pa.Table) -> npt.NDArray[np.float64] | None:
-    """The probability of every class, [n, k]; None where a subject gives none."""
-    column = predictions["probabilities"].combine_chunks()
-    if not predictions.num_rows or column.null_count:
-        return None
-    return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(predictions.num_rows, -1)

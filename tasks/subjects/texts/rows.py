@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,13 @@ from assay.infra.storage.artifacts import Table
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.predictions import codes_known, predictions_table, require_same_samples
+from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
 from assay.tasks.subjects.texts.model import IntArray, TextModel, UnusableTextError
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.texts.network import NetworkModel
+
 
 COPIED_FROM = "copied_from"
 """The column that names the original of an attacked copy among samples to learn from; null for originals."""
@@ -142,14 +147,8 @@ def predict_table(
     except UnusableTextError as fault:
         sample = samples["id"][fault.row].as_py()
         raise InputError(f"{fault.said} for sample {sample!r}.") from fault
-    cut = 0 if subject.way == "own" else _count_cut(model, texts)
+    cut = 0 if subject.way == "own" else sum(map(cast("NetworkModel", model).is_cut, texts))
     return Tallied(predictions_table(samples["id"], probabilities), {"cut": cut})
-
-
-def _count_cut(model: TextModel, texts: Sequence[str]) -> int:
-    from assay.tasks.subjects.texts.network import NetworkModel
-
-    return sum(model.is_cut(text) for text in texts) if isinstance(model, NetworkModel) else 0
 
 
 def text_findings(
@@ -158,10 +157,8 @@ def text_findings(
     """How good the subject is on the samples as they are, and whether it says more than one thing; of answers without
     probabilities neither AUC nor calibration."""
     require_same_samples(predictions, samples, name)
-    given, probabilities = predictions["probabilities"].combine_chunks(), None
-    if not given.null_count:
-        flat = given.flatten().to_numpy(zero_copy_only=False)
-        probabilities = np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, len(classes))
+    silent = predictions["probabilities"].null_count > 0
+    probabilities = None if silent else probabilities_of(predictions, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
     return clean_findings(About("subject", "clean", subject=name), predicted, probabilities, truth, classes, groups)

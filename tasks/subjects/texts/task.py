@@ -49,7 +49,7 @@ def learn_texts(
     """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
     from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs
     from assay.tasks.subjects.texts.network import text_exercise
-    from assay.tasks.subjects.token_networks.epochs import ids_of, learn_here, make_ready, tokenizer_in, validating
+    from assay.tasks.subjects.token_networks.epochs import ids_of, learn, make_ready, tokenizer_in
     from assay.tasks.subjects.token_networks.hugging_face import start_of
 
     options = subject.settings.train or Training()
@@ -61,15 +61,9 @@ def learn_texts(
     make_ready(start.network, tokenizer, start.limit)
     ids = [ids_of(tokenizer, text, pad) for text in texts]
     snapshots = Snapshots(checkpoints, kept_epochs(options))
-    curve = learn_here(
-        start.network,
-        text_exercise(start.network, ids, codes, pad, focal=options.loss == "focal"),
-        validating(origins_of(samples, texts), options.validation),
-        options,
-        seeds=seeds,
-        checkpoints=snapshots,
-        judged=options.batch_size,
-    )
+    exercise = text_exercise(start.network, ids, codes, pad, focal=options.loss == "focal")
+    origins, size = origins_of(samples, texts), options.batch_size
+    curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=snapshots, judged=size)
     about = start.about(options, len(texts)) | {
         "vocabulary": tokenizer.get_vocab_size(),
         "columns": list(range(len(classes))),

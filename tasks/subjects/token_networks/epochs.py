@@ -103,13 +103,27 @@ def tokenizer_in(files: Mapping[str, bytes]) -> Tokenizer:
     return Tokenizer.from_str(files["tokenizer.json"].decode())
 
 
-def blocks_on(
-    device: str, batch: Sequence[IntArray], *, pad: int, limit: int
-) -> Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]:
-    """The batch in blocks of fixed shapes: which texts the first rows are, and ids and mask, [rows, length] each."""
-    tokens = GPU_TOKENS if device.startswith("cuda") else CPU_TOKENS
-    for block in blocks(batch, pad=pad, limit=limit, tokens=tokens):
-        yield block.texts, torch.from_numpy(block.ids).to(device), torch.from_numpy(block.mask).to(device)
+@dataclass(frozen=True, eq=False)
+class TokenNetwork:
+    """A network over tokens that is ready to be asked: with its tokenizer, the token that fills blocks up, the most
+    tokens it reads, and its device."""
+
+    network: Any
+    tokenizer: Tokenizer
+    pad: int
+    limit: int
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        make_ready(self.network, self.tokenizer, self.limit)
+
+    def blocks(
+        self, batch: Sequence[IntArray], pad: int | None = None
+    ) -> Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]:
+        """The batch in blocks of fixed shapes: which texts the first rows are, then ids and mask [rows, length]."""
+        tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
+        for block in blocks(batch, pad=self.pad if pad is None else pad, limit=self.limit, tokens=tokens):
+            yield block.texts, *(torch.from_numpy(array).to(self.device) for array in (block.ids, block.mask))
 
 
 JUDGED = 64  # validation samples at a time
@@ -141,67 +155,51 @@ def lengths_of(batch: Sequence[Sequence[Any] | IntArray]) -> IntArray:
     return np.array([len(pieces) for pieces in batch], dtype=np.int64)
 
 
-def validating(texts: Sequence[str], share: float) -> npt.NDArray[np.bool_]:
-    """Which samples are set aside for validation: those whose text's hash says so, copies together."""
-    return drawn(texts, share, "validation") if share > 0 else np.zeros(len(texts), dtype=np.bool_)
-
-
-def learn_here(
-    network: Any,
-    exercise: Exercise,
-    validates: npt.NDArray[np.bool_],
-    options: Training,
-    *,
-    seeds: Seeds,
-    checkpoints: Checkpoints,
-    judged: int = JUDGED,
-) -> list[Epoch]:
-    """The same on the device of this call, a GPU's additions in one order where Torch knows how."""
-    device, first = torch_device_here(), deepcopy(network.state_dict())
-
-    def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
-        network.load_state_dict(first)
-        return learn(
-            network, exercise, validates, options, seeds=seeds, device=device, checkpoints=checkpoints, judged=judged
-        )
-
-    return deterministically(from_the_start, device)
-
-
 def learn(
     network: Any,
     exercise: Exercise,
-    validates: npt.NDArray[np.bool_],
+    origins: Sequence[str],
     options: Training,
     *,
     seeds: Seeds,
-    device: str,
     checkpoints: Checkpoints,
     judged: int = JUDGED,
 ) -> list[Epoch]:
-    """Trains the network in place and says how every epoch went; validation samples are judged so many at a time."""
+    """Trains the network in place on the device of this call, and says how every epoch went.
+
+    Samples are set aside for validation by a hash of the text that they come from, copies together, and judged so many
+    at a time. A GPU adds in one order where Torch knows how.
+    """
     torch.set_num_threads(1)
-    network.to(device)
-    learners, aside = learners_and_judges(validates)
+    device, first = torch_device_here(), deepcopy(network.state_dict())
+    aside = drawn(origins, options.validation, "validation") if options.validation else np.zeros(len(origins), np.bool_)
+    learners, judges = learners_and_judges(aside)
     steps = -(-len(learners) // options.batch_size)
-    optimizer = optimizer_of(network.parameters(), options, foreach=False)
 
-    def learn_epoch(epoch: int) -> Epoch:
-        generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
-        with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
-            torch.manual_seed(int(generator.integers(2**62)))
-            network.train()
-            loss, right, asked = 0.0, 0, 0
-            for step, rows in enumerate(batches(exercise.lengths, learners, options.batch_size, generator)):
-                rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
-                answer = _step(network, optimizer, exercise, rows, rate, device)
-                loss, right, asked = loss + float(answer.loss) * len(rows), right + answer.right, asked + answer.asked
-        share = right / asked if asked else None
-        return Epoch(epoch + 1, loss / len(learners), share, _share_right(network, exercise, aside, device, judged))
+    def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
+        network.load_state_dict(first)
+        network.to(device)
+        optimizer = optimizer_of(network.parameters(), options, foreach=False)
 
-    curve = training_curve(network, optimizer, options, checkpoints, learn_epoch)
-    network.to("cpu").eval()
-    return curve
+        def learn_epoch(epoch: int) -> Epoch:
+            generator = Seeds(seeds.run_seed, f"{seeds.stage}/epoch {epoch}").generator()
+            with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
+                torch.manual_seed(int(generator.integers(2**62)))
+                network.train()
+                loss, right, asked = 0.0, 0, 0
+                for step, rows in enumerate(batches(exercise.lengths, learners, options.batch_size, generator)):
+                    rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
+                    answer = _step(network, optimizer, exercise, rows, rate, device)
+                    loss += float(answer.loss) * len(rows)
+                    right, asked = right + answer.right, asked + answer.asked
+            aside = _share_right(network, exercise, judges, device, judged)
+            return Epoch(epoch + 1, loss / len(learners), right / asked if asked else None, aside)
+
+        curve = training_curve(network, optimizer, options, checkpoints, learn_epoch)
+        network.to("cpu").eval()
+        return curve
+
+    return deterministically(from_the_start, device)
 
 
 def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:

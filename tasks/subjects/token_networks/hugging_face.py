@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.infra.engines.devices import declare_image_operators
+from assay.infra.engines.devices import declare_image_operators, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
+from assay.tasks.language.embeddings.encoder import LOADING
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 
@@ -75,13 +76,6 @@ _FOR = {
 }
 """How classes of transformers with such a head are called, behind the name of the model."""
 
-LOADING = {
-    "local_files_only": True,
-    "trust_remote_code": False,
-    "use_safetensors": True,
-    "attn_implementation": "eager",
-}
-"""How any model of transformers is read."""
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _USUAL_LIMIT = 512
 _ABOUT_TOKENIZER = "tokenizer_config.json"
@@ -270,6 +264,17 @@ def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
     }
 
 
+def network_in(files: Mapping[str, bytes], head: Head, device: str | None) -> tuple[Any, Any, int, int, str]:
+    """What a subject's files make of a network that is asked: the module on its device, its tokenizer, the token that
+    fills blocks up, the most tokens it reads, and the device."""
+    from tokenizers import Tokenizer
+
+    card, device = json.loads(files["card.json"]), device or torch_device_here()
+    module = read_network(files, card["who"], head).to(device)
+    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
+    return module, tokenizer, pad_of(module.config), card["limit"], device
+
+
 @dataclass(frozen=True)
 class Start:
     """A network before its first step, the files that belong beside its weights, and how many pieces it reads."""
@@ -295,37 +300,24 @@ class Start:
         }
 
 
-def start_from(source: ModelSource, who: str, head: Head, outputs: int, seeds: Seeds) -> Start:
-    """A model that came trained on something else, with a fresh head drawn from the seed."""
+def start_of(
+    source: ModelSource | None, who: str, texts: Sequence[str], head: Head, outputs: int, seeds: Seeds
+) -> Start:
+    """Where a training starts: from a model that came trained on something else, its head fresh, or from a small BERT
+    over the pieces that these texts are made of; what is fresh is drawn from the seed."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seeds.integer("initialisation", bits=62))
+        if source is None:
+            tokenizer = learn_vocabulary(texts)
+            network = new_bert(tokenizer, outputs, head)
+            return Start(network, configuration_files(tokenizer, network), LIMIT)
         files = complete(source.read(), source.written)
         network = read_network(files, who, head, outputs if head != "none" else None)
     kept = {name: content for name, content in files.items() if "safetensors" not in name}
     kept["config.json"] = network.config.to_json_string().encode()
     return Start(network, kept, limit_of(network.config, files))
-
-
-def start_small(texts: Sequence[str], head: Head, outputs: int, seeds: Seeds) -> Start:
-    """A small BERT with weights drawn from the seed, over the pieces that these texts are made of."""
-    import torch
-
-    tokenizer = learn_vocabulary(texts)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seeds.integer("initialisation", bits=62))
-        network = new_bert(tokenizer, outputs, head)
-    return Start(network, configuration_files(tokenizer, network), LIMIT)
-
-
-def start_of(
-    source: ModelSource | None, who: str, texts: Sequence[str], head: Head, outputs: int, seeds: Seeds
-) -> Start:
-    """Where a training starts: from the model that came, or from a small BERT over a vocabulary of these texts."""
-    if source is None:
-        return start_small(texts, head, outputs, seeds)
-    return start_from(source, who, head, outputs, seeds)
 
 
 def notice_order(config: Mapping[str, Any], who: str, classes: Sequence[str]) -> None:

@@ -74,7 +74,7 @@ def test_byte_pair_tokens_depend_on_neighbours_and_say_so() -> None:
     bpe = Tokenizer(models.BPE({"a": 0, "Ġa": 1}, []))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel()
     network = tiny_model()
-    assert not NetworkModel(network.network, bpe, (0, 1), 0, 512).word_pieces
+    assert not NetworkModel(network.network, bpe, 0, 512, columns=(0, 1)).word_pieces
 
 
 def test_tokens_know_their_characters(model: NetworkModel) -> None:

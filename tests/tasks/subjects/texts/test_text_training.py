@@ -154,10 +154,10 @@ class Torn(torch.nn.Module):
 def test_a_training_that_comes_apart_says_so_and_saves_nothing(tmp_path) -> None:
     ids = [np.array([1, 2], dtype=np.int64)] * 4
     torn = Torn()
-    exercise, nobody = text_exercise(torn, ids, np.array([0, 1, 0, 1]), pad=0), np.zeros(4, dtype=np.bool_)
+    exercise, options = text_exercise(torn, ids, np.array([0, 1, 0, 1]), pad=0), Training(validation=0)
     left = Checkpoints(str(tmp_path), "m")
     with pytest.raises(InputError, match=r"came apart in epoch 1: its loss is nan. Lower `train.learning_rate`"):
-        train(torn, exercise, nobody, Training(), seeds=Seeds(0, "train"), device="cpu", checkpoints=left)
+        train(torn, exercise, "abcd", options, seeds=Seeds(0, "train"), checkpoints=left)
     assert left.latest() is None
 
 

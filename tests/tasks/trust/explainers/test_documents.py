@@ -49,7 +49,7 @@ def bert() -> NetworkModel:
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return NetworkModel(Silent(), tokenizer, (0, 1), 0, 512)
+    return NetworkModel(Silent(), tokenizer, 0, 512, columns=(0, 1))
 
 
 def roberta() -> NetworkModel:
@@ -59,7 +59,7 @@ def roberta() -> NetworkModel:
     tokenizer = Tokenizer(models.BPE(vocabulary, [("o", "o"), ("Ġ", "g")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    return NetworkModel(Silent(), tokenizer, (0, 1), 0, 512)
+    return NetworkModel(Silent(), tokenizer, 0, 512, columns=(0, 1))
 
 
 BERT, ROBERTA = bert(), roberta()
@@ -123,7 +123,7 @@ def test_tokens_belong_to_the_words_they_overlap():
 
 
 def test_a_text_that_is_cut_loses_the_words_beyond_and_no_others():
-    model = NetworkModel(Silent(), bert().tokenizer, (0, 1), 0, 7)
+    model = NetworkModel(Silent(), bert().tokenizer, 0, 7, columns=(0, 1))
     document = read_document("good good so un good so good 😀", model)
     assert (document.text, [word.text for word in document.words]) == ("good good so un good", ["good", "so", "un"])
     assert (document.text_words, len(document.occurrences)) == (7, 5)
@@ -133,7 +133,7 @@ def test_a_text_that_is_cut_loses_the_words_beyond_and_no_others():
 
 
 def test_a_word_cut_in_two_is_no_feature_and_stays():
-    model = NetworkModel(Silent(), bert().tokenizer, (0, 1), 0, 5)
+    model = NetworkModel(Silent(), bert().tokenizer, 0, 5, columns=(0, 1))
     document = read_document("good unknown", model)
     assert [word.text for word in document.words] == ["good"]
     assert [ids.tolist() for ids in document.token_ids(np.array([[False]]))] == [
@@ -142,7 +142,7 @@ def test_a_word_cut_in_two_is_no_feature_and_stays():
 
 
 def test_what_follows_the_first_two_thousand_different_words_is_no_feature():
-    model = NetworkModel(Silent(), bert().tokenizer, (0, 1), 0, 1_000_000)
+    model = NetworkModel(Silent(), bert().tokenizer, 0, 1_000_000, columns=(0, 1))
     document = read_document(" ".join(f"a{i} so" for i in range(MOST_WORDS)), model)
     assert len(document.words) == MOST_WORDS
     assert document.words[-1].text == f"a{MOST_WORDS - 2}"
