@@ -84,22 +84,20 @@ class Signals:
                     f"The samples have no series {vital!r} (a list of one number a second); they have "
                     f"{', '.join(self._names) or 'none'}."
                 )
-            lengths = self._length_of(vital)
-            flat = self._series(vital).flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+            lengths, column = self._length_of(vital), self._table.column(vital).combine_chunks()
+            flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
             starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) if self.samples else lengths
             padded = np.full((self.samples, int(self._lengths.max(initial=0))), np.nan)
-            padded[np.repeat(np.arange(self.samples), lengths), np.arange(len(flat)) - np.repeat(starts, lengths)] = (
-                flat
+            rows, seconds = (
+                np.repeat(np.arange(self.samples), lengths),
+                np.arange(len(flat)) - np.repeat(starts, lengths),
             )
+            padded[rows, seconds] = flat
             self._padded[vital] = padded
         return self._padded[vital]
 
-    def _series(self, vital: str) -> pa.Array:
-        column = self._table.column(vital).combine_chunks()
-        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-
     def _length_of(self, vital: str) -> npt.NDArray[np.int64]:
-        return np.asarray(pc.list_value_length(self._series(vital)).fill_null(0).to_numpy().astype(np.int64))
+        return np.asarray(pc.list_value_length(self._table.column(vital)).fill_null(0).to_numpy().astype(np.int64))
 
 
 def _is_series(kind: pa.DataType) -> bool:
@@ -218,28 +216,20 @@ class Condition:
         return Condition(self.test, text)
 
     def __and__(self, other: Condition) -> Condition:
-        def both(signals: Signals) -> Truth:
-            left, right = self.test(signals), other.test(signals)
-            return Truth(left.holds & right.holds, left.fails | right.fails)
-
-        return Condition(both, f"{self._within('and')} and {other._within('and')}", "and")
+        return self._glued("and", other, lambda left, right: Truth(left.holds & right.holds, left.fails | right.fails))
 
     def __or__(self, other: Condition) -> Condition:
-        def either(signals: Signals) -> Truth:
-            left, right = self.test(signals), other.test(signals)
-            return Truth(left.holds | right.holds, left.fails & right.fails)
-
-        return Condition(either, f"{self._within('or')} or {other._within('or')}", "or")
+        return self._glued("or", other, lambda left, right: Truth(left.holds | right.holds, left.fails & right.fails))
 
     def __invert__(self) -> Condition:
-        def opposite(signals: Signals) -> Truth:
-            holds, fails = self.test(signals)
-            return Truth(fails, holds)
-
-        return Condition(opposite, f"not {self._within('')}")
+        return Condition(lambda signals: Truth(*reversed(self.test(signals))), f"not {self._within('')}")
 
     def __bool__(self) -> NoReturn:
         raise TypeError("conditions are combined with &, | and ~, not with and, or and not")
+
+    def _glued(self, glue: str, other: Condition, judge: Callable[[Truth, Truth], Truth]) -> Condition:
+        text = f"{self._within(glue)} {glue} {other._within(glue)}"
+        return Condition(lambda signals: judge(self.test(signals), other.test(signals)), text, glue)
 
     def _within(self, glue: str) -> str:
         return self.text if self.glue in ("", glue) else f"({self.text})"

@@ -48,7 +48,7 @@ def require_numbers(schema: pa.Schema, features: Sequence[str], who: str) -> Non
         require_feature(schema, name)
         if not is_numeric(schema.field(name).type):
             raise InputError(
-                f"{who} takes numbers, and the column {name!r} holds {schema.field(name).type}: leave it out of "
+                f"{who} takes numbers, and the feature {name!r} holds {schema.field(name).type}: leave it out of "
                 "`features`, or declare it a number under the source's `columns`."
             )
 

@@ -59,22 +59,14 @@ def columns_for(config: Any, classes: Sequence[str], who: str) -> list[int]:
 
 
 Head = Literal["tokens", "classes", "score", "images", "none"]
-_WHAT = {
-    "tokens": "token classifier",
-    "classes": "sequence classifier",
-    "score": "scorer of sentence pairs",
-    "images": "classifier of images",
-    "none": "encoder",
+_HEADS = {
+    "tokens": ("token classifier", "ForTokenClassification"),
+    "classes": ("sequence classifier", "ForSequenceClassification"),
+    "score": ("scorer of sentence pairs", "ForSequenceClassification"),
+    "images": ("classifier of images", "ForImageClassification"),
+    "none": ("encoder", ""),
 }
-
-_FOR = {
-    "tokens": "ForTokenClassification",
-    "classes": "ForSequenceClassification",
-    "score": "ForSequenceClassification",
-    "images": "ForImageClassification",
-    "none": "",
-}
-"""How classes of transformers with such a head are called, behind the name of the model."""
+"""What a network with such a head is, and how transformers calls its class, behind the name of the model."""
 
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _USUAL_LIMIT = 512
@@ -92,17 +84,18 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
     declare_image_operators()
     import transformers
 
-    kind = getattr(transformers, f"AutoModel{_FOR[head]}")
+    what, name = _HEADS[head]
+    kind = getattr(transformers, f"AutoModel{name}")
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
-        with made_of_files(who, _WHAT[head], hide=folder), _without_advice():
+        with made_of_files(who, what, hide=folder), _without_advice():
             module, loading = kind.from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
     missing = sorted(loading["missing_keys"])
     if missing and outputs is None and head != "none":
         raise InputError(
-            f"{who} is no trained {_WHAT[head]}: it has no weights for {', '.join(missing[:3])}; name a fine-tuned "
+            f"{who} is no trained {what}: it has no weights for {', '.join(missing[:3])}; name a fine-tuned "
             "one, or say how Assay is to train it (`train: {epochs: 5}`)."
         )
     return module
@@ -227,20 +220,12 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
-    declare_image_operators()
-    import transformers
-
-    return getattr(transformers, f"Bert{_FOR[head] or 'Model'}")(small_config(tokenizer, outputs))
-
-
-def small_config(tokenizer: str, outputs: int) -> Any:
-    """The configuration of a small BERT over a tokenizer's vocabulary."""
     from tokenizers import Tokenizer
 
     declare_image_operators()
-    from transformers import BertConfig
+    import transformers
 
-    return BertConfig(
+    config = transformers.BertConfig(
         vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(),
         hidden_size=64,
         num_hidden_layers=2,
@@ -251,6 +236,7 @@ def small_config(tokenizer: str, outputs: int) -> Any:
         pad_token_id=0,
         attn_implementation="eager",
     )
+    return getattr(transformers, f"Bert{_HEADS[head][1] or 'Model'}")(config)
 
 
 def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
