@@ -27,14 +27,12 @@ from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
-from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
 from assay.infra.terminal import Progress, open_progress, signals_as_errors
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.report import worst_of
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table
-from assay.tasks.statistics.gates import GateResult
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,7 +164,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget_of(project) or NO_BUDGET)
     run.record.gates = as_recorded(gates)
     write_budget(run.store, project)
-    code = _exit_code(audited, gates)
+    code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)
     run.record.findings = _write_findings(run, findings)
@@ -276,24 +274,13 @@ def _named_findings(run: Run, audited: Audit, of_this_run: Sequence[Finding]) ->
     ]
 
 
-def _exit_code(audited: Audit, gates: list[GateResult]) -> int:
-    if audited.failures:
-        return max(error.exit_code for error in audited.failures)
-    return 0 if all(gate.passed for gate in gates) else 1
-
-
 def _write_findings(run: Run, findings: list[Finding]) -> str:
     import pyarrow.parquet as pq
 
     name = f"runs/{run.id}/findings.parquet"
     with run.store.folder.writing(name) as sink:
         pq.write_table(findings_table(findings), sink)
-    return place_of(run.store.folder, name)
-
-
-def place_of(folder: Folder, name: str) -> str:
-    """Where a person finds a file of the store."""
-    return f"{folder.url}/{name}"
+    return f"{run.store.url}/{name}"
 
 
 def _say_verdict(progress: Progress, record: RunRecord) -> None:

@@ -104,7 +104,7 @@ def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: b
     Writes pipelines.yaml, rules.yaml, a test of the rules, .gitignore and a CI job into DIR (here); overwrites nothing.
     """
     from assay.flows.starting.column_roles import Question
-    from assay.flows.starting.first_audit import Wanted, proposal_for, require_free, write_audit
+    from assay.flows.starting.first_audit import Wanted, files_of, proposal_for, require_free, write_files
 
     ask = partial(_ask, yes)
     require_free(directory, keep)
@@ -117,7 +117,8 @@ def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: b
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
         echo("Nothing was written.")
         return
-    echo(f"Written into {directory}: {', '.join(write_audit(proposal, wanted))}")
+    require_free(directory, keep)
+    echo(f"Written into {directory}: {', '.join(write_files(files_of(proposal), directory))}")
     there = "" if directory == Path() else f"cd {directory}; "
     called = proposal.name
     rules = f"; assay rules try rules.yaml --pipeline {called} --watch" if proposal.rules.rules else ""

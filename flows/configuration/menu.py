@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -23,10 +22,10 @@ from assay.flows.audits.table import (
     troubles_of,
     with_kind,
 )
-from assay.flows.kind import AuditKind, Ground
+from assay.flows.kind import AuditKind
 from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
 from assay.flows.pipeline import Pipeline, pipeline_model
-from assay.flows.yaml_document import Document, Value, Where, as_dict, shown
+from assay.flows.yaml_document import Document, Value, Where, as_dict, as_list, shown
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import (
@@ -149,7 +148,7 @@ class Menu:
                 DeprecationWarning,
                 stacklevel=2,
             )
-            kind = replace(kind, run=partial(_with_ground_only, kind.run))
+            kind = replace(kind, run=lambda ground, *_, run=kind.run: run(ground))
         return replace(self, audits=with_kind(self.audits, replace(kind, origin=origin)))
 
     def in_order(self) -> Menu:
@@ -159,10 +158,6 @@ class Menu:
             by = f'The audit "{kind.name}"' if kind.origin is None else plugin_title(kind.origin)
             raise InputError(f"{by} is no kind of audit that can be used: {trouble}.")
         return self
-
-
-def _with_ground_only(run: Callable[[Ground], Any], ground: Ground, *_settings: object) -> Any:
-    return run(ground)
 
 
 def _words(value: Value) -> Iterator[str]:
@@ -175,9 +170,10 @@ def _words(value: Value) -> Iterator[str]:
 
 def with_named(menu: Menu, document: Document, folder: Path) -> Menu:
     """The menu with every `module:object` in the document; one that cannot be had is among the document's mistakes."""
-    for where, word in _audits_named(document):
-        with _mistakes_at(document, where, word):
-            menu = menu.with_audit(audit_named(word, folder))
+    for at, word in enumerate(as_list(as_dict(document.value).get("audits"))):
+        if isinstance(word, str):
+            with _mistakes_at(document, ("audits", at), word):
+                menu = menu.with_audit(audit_named(word, folder))
     with _mistakes_at(document, ("audits",)):
         menu.in_order()
     for where, place, word in choices_named(document):
@@ -206,25 +202,13 @@ def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
             continue
         for place in (*TAGGED, *LISTED):
             where: Where = ("pipelines", name, *place)
-            value = document.found(where)
-            items = list(enumerate(value)) if isinstance(value, list) else []
-            for at, item in items:
-                word = item.get(_tag_of(place)) if isinstance(item, dict) else item
+            value, tag = document.found(where), TAGGED[place].tag if place in TAGGED else ""
+            for at, item in enumerate(as_list(value)):
+                word = item.get(tag) if isinstance(item, dict) else item
                 if isinstance(word, str) and ":" in word:
                     yield (*where, at), place, word
             if isinstance(value, str) and ":" in value:
                 yield where, place, value
-
-
-def _tag_of(place: Where) -> str:
-    return TAGGED[place].tag if place in TAGGED else ""
-
-
-def _audits_named(document: Document) -> Iterator[tuple[Where, str]]:
-    listed: Value = as_dict(document.value).get("audits")
-    for at, word in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(word, str):
-            yield ("audits", at), word
 
 
 @contextmanager

@@ -37,7 +37,9 @@ def name_what_is_addressed(document: Document) -> None:
             way = what_it_looks_at(subject, as_dict(pipeline.get("source")))
             if way != "model":
                 subject[way] = subject.pop("model")
-                _keep_line(document, ("pipelines", name, *where), way)
+                place: Where = ("pipelines", name, *where)
+                if (line := document.lines.get((*place, "model"))) is not None:
+                    document.lines[(*place, way)] = line
 
 
 def what_it_looks_at(subject: dict[str, Value], source: dict[str, Value]) -> str:
@@ -54,12 +56,6 @@ def what_it_looks_at(subject: dict[str, Value], source: dict[str, Value]) -> str
     sample = EMBEDDED.get(str(source.get("dataset")))
     images = any(source.get(name) is not None for name in ("images", "image")) or (sample and sample.has_images)
     return "network" if images or any(setting in subject for setting in _OF_IMAGES) else "model"
-
-
-def _keep_line(document: Document, where: Where, way: str) -> None:
-    line = document.lines.get((*where, "model"))
-    if line is not None:
-        document.lines[(*where, way)] = line
 
 
 SUBJECT_FIELDS = frozenset(Subject.model_fields)

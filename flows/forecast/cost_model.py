@@ -8,7 +8,7 @@ order that leaves no machine idle while something could run at most W/m + (1 - 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
@@ -17,7 +17,7 @@ from typing import Literal
 
 from assay.flows.report.records import seconds_covered
 from assay.infra.stages.branches import CACHED, WILL_RUN, PlannedStage
-from assay.infra.storage.artifacts import RunRecord, StageRecord
+from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.keys import Given, Work, is_by_sample, rows_among
 
 _LATEST = 5
@@ -171,18 +171,15 @@ class ExecutedStage:
 
 def executed_stages(records: Sequence[RunRecord]) -> list[ExecutedStage]:
     """What the latest of these runs computed, the latest first; records of earlier versions say too little."""
-    stages = (stage for record in reversed(records[-RUNS:]) for stage in record.stages)
-    return [executed for stage in stages for executed in _executed_stage(stage)]
-
-
-def _executed_stage(stage: StageRecord) -> Iterator[ExecutedStage]:
-    if stage.cached or not stage.cost or not stage.work or stage.partitions_reused:
-        return
-    work = stage.work
-    rows_made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
-    took = {**stage.cost, "seconds": stage.worked}
-    like, own, partial = str(work["like"]), str(work["own"]), bool(stage.partitions_taken)
-    yield ExecutedStage(stage.stage, like, own, float(work["effort"]), int(work["rows"]), took, rows_made, partial)
+    executed = []
+    for stage in (stage for record in reversed(records[-RUNS:]) for stage in record.stages):
+        if stage.cost and (work := stage.work) and not (stage.cached or stage.partitions_reused):
+            rows_made = {name: int(handle.get("rows") or 0) for name, handle in stage.outputs.items()}
+            took = {**stage.cost, "seconds": stage.worked}
+            like, own, partial = str(work["like"]), str(work["own"]), bool(stage.partitions_taken)
+            effort, rows = float(work["effort"]), int(work["rows"])
+            executed.append(ExecutedStage(stage.stage, like, own, effort, rows, took, rows_made, partial))
+    return executed
 
 
 def most_similar(stage: str, work: Work, known: Iterable[ExecutedStage]) -> tuple[list[ExecutedStage], Basis]:
@@ -241,15 +238,6 @@ class StageForecast:
     def is_unknown(self) -> bool:
         """Whether it will run and nobody knows what that costs."""
         return self.basis == "not run yet"
-
-
-def stage_forecasts(
-    planned: Sequence[PlannedStage], known: Sequence[ExecutedStage], share: float | None = None
-) -> list[StageForecast]:
-    """The forecast of every stage of a plan, in its order. With a `share`, of a run on that share of its samples, of
-    which the store has nothing but the samples themselves."""
-    rows: dict[str, int] = {}
-    return [_stage_forecast(stage, known, rows, share) for stage in planned]
 
 
 def _stage_forecast(
@@ -344,8 +332,10 @@ def forecast_of_plan(
     overhead: float,
     share: float | None = None,
 ) -> Forecast:
-    """The forecast of a plan on so many slots; `overhead` are the seconds without any stage."""
-    stages = tuple(stage_forecasts(planned, known, share))
+    """The forecast of a plan on so many slots; `overhead` are the seconds without any stage. With a `share`, of a run
+    on that share of its samples, of which the store has nothing but the samples themselves."""
+    rows: dict[str, int] = {}
+    stages = tuple(_stage_forecast(stage, known, rows, share) for stage in planned)
     m = max(1, slots)
     value, low = (_at_least(stages, at, m) for at in ("value", "low"))
     chain, work = _longest_chain(stages, "high"), sum(stage.seconds.high for stage in stages)

@@ -4,14 +4,13 @@ changes, the link.
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
 from assay.flows.audits.table import KINDS
+from assay.flows.notifiers.choice import Message
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -126,53 +125,29 @@ class News:
         asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
         return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 
-
-@dataclass(frozen=True)
-class Message:
-    """What is sent, once, to every notifier."""
-
-    title: str
-    news: tuple[News, ...]
-    sent: datetime = field(default_factory=lambda: datetime.now(UTC))
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    test: bool = False
-
-    @property
-    def text(self) -> str:
-        """The message as plain text."""
-        return "\n\n".join(news.as_text() for news in self.news)
-
-    def as_json(self) -> bytes:
-        """The message as a webhook gets it."""
+    def as_json(self) -> dict[str, object]:
+        """The same as plain values."""
         plain = ("pipeline", "state", "status", "run", "sentence", "report")
-        nights = [
-            {name: getattr(news, name) for name in plain}
-            | {"worst": [worse.as_json() for worse in news.worst], "blame": news.blame}
-            for news in self.news
-        ]
-        body = {
-            "version": 1,
-            "id": self.id,
-            "sent": self.sent.isoformat(timespec="seconds"),
-            "test": self.test,
-            "title": self.title,
-            "text": self.text,
-            "nights": nights,
-        }
-        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        about = {name: getattr(self, name) for name in plain}
+        return about | {"worst": [worse.as_json() for worse in self.worst], "blame": self.blame}
 
 
 def message_of(nights: Sequence[Night], store: Store, report_url: str | None) -> Message:
     """The message about nights whose state has changed."""
     states = ", ".join(f"{night.pipeline} {IN_WORDS[night.state]}" for night in nights)
     records = store.runs()
-    return Message(f"Assay: {states}", tuple(_news(night, store, records, report_url) for night in nights))
+    return _message(f"Assay: {states}", [_news(night, store, records, report_url) for night in nights])
 
 
 def trial_message() -> Message:
     """What `assay notify --test` sends."""
     sentence = "This is a test: messages of Assay arrive here."
-    return Message("Assay: test", (News("test", "test", "test", sentence),), test=True)
+    return _message("Assay: test", [News("test", "test", "test", sentence)], test=True)
+
+
+def _message(title: str, news: Sequence[News], test: bool = False) -> Message:
+    text, nights = "\n\n".join(each.as_text() for each in news), tuple(each.as_json() for each in news)
+    return Message(title, text, nights, test=test)
 
 
 def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: str | None) -> News:

@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.flows.nights.message import Message, Night, changed_nights, ended_at, message_of, nights_of, trial_message
-from assay.flows.notifiers.choice import Notifier
+from assay.flows.nights.message import Night, changed_nights, ended_at, message_of, nights_of, trial_message
+from assay.flows.notifiers.choice import Message, Notifier
 from assay.flows.notifiers.table import Notify
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.records import WATCHED, missed_nights, missed_since_the_last_run, with_missed_nights

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field
 
@@ -21,27 +24,26 @@ VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _MARGIN = 1.0  # seconds that a delivery may overrun before it is left behind
 
 
-class Message(Protocol):
-    """What a notifier is given to send."""
+@dataclass(frozen=True)
+class Message:
+    """What is sent, once, to every notifier."""
 
-    @property
-    def title(self) -> str:
-        """All pipelines and their states, in one line."""
-
-    @property
-    def text(self) -> str:
-        """The whole message as plain text."""
-
-    @property
-    def id(self) -> str:
-        """The same for every try, and for every notifier."""
-
-    @property
-    def test(self) -> bool:
-        """Whether nothing happened, and somebody only tries whether messages arrive."""
+    title: str
+    """All pipelines and their states, in one line."""
+    text: str
+    """The whole message as plain text."""
+    nights: tuple[Mapping[str, object], ...]
+    """What is told of each pipeline, as plain values."""
+    sent: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """The same for every try, and for every notifier."""
+    test: bool = False
+    """Whether nothing happened, and somebody only tries whether messages arrive."""
 
     def as_json(self) -> bytes:
-        """The message for programs."""
+        """The message for programs, as a webhook gets it."""
+        body = {"version": 1, **vars(self), "sent": self.sent.isoformat(timespec="seconds")}
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
 
 
 class NotifierSettings(Settings):

@@ -226,15 +226,6 @@ def _escaped_text(text: str) -> str:
 TABLES: Mapping[str, PaperTable] = {
     table.name: table for paper in (pugh, xu, toki, werpachowski, araujo, several_seeds) for table in paper.TABLES
 }
-DATA_SETS: Mapping[str, str] = {
-    pipeline: data_set
-    for table in TABLES.values()
-    for grid in table.grids
-    for source in grid.sources
-    for pipeline, data_set in source.pipelines.items()
-    if data_set is not None
-}
-"""The data set that each pipeline beside a paper's table is on; of data that users bring there is none."""
 
 
 def reproduce(table: str, store: Store, published: Path | None = None) -> str:

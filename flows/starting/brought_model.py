@@ -24,6 +24,15 @@ _HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForIm
 
 
 @dataclass(frozen=True)
+class Line:
+    """A key of a pipeline, its value as plain YAML, and a comment."""
+
+    key: str
+    value: object
+    comment: str = ""
+
+
+@dataclass(frozen=True)
 class Brought:
     """A model as it was written, and what was seen of it."""
 
@@ -175,7 +184,7 @@ _UNKNOWN = 0.01
 """Seconds that a service, or code that nobody can count, is expected to take for a sample."""
 
 
-def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[Step]:
+def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[Line]:
     """The keys of a pipeline on what is done to samples, and to how many, with comments: the most that the time allows;
     what would leave too few samples is left out, the dearest first."""
     places = _TOKENS if kind == "texts" else ((brought.side or _SIDE) / _PATCH) ** 2
@@ -186,26 +195,25 @@ def within(seconds: float, brought: Brought, kind: Kind) -> Iterator[Step]:
     passes = 1 + sum(passes for _, passes in left)
     if kind != "table":
         limit = int(min(_MOST, max(_FEW, _SHARE * seconds / each / passes)))
-        yield "evaluation", {"holdout": 0.9, "limit": limit}, f"about {passes} answers a sample in the time allowed"
+        about = f"about {passes} answers a sample in the time allowed"
+        yield Line("evaluation", {"holdout": 0.9, "limit": limit}, about)
     yield from (step for step, _ in reversed(left))
 
 
-Step = tuple[str, object, str]
-"""A key of a pipeline, its value, and a comment."""
-NOISE: Step = ("attacks", ["noise"], "typing errors; more: docs/word-attacks.md")
-CORRUPTIONS: Step = (
+NOISE = Line("attacks", ["noise"], "typing errors; more: docs/word-attacks.md")
+CORRUPTIONS = Line(
     "corruptions",
     {"perturbations": ["gaussian-noise", "brightness"], "severities": [1, 3], "frames": 7},
     "what cameras do; left out: all perturbations",
 )
 
 
-def _attack(brought: Brought) -> tuple[Step, int]:
+def _attack(brought: Brought) -> tuple[Line, int]:
     """The attack on images, and how many answers it takes: along the gradient where there is one, else by asking."""
     how = "how little makes it wrong; more: docs/images.md"
     if is_only_asked(brought.written):
-        return ("attacks", [{"square": {"eps": ["8/255"], "queries": 50}}], how), 50
-    return ("attacks", [{"pgd": {"eps": ["2/255", "8/255"], "steps": 10}}], how), 60
+        return Line("attacks", [{"square": {"eps": ["8/255"], "queries": 50}}], how), 50
+    return Line("attacks", [{"pgd": {"eps": ["2/255", "8/255"], "steps": 10}}], how), 60
 
 
 def seen_of(brought: Brought) -> str:

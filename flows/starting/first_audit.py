@@ -15,10 +15,10 @@ from pathlib import Path
 
 from assay.data.templates import filled
 from assay.flows.configuration.schema import json_schema
-from assay.flows.starting.brought_model import Brought, look_at_model
+from assay.flows.starting.brought_model import Brought, Line, look_at_model
 from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
 from assay.flows.starting.first_look import Look, address_of, first_look
-from assay.flows.starting.proposal import Line, Proposal, propose
+from assay.flows.starting.proposal import Proposal, propose
 from assay.infra.errors import InputError
 from assay.infra.terminal import json_text
 from assay.tasks.ingest.file_search import is_remote
@@ -40,13 +40,14 @@ _WIDTH = 118
 
 
 def files_of(proposal: Proposal) -> dict[str, str]:
-    """The files by their names."""
+    """The files by their names; the job for GitHub checks, tests the rules and runs, with the gates in its summary."""
+    tested = f"      - run: python -m pytest {TEST}\n" if proposal.rules.rules else ""
     rules = {RULES: rules_page(proposal), TEST: test_page(proposal)} if proposal.rules.rules else {}
     return {
         PIPELINES: pipelines_page(proposal),
         **rules,
         IGNORED: "# What Assay writes: artifacts, runs and reports.\n/artifacts/\n__pycache__/\n",
-        JOB: job_page(proposal),
+        JOB: filled("github.yml", data=_commented(proposal.data), tested=tested, name=proposal.name),
         SCHEMA: json_text(json_schema(), indent=1) + "\n",
     }
 
@@ -132,7 +133,7 @@ def test_page(proposal: Proposal) -> str:
     has_pictures, tests = proposal.roles.kind == "images", ""
     for rule in (rule.rule for rule in proposal.rules.rules):
         (on, off), expected = examples(rule), f"[{_json_text(rule.vote)}, None]"
-        tests += f"\n\ndef test_{_identifier(rule.called)}():\n"
+        tests += f"\n\ndef test_{rule.called}():\n"
         tests += f"    assert said({_json_text(rule.called)}, {on}, {off}) == {expected}\n"
     return filled(
         "test_rules.txt",
@@ -179,18 +180,8 @@ def _beyond(bound: float, step: int) -> float:
     return float(f"{bound + step * max(1.0, abs(bound) / 10):.4g}")
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"\W+", "_", name).strip("_").lower()
-
-
 def _json_text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def job_page(proposal: Proposal) -> str:
-    """A job for GitHub: the configuration, the rules and tonight's audit, with its gates in the job's summary."""
-    tested = f"      - run: python -m pytest {TEST}\n" if proposal.rules.rules else ""
-    return filled("github.yml", data=_commented(proposal.data), tested=tested, name=proposal.name)
 
 
 def yaml_flow(value: object) -> str:
@@ -333,12 +324,6 @@ def write_pipeline(proposal: Proposal, folder: Path) -> Path:
     return folder / name
 
 
-def write_audit(proposal: Proposal, wanted: Wanted) -> list[str]:
-    """Writes the files, and says which."""
-    require_free(wanted.folder, wanted.keep)
-    return write_files(files_of(proposal), wanted.folder)
-
-
 def with_answer(answers: Answers, question: Question, answer: str) -> Answers:
     """What a person said, with the answer to a question.
 
@@ -355,11 +340,7 @@ def with_answer(answers: Answers, question: Question, answer: str) -> Answers:
         return replace(answers, classes=classes)
     if question.about == "text" and answer == NONE:
         raise InputError("Texts stand in a column: say which with --text, or --kind table.")
-    match question.about:
-        case "label":
-            return replace(answers, label=answer)
-        case _:
-            return replace(answers, text=answer)
+    return replace(answers, label=answer) if question.about == "label" else replace(answers, text=answer)
 
 
 def _pipeline_name(wanted: Wanted) -> str:

@@ -229,10 +229,8 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     files = [index_file(file, layout) for file in resolved.files]
     rows = sum(file.rows for file in files)
     reading = Reading(layout, {file.name: file.url for file in resolved.files})
-    pieces = plan_pieces(files, max(1, math.ceil(rows / _BLOCK)) if rows > MOST_ROWS else None)
-    drawn = Seeds(0, "first look").generator().permutation(len(pieces))
-    wanted = max(1, MOST_ROWS // _BLOCK) if rows > MOST_ROWS else len(pieces)
-    spans = (span for at in np.sort(drawn[:wanted]) for span in pieces[at].spans)
+    reading, pieces = _drawn(reading, files, rows, MOST_ROWS)
+    spans = (span for piece in pieces for span in piece.spans)
     parts = [_typed(read_span(span, reading, names).table, plain) for span in spans]
     table = pa.concat_tables([plain.empty_table(), *parts])
     others = tuple(field.name for field in types if field.name not in names)

@@ -6,12 +6,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, seen_of, within
+from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, Line, seen_of, within
 from assay.flows.starting.column_roles import Roles
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
@@ -27,15 +27,6 @@ _LARGEST, _SMALLEST, _DRAWN = 96, 8, 64
 """Pictures with longer sides than the first are drawn to the last; the second is the least that small-cnn takes."""
 _AUDITED, _SLICES, _LONG = 200, 4, 80
 _STEPS = 550
-
-
-@dataclass(frozen=True)
-class Line:
-    """A key of a pipeline, its value as plain YAML, and a comment."""
-
-    key: str
-    value: object
-    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,11 @@ def source_settings(look: Look, roles: Roles, brought: Brought | None = None) ->
     label = look.column(roles.label or "")
     if label is None:
         settings["classes"] = list(roles.classes)
-    elif brought is not None and _are_codes(label.values, brought.classes):
+    elif (
+        brought is not None
+        and len(brought.classes) > 1
+        and set(label.values) <= set(map(str, range(len(brought.classes))))
+    ):
         settings["classes"] = list(brought.classes)
     elif label.holds == "numbers" and sorted(label.values) != [str(code) for code in range(label.distinct)]:
         settings["classes"] = sorted(label.values, key=int)  # its values are names: 1 and 2 are two classes, not three
@@ -82,11 +77,6 @@ def source_settings(look: Look, roles: Roles, brought: Brought | None = None) ->
         kept = [column.name for column in look.columns if column.name not in taken and column.name not in RESERVED]
         settings["features"] = kept
     return settings
-
-
-def _are_codes(values: Sequence[str], classes: Sequence[str]) -> bool:
-    """Whether labels are the numbers of a model's classes."""
-    return len(classes) > 1 and set(values) <= {str(code) for code in range(len(classes))}
 
 
 def _pixels(look: Look, side: int | None) -> dict[str, object]:
@@ -152,7 +142,7 @@ def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seco
     trained_here = brought.what.endswith("trained here")
     if trained_here:
         subject |= {"train": _training(seen.rows)}
-    steps = {key: Line(key, value, comment) for key, value, comment in within(seconds, brought, roles.kind)}
+    steps = {line.key: line for line in within(seconds, brought, roles.kind)}
     if (parted := steps.pop("evaluation", None)) is not None and isinstance(parted.value, dict):
         parts = {} if trained_here or roles.split else {"holdout": parted.value["holdout"]}
         by_split = dict(_of_parts(seen, roles))
@@ -181,13 +171,13 @@ def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
         subject = {"name": "small-bert", "classifier": "small-bert", "text": str(roles.text), **taught}
         subject |= {"train": _training(seen.rows)}
         yield Line("subjects", [subject, logistic] if roles.numbers else [subject], _YOURS)
-        yield Line(*NOISE)
+        yield NOISE
         return
     subject = {"name": "small-cnn", "network": "small-cnn", **taught, "train": _training(seen.rows)}
     yield Line("subjects", [subject], _YOURS)
     pgd = {"eps": [0, "2/255", "8/255"], "steps": 10}
     yield Line("attacks", [{"pgd": pgd}], "how little makes it wrong; more: docs/images.md")
-    yield Line(*CORRUPTIONS)
+    yield CORRUPTIONS
 
 
 def _slices(roles: Roles, rules: FirstRules) -> Iterator[Line]:
@@ -253,7 +243,10 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
         comment = f"today {rules.covered:.0%} of the samples have a vote"
         yield Line("", {"finding": "labeling.coverage", "of": "", "at_least": least}, comment)
     if any(line.key == "subjects" for line in lines):
-        along = roles.kind == "table" and bool(rules.rules) and not any(_parted_by_day(line) for line in lines)
+        by_day = any(
+            "since" in line.value for line in lines if line.key == "evaluation" and isinstance(line.value, dict)
+        )
+        along = roles.kind == "table" and bool(rules.rules) and not by_day
         measured = {"finding": "subject.balanced_accuracy", "of": "clean"}
         if along:
             measured = {**measured, "of": "gold", "group": "D5"}
@@ -261,10 +254,6 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
             measured = {"finding": "subject.accuracy", "of": "weak", "group": "D5"}
         change = {"against": "last-passed", "drop_at_most": 0.05}
         yield Line("", {**measured, **change}, "no worse than the last night that passed, every class counting alike")
-
-
-def _parted_by_day(line: Line) -> bool:
-    return line.key == "evaluation" and isinstance(line.value, dict) and "since" in line.value
 
 
 def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: Brought | None) -> Iterator[str]:

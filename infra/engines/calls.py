@@ -32,9 +32,12 @@ OF_C_LIBRARY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """What a worker is started with."""
 
 
+@cache
 def keep_freed_memory() -> None:
     """From now on this process keeps up to a gibibyte of what is freed, where its C library can be told so."""
-    _told()
+    if sys.platform.startswith("linux") and all(hasattr(_libc(), name) for name in ("mallopt", "malloc_trim")):  # glibc
+        _libc().mallopt(_MMAP_THRESHOLD, _KEPT)
+        _libc().mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
 def give_back_memory() -> None:
@@ -43,16 +46,6 @@ def give_back_memory() -> None:
         arrow.default_memory_pool().release_unused()
     if sys.platform.startswith("linux") and hasattr(_libc(), "malloc_trim"):
         _libc().malloc_trim(0)
-
-
-@cache
-def _told() -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    libc = _libc()
-    if not hasattr(libc, "mallopt") or not hasattr(libc, "malloc_trim"):
-        return False  # another C library than glibc
-    return bool(libc.mallopt(_MMAP_THRESHOLD, _KEPT) and libc.mallopt(_TRIM_THRESHOLD, _KEPT))
 
 
 @cache
@@ -244,11 +237,6 @@ def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
     for piece in pieces[1:]:
         value = two(value, piece.value)
     return Piece(value, tuple(outcome for piece in pieces for outcome in piece.outcomes))
-
-
-def unpack(pickled: bytes) -> object:
-    """A shared constant, once per worker."""
-    return pickle.loads(pickled)
 
 
 COLLECTED_BYTES = 2 << 30

@@ -4,6 +4,7 @@ computed again, and how a scheduler that comes back is joined again.
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from distributed import Client, Future
 from distributed.client import CancelledError, ClosedClientError
 from distributed.comm import CommClosedError
 
-from assay.infra.engines.calls import Call, Slot, Slots, unpack
+from assay.infra.engines.calls import Call, Slot, Slots
 from assay.infra.engines.dask_start import Connection
 from assay.infra.errors import RunError, Stopped
 from assay.infra.storage.keys import facts_here, versions_here
@@ -210,8 +211,8 @@ class Shipments:
         """The future that stands for the constant here; submitted when it is first asked for."""
         with self._lock:
             if shared not in self._futures:
-                key = key_of(self._client, "unpack")
-                self._futures[shared] = self._client.submit(unpack, cloudpickle.dumps(shared.value), key=key)
+                key = key_of(self._client, "shared")
+                self._futures[shared] = self._client.submit(pickle.loads, cloudpickle.dumps(shared.value), key=key)
             return self._futures[shared]
 
 

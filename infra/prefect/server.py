@@ -258,7 +258,9 @@ class PrefectServer:
             if self._process.poll() is not None:
                 self._start_elsewhere()
             if self._answers():
-                self._start_watching()
+                if self._watching is None:
+                    self._watching = threading.Thread(target=self._watch, name="assay-prefect", daemon=True)
+                    self._watching.start()
                 return self.url
             time.sleep(0.1)
         raise RunError(f"Prefect's server did not answer within {_START_SECONDS:.0f} s: {self._last_words()}")
@@ -310,11 +312,6 @@ class PrefectServer:
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines() if self._log.exists() else []
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f'it said last "{last[:200]}" (all of it in {self._log})' if last else f"it said nothing in {self._log}"
-
-    def _start_watching(self) -> None:
-        if self._watching is None:
-            self._watching = threading.Thread(target=self._watch, name="assay-prefect", daemon=True)
-            self._watching.start()
 
     def _watch(self) -> None:
         """Start the process again where it dies; after a few times, nobody listens any more and the run breaks."""

@@ -71,7 +71,9 @@ class Orchestrated:
         )
 
         def led() -> R:
-            return called_without_secrets(lambda: _untagged(part))
+            # Of every task with a tag Prefect asks the server whether a limit on it has a slot free: 0.3 s per stage.
+            with TagsContext(current_tags=set()):
+                return called_without_secrets(part)
 
         led.__name__ = led.__qualname__ = _unique(name)
         with tags("assay", run.record.pipeline):
@@ -85,15 +87,6 @@ def _unique(name: str) -> str:
     number at the same moment: both would get the same one, and one of the runs would be lost.
     """
     return "-".join([name, *map(str, current_position())])
-
-
-def _untagged(part: Callable[[], R]) -> R:
-    """What the part returns, its tasks not tagged as their flow is.
-
-    For every task with any tag Prefect asks the server whether a limit on the tag has a slot free: 0.3 s per stage.
-    """
-    with TagsContext(current_tags=set()):
-        return part()
 
 
 def _is_worth_a_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:

@@ -470,7 +470,10 @@ class Folder:
                     self._asked(lambda: self.fs.cp_file(source, target))
                     return True
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                return self._linked(source, target) or self._copied(source, under)
+                if not self._linked(source, target):
+                    with open(source, "rb") as there, self.writing(under) as here:
+                        shutil.copyfileobj(there, here)
+                return True
             except FileNotFoundError:
                 return False
 
@@ -484,11 +487,6 @@ class Folder:
             raise
         except OSError:  # no hard links there
             return False
-        return True
-
-    def _copied(self, source: str, under: str) -> bool:
-        with open(source, "rb") as there, self.writing(under) as here:
-            shutil.copyfileobj(there, here)
         return True
 
     def remove(self, name: str) -> None:

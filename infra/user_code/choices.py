@@ -259,7 +259,7 @@ class Tagged:
         # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
         sentences = [
             f"`{field}` of {name} has no sentence: write one in a docstring under it; the documents show it."
-            for field in (mute if _is_a_file(self.settings) else ())
+            for field in (mute if getattr(sys.modules.get(self.settings.__module__), "__file__", None) else ())
         ]
         if self.without_default:
             return sentences
@@ -267,10 +267,6 @@ class Tagged:
         if self.settings.model_validate(dumped) != self.settings():
             sentences.append(f"{name} is another after it was written to JSON and read again.")
         return sentences
-
-
-def _is_a_file(kind: type) -> bool:
-    return getattr(sys.modules.get(kind.__module__), "__file__", None) is not None
 
 
 def check_plugin(choice: object) -> list[str]:
