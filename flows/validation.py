@@ -15,7 +15,7 @@ import annotated_types as bounds
 from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from assay.flows.yaml_document import Document, Mistake, Where, nearest, shown, suggestion
+from assay.flows.yaml_document import Document, Mistake, Where, has_step, nearest, shown, suggestion, value_at
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -227,7 +227,7 @@ def _converted(value: object, errors: Sequence[ErrorDetails]) -> tuple[object, b
         elif error["type"] == "tuple_type" and isinstance(given, list):
             replacement = tuple(given)
         where = _place(value, error["loc"])
-        if replacement is not None and where and _value_at(value, where) is given:
+        if replacement is not None and where and value_at(value, where) is given:
             value = _replaced(value, where, replacement)
             amended = True
     return value, amended
@@ -246,29 +246,15 @@ def _replaced(value: object, where: Where, replacement: object) -> object:
     return value
 
 
-def _value_at(value: object, where: Where) -> object:
-    for step in where:
-        if not _has(value, step):
-            return None
-        value = value[step]  # type: ignore[index]
-    return value
-
-
 def _place(value: object, location: Sequence[str | int]) -> Where:
     """The place in the document that a validator's location means: without the steps that name union members."""
     where: list[str | int] = []
     for position, step in enumerate(location):
         missing_key = position == len(location) - 1 and isinstance(value, dict)
-        if _has(value, step) or missing_key:
-            value = _value_at(value, (step,))
+        if has_step(value, step) or missing_key:
+            value = value_at(value, (step,))
             where.append(step)
     return tuple(where)
-
-
-def _has(value: object, step: str | int) -> bool:
-    if isinstance(value, dict):
-        return step in value
-    return isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)
 
 
 def _mistakes(
@@ -287,13 +273,8 @@ def _mistakes(
             else:
                 mistakes[where] = document.mistake(where, *_found_and_expected(model, document, where, error))[1]
     # What is wrong with a part makes the whole look wrong as well: only the part is named.
-    return [
-        (where, mistake) for where, mistake in mistakes.items() if not any(_within(other, where) for other in mistakes)
-    ]
-
-
-def _within(inner: Where, outer: Where) -> bool:
-    return len(inner) > len(outer) and inner[: len(outer)] == outer
+    around = {where[:length] for where in mistakes for length in range(len(where))}
+    return [(where, mistake) for where, mistake in mistakes.items() if where not in around]
 
 
 def _found_and_expected(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from assay.infra.errors import InputError
 from assay.infra.errors import nearest as nearest
@@ -94,7 +94,7 @@ Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 MOST_VALUES = 100_000
 MOST_DEPTH = 24
 _TAG = "tag:yaml.org,2002:"
-_NULL, _MERGE = f"{_TAG}null", f"{_TAG}merge"
+_MERGE = f"{_TAG}merge"
 
 
 def as_dict(value: Value) -> dict[str, Value]:
@@ -140,15 +140,27 @@ class Document:
 
     def found(self, where: Where) -> Value:
         """What stands at a place; nothing where the place does not exist."""
-        value = self.value
-        for step in where:
-            if isinstance(value, dict):
-                value = value.get(str(step))
-            elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-                value = value[step]
-            else:
-                return None
-        return value
+        return cast(Value, value_at(self.value, where))
+
+
+def has_step(value: object, step: str | int) -> bool:
+    """Whether a key, or a position, is in a mapping or a list.
+
+    >>> has_step({"a": 1}, "a"), has_step([1], 0), has_step([1], 1), has_step("a", 0)
+    (True, True, False, False)
+    """
+    if isinstance(value, dict):
+        return str(step) in value
+    return isinstance(value, list | tuple) and isinstance(step, int) and 0 <= step < len(value)
+
+
+def value_at(value: object, where: Where) -> object:
+    """What stands at a place of some plain values; nothing where the place does not exist."""
+    for step in where:
+        if not has_step(value, step):
+            return None
+        value = value[str(step) if isinstance(value, dict) else step]  # type: ignore[index]
+    return value
 
 
 def text_of(file: Path, name: str, missing: str) -> str:
@@ -361,24 +373,18 @@ def apply_overrides(document: Document, overrides: Sequence[str], inside: Where,
 
 def _set_value(document: Document, where: Where, value: Value) -> bool:
     """Sets the value at a place, making the mappings on the way; false where something else is in the way."""
-    holder = document.value
+    holder, last = cast(object, document.value), where[-1]
     for step in where[:-1]:
-        if isinstance(holder, dict):
-            if holder.get(str(step)) is None:
-                holder[str(step)] = {}
-            holder = holder[str(step)]
-        elif isinstance(holder, list) and isinstance(step, int) and step < len(holder):
-            holder = holder[step]
-        else:
-            return False
-    last = where[-1]
+        if isinstance(holder, dict) and holder.get(str(step)) is None:
+            holder[str(step)] = {}
+        holder = value_at(holder, (step,))
     if isinstance(holder, dict):
         holder[str(last)] = value
-        return True
-    if isinstance(holder, list) and isinstance(last, int) and last < len(holder):
-        holder[last] = value
-        return True
-    return False
+    elif isinstance(holder, list) and has_step(holder, last):
+        holder[int(last)] = value
+    else:
+        return False
+    return True
 
 
 def _obstacle(document: Document, where: Where) -> str:

@@ -9,8 +9,8 @@ from repository import ROOT
 from assay.data.published import TOKI_TABLE_4
 from assay.flows.commands.run import TABLES
 from assay.flows.configuration.loading import load_project
-from assay.flows.reproduce.tables import TABLES, list_of_tables, reproduce
 from assay.flows.reproduce.tables import TABLES as REPRODUCED
+from assay.flows.reproduce.tables import list_of_tables, reproduce
 from assay.tasks.statistics.findings import Finding, findings_table
 
 
@@ -131,7 +131,7 @@ def test_a_users_own_texts_stand_below_the_papers_lines(make_run):
 
 def test_every_pipeline_beside_a_table_is_on_the_data_set_that_is_asked_for():
     shipped = load_project(ROOT / "pipelines.yaml").pipelines
-    sources = [source for table in TABLES.values() for grid in table.grids for source in grid.sources]
+    sources = [source for table in REPRODUCED.values() for grid in table.grids for source in grid.sources]
     asked = {name: data for source in sources for name, data in source.pipelines.items() if data is not None}
     assert {name: shipped[name].source.dataset for name in asked} == asked
 

@@ -94,7 +94,7 @@ def test_of_a_text_model_the_label_is_the_column_that_says_its_classes(films: Pa
 def test_more_time_means_more_samples_and_more_attacks() -> None:
     large = Brought("./vit", ("network",), "ViT", side=224, numbers=86_000_000)
     plans = {
-        minutes: {key: said for key, said, _ in within(60.0 * minutes, large, "images")} for minutes in (1, 60, 600)
+        minutes: {line.key: line.value for line in within(60.0 * minutes, large, "images")} for minutes in (1, 60, 600)
     }
     assert sorted(plans[1]) == ["evaluation"]
     assert sorted(plans[600]) == ["attacks", "corruptions", "evaluation"]
