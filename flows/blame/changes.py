@@ -36,11 +36,6 @@ class Side:
 
     record: RunRecord
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Those of its pipeline."""
-        return self.record.settings
-
     @cached_property
     def files(self) -> tuple[Ingredient, ...]:
         """The team's own files that it stood on."""
@@ -55,7 +50,7 @@ class Side:
     def pieces(self) -> dict[str, Any]:
         """The settings, part by part."""
         pieces: dict[str, Any] = {part: {} for part in (RULES, MODEL, WEIGHTS, SETTINGS)} | {SEED: self.record.seed}
-        for key, value in self.settings.items():
+        for key, value in self.record.settings.items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
                 pieces[WEIGHTS][key] = [subject.get("weights") for subject in subjects_in({key: value})]
@@ -66,9 +61,9 @@ class Side:
 
     def part_of(self, file: Ingredient) -> str | None:
         """The part that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
-        if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.settings):
+        if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.record.settings):
             return None
-        subjects, rules = subjects_in(self.settings), self.settings.get("labeling") or {}
+        subjects, rules = subjects_in(self.record.settings), self.record.settings.get("labeling") or {}
         named = {str(subject[way]) for subject in subjects for way in WAYS if subject.get(way) is not None}
         if any(file.name == subject.get("weights") for subject in subjects):
             return WEIGHTS
@@ -84,10 +79,10 @@ class Side:
 def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str, Any]:
     """The settings of a pipeline in which the `new` parts are as in the later run, the others as in the earlier."""
     chosen = {part: after if part in new else before for part in PARTS}
-    settings = copy.deepcopy(dict(chosen[SETTINGS].settings))
+    settings = copy.deepcopy(chosen[SETTINGS].record.settings)
     for key, part in _KEYS.items():
-        settings[key] = copy.deepcopy(chosen[part].settings.get(key))
-    weights = {subject.get("name"): subject.get("weights") for subject in subjects_in(chosen[WEIGHTS].settings)}
+        settings[key] = copy.deepcopy(chosen[part].record.settings.get(key))
+    weights = {subject.get("name"): subject.get("weights") for subject in subjects_in(chosen[WEIGHTS].record.settings)}
     for subject in subjects_in(settings):
         subject["weights"] = weights.get(subject.get("name"), subject.get("weights"))
     return settings | {"gates": [], "schedule": None, "subjects": settings["subjects"] or []}
@@ -190,19 +185,11 @@ def sample_change(store: Store, before: Side, after: Side) -> SampleChange | Non
     pairs = [(getattr(before.data, name), getattr(after.data, name)) for name in ("samples", "classes")]
     if all(old.digest == new.digest for old, new in pairs):
         return None
-    old_columns, new_columns = (set(_columns(store, side.data.samples)) for side in (before, after))
+    old_columns, new_columns = (set(next(parts_of(store, side.data.samples)).column_names) for side in (before, after))
     both, either = old_columns & new_columns, tuple(sorted(old_columns ^ new_columns))
     old_rows, new_rows = (_rows(store, side.data.samples, sorted(both)) for side in (before, after))
     altered = sum(old_rows[name] != new_rows[name] for name in old_rows.keys() & new_rows.keys())
     return SampleChange(len(new_rows.keys() - old_rows.keys()), len(old_rows.keys() - new_rows.keys()), altered, either)
-
-
-def _columns(store: Store, samples: Artifact[Any]) -> list[str]:
-    from assay.infra.storage.parquet import open_parquet
-
-    output = store.output(samples)
-    with open_parquet(store.folder, output.parts[0].files[output.place].file) as first:
-        return list(first.schema_arrow.names)
 
 
 def _rows(store: Store, samples: Artifact[Any], columns: Sequence[str]) -> dict[str, bytes]:

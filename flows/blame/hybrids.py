@@ -7,8 +7,7 @@ hybrid counts as a night.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -80,11 +79,11 @@ class Hybrids:
         """The finding in every hybrid, by the parts that are as in the later run."""
         values: dict[Coalition, Valued] = {}
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
-            with self._folder() as place, self._run(seed, progress) as run:
+            with tempfile.TemporaryDirectory(prefix="assay-blame-") as place, self._run(seed, progress) as run:
                 for coalition in together:
                     parts = ", ".join(change.part for change in self.changes.swappable if change.part in coalition)
                     progress.notice(f"as in the later run: {parts or 'nothing'}")
-                    values[coalition] = self._value(run, coalition, place)
+                    values[coalition] = self._value(run, coalition, Path(place))
         return values
 
     def planned(self, coalitions: Sequence[Coalition]) -> dict[Coalition, list[PlannedStage]]:
@@ -92,10 +91,11 @@ class Hybrids:
         plans: dict[Coalition, list[PlannedStage]] = {}
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
             walked = Plan()
-            with self._folder() as place, self._run(seed, SilentProgress(), walked).unrecorded() as run:
+            looking = self._run(seed, SilentProgress(), walked).unrecorded()
+            with tempfile.TemporaryDirectory(prefix="assay-blame-") as place, looking as run:
                 for coalition in together:
                     begun = len(walked.stages)
-                    self._perform(run, coalition, place)
+                    self._perform(run, coalition, Path(place))
                     plans[coalition] = walked.stages[begun:]
         return plans
 
@@ -137,11 +137,6 @@ class Hybrids:
             if file is not None and self.store.folder.exists(f"{INGREDIENTS}/{file.sha256}"):
                 files[name] = self.store.folder.read(f"{INGREDIENTS}/{file.sha256}")
         return files
-
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="assay-blame-") as place:
-            yield Path(place)
 
     def _perform(self, run: Run, coalition: Coalition, place: Path) -> Ground:
         """What the kinds of audit make of a hybrid."""

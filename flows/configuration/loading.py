@@ -287,12 +287,8 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
     settings = None
     if not isinstance(document.value, dict):
         if not document.mistakes:
-            message = (
-                "expected a mapping with pipelines:, and found nothing"
-                if document.value is None
-                else (f"expected a mapping with pipelines:, and found {shown(document.value)}")
-            )
-            mistakes.append(document.mistake((), "", message))
+            there = "nothing" if document.value is None else shown(document.value)
+            mistakes.append(document.mistake((), "", f"expected a mapping with pipelines:, and found {there}"))
     else:
         lost = {where for where, _ in mistakes if where}
         mistakes += _checked_names(document)

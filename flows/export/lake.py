@@ -21,59 +21,15 @@ import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
 from assay import __version__
-from assay.data.image_schemas import ImagePaths
 from assay.data.schemas import class_names
 from assay.data.templates import filled
-from assay.flows.export.curated_sets import escaped_markdown
+from assay.flows.export.curated_sets import escaped_markdown, original_paths
 from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
 from assay.infra.errors import AssayError, InputError, install_command, reason_of
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import plural
-
-_NONE = ImagePaths.schema.empty_table()
-
-
-class PathsBeside:
-    """The path of each sample's image, for tables in the order of the samples.
-
-    What was kept of the paths is read on as far as a table needs it; what lies behind is let go. A table that begins
-    anew is looked up from the beginning.
-    """
-
-    def __init__(self, store: Store, record: RunRecord) -> None:
-        self._store = store
-        self._kept = [artifact for artifact in artifacts_of(record, "ImagePaths") if artifact.rows]
-        self._are_ids = (record.settings.get("source") or {}).get("images") is not None
-        self._rest: Iterator[pa.Table] = iter(())
-        self._window = _NONE
-
-    def of(self, ids: pa.ChunkedArray) -> pa.Array:
-        """The paths of these samples; null where there is none."""
-        if self._are_ids:  # samples of a folder of images are named by their paths
-            return ids.combine_chunks()
-        if not self._kept:
-            return pa.nulls(len(ids), pa.string())
-        wanted = ids.combine_chunks()
-        if not self._reaches(wanted):
-            self._rest = (part for kept in self._kept for part in parts_of(self._store, kept))
-            self._window = _NONE
-            self._reaches(wanted)
-        places = pc.index_in(wanted, value_set=self._window["id"].combine_chunks())
-        paths = self._window["path"].combine_chunks().take(places)
-        self._window = self._window.slice(pc.max(places).as_py() or 0)
-        return paths
-
-    def _reaches(self, wanted: pa.Array) -> bool:
-        """Whether all of them are among the paths read so far, or those read on."""
-        while not pc.all(pc.is_in(wanted, value_set=self._window["id"].combine_chunks())).as_py():
-            following = next(self._rest, None)
-            if following is None:
-                return False
-            self._window = pa.concat_tables([self._window, following])
-        return True
-
 
 _BATCH = 1 << 17
 
@@ -232,11 +188,14 @@ Parts = Iterator[Iterator[pa.RecordBatch]]
 
 
 def parts_in(lake: Lake, table: TidyTable, sources: list[LakeSource], classes: list[str]) -> Parts:
-    """The rows of a table; one partition of the run is held at a time."""
+    """The rows of a table; one partition of the run is held at a time, beside the paths of all images."""
+    named_by_path = (lake.record.settings.get("source") or {}).get("images") is not None
+    paths = {} if named_by_path else original_paths(lake.store, lake.record)
     for source in sources:
-        paths = PathsBeside(lake.store, lake.record)
         for part in parts_of(lake.store, source.artifact):
-            yield table.rows(part, BesidePartition(classes, source.labeler, paths.of(part["id"])))
+            ids = part["id"].combine_chunks()
+            beside = ids if named_by_path else pa.array(map(paths.get, ids.to_pylist()), pa.string())
+            yield table.rows(part, BesidePartition(classes, source.labeler, beside))
 
 
 def _write_parquet(lake: Lake, folder: Folder, table: TidyTable, parts: Parts) -> int:

@@ -134,15 +134,6 @@ def setting_rows(menu: Menu) -> Iterator[list[object]]:
                 yield from _rows_of_settings(choice.word, choice.settings)
 
 
-def plugin_troubles(named: str, folder: Path) -> list[str]:
-    """What keeps a plug-in from being used, a sentence each: it is named as `module:object`, or as it is installed."""
-    menu, findings = Menu(), list[str]()
-    for origin in _plugins_named(named, folder, menu):
-        with _collecting(findings):
-            findings += _troubles_of_plugin(origin, folder, menu)
-    return [f"{named}: {finding}" for finding in findings]
-
-
 def _troubles_of_plugin(origin: Origin, folder: Path, menu: Menu) -> list[str]:
     plugin = origin.reference.load()
     if isinstance(plugin, AuditKind):
@@ -282,15 +273,8 @@ def pipeline_rows(project: Project) -> list[list[object]]:
         asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
         skipped = ", ".join(stage for stage in stages_of(pipeline) if stage not in asked) or "nothing"
         stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
-        rows.append(
-            [
-                name,
-                source_in_words(pipeline.source.model_dump()) or "nothing",
-                stages,
-                skipped,
-                pipeline.schedule or "–",
-            ]
-        )
+        source = source_in_words(pipeline.source.model_dump()) or "nothing"
+        rows.append([name, source, stages, skipped, pipeline.schedule or "–"])
     return rows
 
 
@@ -305,8 +289,13 @@ def plugin_sections(project: Project) -> list[str]:
 
 
 def check_one_plugin(named: str, config: str) -> CheckResult:
-    """Whether a plug-in can be used: it is tried out, and nothing else is looked at."""
-    findings = plugin_troubles(named, Path(config).absolute().parent)
+    """Whether a plug-in can be used, named as `module:object` or as it is installed: it is tried out, and nothing else
+    is looked at."""
+    menu, folder, findings = Menu(), Path(config).absolute().parent, list[str]()
+    for origin in _plugins_named(named, folder, menu):
+        with _collecting(findings):
+            findings += _troubles_of_plugin(origin, folder, menu)
+    findings = [f"{named}: {finding}" for finding in findings]
     return CheckResult("" if findings else f"{named} keeps everything that is asked of it.", "\n".join(findings))
 
 

@@ -159,25 +159,20 @@ def examples(rule: WrittenRule) -> tuple[str, str]:
     >>> examples(WrittenRule(keywords=("win", "cash"), vote="spam"))
     ('{"text": "so win then"}', '{"text": "nothing of the kind"}')
     """
-    if rule.when is None:
-        column, words = _json_text(str(rule.text)), (rule.keywords or ("",))[0]
-        return f"{{{column}: {_json_text(f'so {words} then')}}}", f"{{{column}: {_json_text('nothing of the kind')}}}"
-    when = rule.when
-    if when.picture is not None:
+    if (when := rule.when) is not None and when.picture is not None:
         high, low = _EXTREMES[when.picture]
         on, off = (high, low) if when.above is not None else (low, high)
         return f'{{"image": {on}}}', f'{{"image": {off}}}'
-    column = _json_text(str(when.column))
+
+    def row(value: object) -> str:
+        return json.dumps({str(rule.text if when is None else when.column): value}, ensure_ascii=False)
+
+    if when is None:
+        return row(f"so {(rule.keywords or ('',))[0]} then"), row("nothing of the kind")
     if when.equals is not None:
-        return f"{{{column}: {_json_text(str(when.equals))}}}", f"{{{column}: {_json_text(f'not {when.equals}')}}}"
-    if when.above is not None:
-        return f"{{{column}: {_beyond(when.above, 1)!r}}}", f"{{{column}: {when.above!r}}}"
-    return f"{{{column}: {_beyond(when.below or 0.0, -1)!r}}}", f"{{{column}: {when.below!r}}}"
-
-
-def _beyond(bound: float, step: int) -> float:
-    """A number that lies clearly on one side of a bound, however large or small it is."""
-    return float(f"{bound + step * max(1.0, abs(bound) / 10):.4g}")
+        return row(str(when.equals)), row(f"not {when.equals}")
+    bound, away = (when.above, 1) if when.above is not None else (when.below or 0.0, -1)
+    return row(float(f"{bound + away * max(1.0, abs(bound) / 10):.4g}")), row(bound)
 
 
 def _json_text(value: str) -> str:

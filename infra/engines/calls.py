@@ -167,9 +167,11 @@ class Engine(Protocol):
     def close(self) -> None:
         """Let go of every worker."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 _slot: ContextVar[Slot] = ContextVar("slot", default="CPU")

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import cloudpickle
 from distributed import Future, KilledWorker
 
-from assay.infra.engines.calls import Call, Folded, Outcome, Piece, Slot, Slots, join, perform
+from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Piece, Slot, Slots, join, perform
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_workers import (
     MOST_LOSSES,
@@ -353,7 +353,7 @@ FAN_IN_BYTES = 64 << 20
 INLINE_BYTES = 64_000
 
 
-class DaskEngine:
+class DaskEngine(Engine):
     """Calls on the workers of one Dask scheduler, started by us or by somebody else."""
 
     def __init__(
@@ -488,12 +488,6 @@ class DaskEngine:
             self._pool.losses.stop()
         finally:
             self._pool.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _window(self, gpu: bool) -> Window:
         self._turns["CPU"].check()

@@ -23,18 +23,19 @@ from typing import Any
 from distributed import Scheduler, Worker
 
 
-class SchedulerWithoutHTTP(Scheduler):  # type: ignore[misc]  # Dask has no types
-    """A scheduler whose only port is the one that asks for a certificate."""
+class WithoutHTTP:
+    """What listens on no port but the one that asks for a certificate."""
 
     def start_http_server(self, *_arguments: object, **_options: object) -> None:
         """Listen on no further port."""
 
 
-class WorkerWithoutHTTP(Worker):  # type: ignore[misc]  # Dask has no types
-    """A worker whose only port is the one that asks for a certificate."""
+class SchedulerWithoutHTTP(WithoutHTTP, Scheduler):  # type: ignore[misc]  # Dask has no types
+    """Such a scheduler."""
 
-    def start_http_server(self, *_arguments: object, **_options: object) -> None:
-        """Listen on no further port."""
+
+class WorkerWithoutHTTP(WithoutHTTP, Worker):  # type: ignore[misc]  # Dask has no types
+    """Such a worker."""
 
 
 WORKERS = "Dask Worker process"  # how Dask's nanny names the processes that it starts

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Self, TypeVar, cast
+from typing import TypeVar, cast
 
 from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, one_thread, process_state, timed
 from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
@@ -17,7 +17,7 @@ from assay.infra.storage.keys import processor_here
 V = TypeVar("V")
 
 
-class SerialEngine:
+class SerialEngine(Engine):
     """One CPU slot, this process; a GPU slot as well where there is a CUDA device (or `gpu_workers` says so)."""
 
     def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
@@ -67,12 +67,6 @@ class SerialEngine:
     def close(self) -> None:
         """Begin no further call."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _outcome(self, call: Call, slot: Slot) -> Outcome:
         for attempt in range(1, self._settings.retries + 2):

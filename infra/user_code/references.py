@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.settings import StandsOn
@@ -146,39 +146,37 @@ class Ingredients:
         self._save()
 
 
-_current: ContextVar[Ingredients | None] = ContextVar("assay_ingredients", default=None)
+_NOBODYS = Ingredients(cast(Store, None), RunRecord("", "", "", 0, "", 0), 0, lambda: None)
+_current: ContextVar[Ingredients] = ContextVar("assay_ingredients", default=_NOBODYS)
+"""Those of the run that surrounds the caller; where there is none, nothing is noted."""
 
 
 def current_run_id() -> str:
     """The run that surrounds the caller; empty where there is none."""
-    ingredients = _current.get()
-    return "" if ingredients is None else ingredients.run_id
+    return _current.get().run_id
 
 
 def note_file(path: Path) -> None:
     """Note a file that the settings name, in the run that surrounds the caller, if any."""
-    if (ingredients := _current.get()) is not None:
-        ingredients.note(path)
+    _current.get().note(path)
 
 
 def note_elsewhere(name: str, of: str, version: str) -> None:
     """Note a service in the run that surrounds the caller, if any, with what stands for its answers."""
-    if (ingredients := _current.get()) is not None:
-        ingredients.note_elsewhere(name, of, version)
+    _current.get().note_elsewhere(name, of, version)
 
 
 def note_code(reference: CodeReference) -> None:
     """Note somebody's code and what it stands on, in the run that surrounds the caller, if any."""
-    if (ingredients := _current.get()) is not None:
-        for module, source in reference.sources if reference.shipped else ():
-            ingredients.note(_file_of(Path(reference.home), module), reference.written, source)
-        for name, _ in reference.files:
-            ingredients.note(Path(reference.beside) / name, reference.written)
-        if not reference.shipped:
-            sources = repr(reference.sources)
-            ingredients.note_elsewhere(f"module {reference.module}", reference.written, sources)
-        if reference.version:
-            ingredients.note_elsewhere(f"answers of {reference.written}", reference.written, reference.version)
+    ingredients, of = _current.get(), reference.written
+    for module, source in reference.sources if reference.shipped else ():
+        ingredients.note(_file_of(Path(reference.home), module), of, source)
+    for name, _ in reference.files:
+        ingredients.note(Path(reference.beside) / name, of)
+    if not reference.shipped:
+        ingredients.note_elsewhere(f"module {reference.module}", of, repr(reference.sources))
+    if reference.version:
+        ingredients.note_elsewhere(f"answers of {of}", of, reference.version)
 
 
 @contextmanager

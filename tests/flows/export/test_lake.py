@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -16,10 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from direct_nights import latest, perform_night
 
-from assay.data.image_schemas import ImagePaths
-from assay.flows.export.lake import PathsBeside, export_to_lake
+from assay.flows.export.lake import export_to_lake
 from assay.flows.export.samples_to_review import samples_to_review
-from assay.flows.report.records import labelled_by, read_table, samples_of_run, tables_of
+from assay.flows.report.records import artifacts_of, labelled_by, read_table, samples_of_run, tables_of
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
@@ -204,25 +202,16 @@ def test_what_has_no_rows_or_no_place_is_one_sentence(copied: tuple[Store, RunRe
     assert not (tmp_path / "lake").exists()
 
 
-def test_paths_are_found_in_the_order_of_the_samples_and_anew_from_the_beginning(
-    copied: tuple[Store, RunRecord], monkeypatch: pytest.MonkeyPatch
+def test_a_path_stands_beside_its_sample_and_none_where_none_was_kept(
+    night: tuple[Store, RunRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, record = copied
-    read: list[int] = []
-
-    def parts(*_: object) -> Iterator[pa.Table]:
-        for first in range(0, 100, 10):
-            read.append(first)
-            ids = [f"s{at}" for at in range(first, first + 10)]
-            yield pa.table({"id": ids, "path": [f"{one}.png" for one in ids]}, schema=ImagePaths.schema)
-
-    monkeypatch.setattr("assay.flows.export.lake.parts_of", parts)
-    record.stages[0].outputs["paths"] = {**record.stages[0].outputs["samples"], "kind": "ImagePaths", "rows": 100}
-    paths = PathsBeside(store, record)
-    for at in (3, 25, 26):
-        assert paths.of(pa.chunked_array([[f"s{at}", f"s{at + 1}"]])).to_pylist() == [f"s{at}.png", f"s{at + 1}.png"]
-    assert read == [0, 10, 20]  # no further than what was asked for
-    assert paths.of(pa.chunked_array([["s1", "s1", "none"]])).to_pylist() == ["s1.png", "s1.png", None]
+    store, record = night
+    some = read_table(store, artifacts_of(record, "SampleHardness")[0])["id"][3].as_py()
+    monkeypatch.setattr("assay.flows.export.lake.original_paths", lambda *_: {some: "scans/a.png"})
+    export_to_lake(store, record, str(tmp_path / "lake"))
+    rows = pq.read_table(tmp_path / "lake" / "hardness").to_pandas()
+    assert set(rows[rows["path"].notna()]["id"]) == {some}
+    assert set(rows["path"].dropna()) == {"scans/a.png"}
 
 
 def test_a_person_may_be_asked_by_any_measure_of_hardness(night: tuple[Store, RunRecord]) -> None:
