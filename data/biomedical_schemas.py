@@ -10,30 +10,25 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.data.columns import columns_of
-from assay.infra.storage.artifacts import Table
+from assay.data.columns import ListedTable
 
 WORDS = pa.list_(pa.string())
 """The type of the columns `tokens` and `tags`."""
 
 
-class Tagged(Table):
+class Tagged(ListedTable):
     """One row per sentence: its words, the tag each should have (null where unknown), and the tag a subject gives it.
 
     `confidence` is the probability of the tag given. A word beyond what the subject reads is tagged `O` at confidence
     0. All lists of a row are of one length.
     """
 
-    schema = columns_of("Tagged")
 
-
-class Scored(Table):
+class Scored(ListedTable):
     """One row per pair of sentences: how similar people say they are (null where unknown), and a subject."""
 
-    schema = columns_of("Scored")
 
-
-class TermChanges(Table):
+class TermChanges(ListedTable):
     """One row per term of a sample, in reading order: what stood there, what stands there now, and what was done.
 
     `first` and `last` are places of words before the attack (`last` is not included), `new_first` and `new_last` after
@@ -42,14 +37,10 @@ class TermChanges(Table):
     left it out), `too short`, `nothing to change`, `no synonym`, `several concepts`, `crosses an entity`.
     """
 
-    schema = columns_of("TermChanges")
 
-
-class EntityMatches(Table):
+class EntityMatches(ListedTable):
     """One row per sentence: its entities (`gold_*`) and those that a tagger named (`said_*`), in reading order.
 
     A hit has both ends and the kind right. `seen` says whether the words of the entity, before any attack, are those of
     an entity in the training samples.
     """
-
-    schema = columns_of("EntityMatches")

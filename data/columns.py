@@ -7,18 +7,23 @@ from pathlib import Path
 import pyarrow as pa
 from ruamel.yaml import YAML
 
+from assay.infra.storage.artifacts import Table
+
 _COLUMNS: dict[str, dict[str, str]] = YAML(typ="safe").load(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
 )
 
 
-def columns_of(kind: str) -> pa.Schema:
-    """The schema of a kind of table.
+class ListedTable(Table):
+    """A kind of table whose columns stand under its name in columns.yaml.
 
-    >>> columns_of("Predictions").field("probabilities").type, columns_of("Samples").field("gold").nullable
-    (ListType(list<item: double>), True)
+    >>> class Predictions(ListedTable): pass
+    >>> Predictions.schema.field("probabilities").type, Predictions.schema.field("predicted").nullable
+    (ListType(list<item: double>), False)
     """
-    return pa.schema([_column(name, written) for name, written in _COLUMNS[kind].items()])
+
+    def __init_subclass__(cls) -> None:
+        cls.schema = pa.schema([_column(name, written) for name, written in _COLUMNS[cls.__name__].items()])
 
 
 def _column(name: str, written: str) -> pa.Field:

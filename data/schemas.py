@@ -6,113 +6,84 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.data.columns import columns_of
-from assay.infra.storage.artifacts import Files, Table
+from assay.data.columns import ListedTable
+from assay.infra.storage.artifacts import Files
 
 
-class Samples(Table):
+class Samples(ListedTable):
     """What is audited: one row per sample, a unique `id`, the gold class where known (else null), features."""
 
-    schema = columns_of("Samples")
     extras = "any"
 
 
-class Classes(Table):
+class Classes(ListedTable):
     """The classes of a pipeline: the code used everywhere inside, and the name the user gave it."""
 
-    schema = columns_of("Classes")
 
-
-class Rejects(Table):
+class Rejects(ListedTable):
     """Rows that did not enter: file, line (text files) or row number (others), both counted from 1, and the reason."""
 
-    schema = columns_of("Rejects")
 
-
-class ContractResults(Table):
+class ContractResults(ListedTable):
     """One row per expectation of a contract: what was expected, of how many rows, how many disappointed."""
 
-    schema = columns_of("ContractResults")
 
-
-class Votes(Table):
+class Votes(ListedTable):
     """One int8 column per labelling function, named after it: the class it votes for, or -1 where it abstains."""
 
-    schema = columns_of("Votes")
     extras = pa.int8()
 
 
-class LabelingTable(Table):
+class LabelingTable(ListedTable):
     """One row per labelling function: what it says, how often, how it agrees with the others and with gold."""
 
-    schema = columns_of("LabelingTable")
 
-
-class Panel(Table):
+class Panel(ListedTable):
     """One row per labelling function: its rank in Algorithm 1 (0 walks first), if it is kept, or which kept function
     pruned it and with which correlation. `cliques` is null where the functions were ranked by `degree` instead."""
 
-    schema = columns_of("Panel")
 
-
-class LabelModel(Table):
+class LabelModel(ListedTable):
     """The weight a labeler gives each labelling function (the same for every class), and how its training went."""
 
-    schema = columns_of("LabelModel")
     extras = pa.float64()
 
 
-class WeakLabels(Table):
+class WeakLabels(ListedTable):
     """Per sample: the estimated class, the confidence in it, the votes cast, the softmax share for the interval."""
 
-    schema = columns_of("WeakLabels")
 
-
-class Intervals(Table):
+class Intervals(ListedTable):
     """Weak labels with their Clopper-Pearson interval [lower, upper] and the real-valued votes won. `tie_break` is a
     stable hash of the id: samples with equal scores are ordered by it."""
 
-    schema = columns_of("Intervals")
 
-
-class Clusters(Table):
+class Clusters(ListedTable):
     """What is independent: a hash of the user's group, else of the sample's id. Without groups also one of the votes:
     samples of one pattern have one score."""
 
-    schema = columns_of("Clusters")
 
-
-class OrderedAnswers(Table):
+class OrderedAnswers(ListedTable):
     """How often a subject is right on a sample of the order, of how many `times`, under one circumstance.
 
     `of` and `group` name the circumstance as findings do (`pgd`, `eps=0.1`); `score` is the sample's θ_L.
     """
 
-    schema = columns_of("OrderedAnswers")
 
-
-class CuratedSets(Table):
+class CuratedSets(ListedTable):
     """The adversarial order: `rank` 0 is the easiest sample; `dataset` d means the sample is in D_d, D_d+1, … D_N."""
 
-    schema = columns_of("CuratedSets")
 
-
-class OrderingCurve(Table):
+class OrderingCurve(ListedTable):
     """One row per approach, labeler and D_i: its size and its accuracy with both bands, the tie-free one beside it."""
 
-    schema = columns_of("OrderingCurve")
 
-
-class Predictions(Table):
+class Predictions(ListedTable):
     """What a subject says of each sample: the class, and the probability of every class where the subject gives one."""
 
-    schema = columns_of("Predictions")
 
-
-class Findings(Table):
+class Findings(ListedTable):
     """Every measured thing, one row each: the report, the gates, the trend and the exports all read this table."""
-
-    schema = columns_of("Findings")
 
 
 class SubjectFiles(Files):
@@ -128,45 +99,37 @@ def class_names(classes: pa.Table) -> list[str]:
     return [str(name) for name in classes.sort_by("code").column("name").to_pylist()]
 
 
-class PeoplesAnswers(Table):
+class PeoplesAnswers(ListedTable):
     """One row per sample that people were asked about: its class by the gold column, by them, and what it is now.
 
     `people` gave an answer, `agreeing` of them this one (where they are even, one of those most given), `skipped`
     looked and gave none. `cluster` is a hash of the sample's group, null where samples are independent.
     """
 
-    schema = columns_of("PeoplesAnswers")
 
-
-class SampleHardness(Table):
+class SampleHardness(ListedTable):
     """How hard an audit found each sample by one measure: higher is harder, and only the order of values counts.
 
     `subject` is empty where the measure is of no subject. A sample that the measure says nothing of has no row; of
     several rows with one measure, subject and sample the hardest counts. −∞ stands for what nothing made wrong.
     """
 
-    schema = columns_of("SampleHardness")
 
-
-class HardnessPairs(Table):
+class HardnessPairs(ListedTable):
     """One row per pair of measures and group of samples of about one rank by `first`: how hard they are by `second`.
 
     `x` and `y` are mean ranks, from 0 (the easiest sample) to 1 (the hardest); [low, high] is the interval of `y`.
     """
 
-    schema = columns_of("HardnessPairs")
 
-
-class HardestSamples(Table):
+class HardestSamples(ListedTable):
     """One row per sample that is hard by every measure it has, and measure: its value, the share it is harder than.
 
     `place` 1 is the hardest by the mean of these shares; `n` is how many samples the measure speaks of.
     """
 
-    schema = columns_of("HardestSamples")
 
-
-class IndependenceTests(Table):
+class IndependenceTests(ListedTable):
     """One row per test of whether a model and a set of samples are independent.
 
     `generator` is what made the adversarial examples, `role` what the samples are: the test set (`test`), the samples
@@ -179,30 +142,22 @@ class IndependenceTests(Table):
     exact one.
     """
 
-    schema = columns_of("IndependenceTests")
 
-
-class SyntheticRuns(Table):
+class SyntheticRuns(ListedTable):
     """One row per run and ε of the synthetic experiment: the two errors, the estimate, the tests, and every T_i.
 
     `low` and `high` of `error` and `estimate` are not stored: they follow from n and the two standard deviations.
     """
 
-    schema = columns_of("SyntheticRuns")
 
-
-class SyntheticTests(Table):
+class SyntheticTests(ListedTable):
     """One row per experiment, number of models, bin of models and ε: the test on the averaged values."""
 
-    schema = columns_of("SyntheticTests")
 
-
-class ShiftedWindows(Table):
+class ShiftedWindows(ListedTable):
     """One row per sample of known class and generator: what shifting the window did to a subject there.
 
     `wrong` is L(f, x), `attackable` whether it is right and some shift makes it wrong; `adversarial` is L(f, g(x)) and
     `weighted` is L(f, g(x)) h(g(x)), under a random generator the mean over its draws. `wrong_at` says for every shift,
     from top to bottom and from left to right, whether the subject is wrong there. `looks` counts forward passes.
     """
-
-    schema = columns_of("ShiftedWindows")

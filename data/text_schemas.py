@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from assay.data.columns import columns_of
-from assay.infra.storage.artifacts import Table
+from assay.data.columns import ListedTable
 
 
-class Explanations(Table):
+class Explanations(ListedTable):
     """One row per sample: the words that matter for the predicted class, the largest importance in size first.
 
     `importance` is signed: below zero speaks against the prediction. A word stands for all its occurrences; `starts`
@@ -18,87 +17,68 @@ class Explanations(Table):
     and `read_words`, how many of them the subject read and the explanation is about.
     """
 
-    schema = columns_of("Explanations")
     extras = pa.int32()
 
 
-class Keywords(Table):
+class Keywords(ListedTable):
     """One row per provider, class and word of the class's pool: its mean importance, its cluster, whether it is a
     keyword by this provider (`elected`), and by the vote of all (`keyword`)."""
 
-    schema = columns_of("Keywords")
 
-
-class TrustLabels(Table):
+class TrustLabels(ListedTable):
     """One row per sample and explainer: trustworthy, untrustworthy, undecided (with the reason) or out of scope.
 
     `words`, `importance` and `related` belong together; `related_mass` and `unrelated_mass` are the two sides of Eq. 6.
     """
 
-    schema = columns_of("TrustLabels")
 
-
-class TrustExamples(Table):
+class TrustExamples(ListedTable):
     """One row per prediction that the report shows: its text, and every word of the explanation wherever it stands.
 
     `starts`, `ends`, `importance` and `related` belong together. Where texts are masked, `text` is empty and the places
     are those of the words in reading order, so that nothing of the text is left.
     """
 
-    schema = columns_of("TrustExamples")
 
-
-class Thresholds(Table):
+class Thresholds(ListedTable):
     """One row per provider: θ_relate, from how many synonym pairs, how many it did not know, how it parts them.
 
     `balance` is null where θ_relate was given.
     """
 
-    schema = columns_of("Thresholds")
 
-
-class TrustTruth(Table):
+class TrustTruth(ListedTable):
     """One row per sample whose trust label is known without the oracle: by counterfactuals, rationales or people.
 
     `precision` is the explanation precision, where rationales tell; such rows hold for one explainer only.
     """
 
-    schema = columns_of("TrustTruth")
 
-
-class TrustSettings(Table):
+class TrustSettings(ListedTable):
     """What the oracle says under other thresholds: one row per explainer, setting and value of it.
 
     `trustworthy` of `n` predictions are; `g_mean` where the truth is known of `known` of them.
     """
 
-    schema = columns_of("TrustSettings")
 
-
-class WordVectors(Table):
+class WordVectors(ListedTable):
     """One row per provider and word: its vector, null where the provider does not know the word."""
 
-    schema = columns_of("WordVectors")
 
-
-class WordSwaps(Table):
+class WordSwaps(ListedTable):
     """One row per word and class: what may take its place, the best first; class −1 stands for every class.
 
     `related` is what the trust oracle says of the word and the class (null where it was not asked, or cannot say).
     `cosines` and `importance` belong to the candidates, with NaN where there is none.
     """
 
-    schema = columns_of("WordSwaps")
 
-
-class CosineLimits(Table):
+class CosineLimits(ListedTable):
     """One row per source of word vectors: the least cosine of a replacement (null where lists have no cosines), and how
     well the vectors tell synonyms from random pairs, as in `SynonymCosines`."""
 
-    schema = columns_of("CosineLimits")
 
-
-class SynonymCosines(Table):
+class SynonymCosines(ListedTable):
     """One row per source of word vectors: the cosine that half of all known synonyms reach, and θ_relate.
 
     NaN where the vectors know too few synonyms to say; null where nobody asked, or lists have no cosines. `auc` is how
@@ -106,10 +86,8 @@ class SynonymCosines(Table):
     null where the vectors know too few pairs, or there are none.
     """
 
-    schema = columns_of("SynonymCosines")
 
-
-class AttackedTexts(Table):
+class AttackedTexts(ListedTable):
     """One row per sample: whether the attack changed what the subject says of it, and by which words.
 
     `status` is success, failed or skipped; `reason` says why not. Skipped is what the attack could not try: of such a
@@ -123,10 +101,8 @@ class AttackedTexts(Table):
     `providers`: null for lists without cosines.
     """
 
-    schema = columns_of("AttackedTexts")
 
-
-class ChangedTexts(Table):
+class ChangedTexts(ListedTable):
     """One row per attacked text that the report shows: the original, and every change that was made to it.
 
     `attack` made it (`group` says how, where there are several ways); `before` and `after` are what the subject says of
@@ -134,5 +110,3 @@ class ChangedTexts(Table):
     none was measured. Where texts are masked, `text` is empty, `news` holds no words, and the places are those of the
     changes in reading order, so that nothing of the text is left.
     """
-
-    schema = columns_of("ChangedTexts")

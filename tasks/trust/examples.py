@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.data.columns import columns_of
+from assay.data.columns import ListedTable
 from assay.data.text_schemas import TrustExamples
-from assay.infra.storage.artifacts import Table
 from assay.tasks.language.words import spelling, words_of
 from assay.tasks.subjects.texts.rows import texts_of
 
@@ -17,10 +16,8 @@ PER_CLASS = 4
 _BESIDE = 1  # trustworthy ones per class, to compare with
 
 
-class ChosenTexts(Table):
+class ChosenTexts(ListedTable):
     """One row per sample that was chosen: its text."""
-
-    schema = columns_of("ChosenTexts")
 
 
 def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:

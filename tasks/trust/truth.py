@@ -8,10 +8,9 @@ from typing import Literal, cast
 
 import pyarrow as pa
 
-from assay.data.columns import columns_of
+from assay.data.columns import ListedTable
 from assay.data.text_schemas import TrustTruth
 from assay.infra.errors import InputError
-from assay.infra.storage.artifacts import Table
 from assay.tasks.language.rationales import Span, rationale_spans, rationale_words
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
@@ -147,10 +146,8 @@ REASONS, SHORTCUTS = "sentiment_words", "shortcut_words"
 """The columns of spans: which words are good reasons, and which are shortcuts."""
 
 
-class RationaleWords(Table):
+class RationaleWords(ListedTable):
     """One row per sample: the words that people point to as the reason for its class; empty where there are none."""
-
-    schema = columns_of("RationaleWords")
 
 
 def counterfactual_rows(

@@ -122,10 +122,10 @@ def test_a_new_choice_has_a_line_of_its_own_and_moves_no_stage(tree: Path):
 
 def test_the_columns_of_a_table_are_part_of_the_stages_that_make_it_and_of_no_others(tree: Path):
     (tree / "data").mkdir()
-    kind = 'from assay.data.columns import columns_of\n\nclass {name}:\n    schema = columns_of("{name}")\n'
+    kind = "from assay.data.columns import ListedTable\n\nclass {name}(ListedTable):\n    pass\n"
     for name in ("Answers", "Others"):
         (tree / f"data/{name.lower()}.py").write_text(kind.format(name=name))
-    (tree / "data/columns.py").write_text("def columns_of(kind):\n    return kind\n")
+    (tree / "data/columns.py").write_text("class ListedTable:\n    pass\n")
     (tree / "data/columns.yaml").write_text("Answers: {id: string}\nOthers: {id: string}\n")
     imports = "from assay.data.answers import Answers\n"
     (tree / "tasks/room/formula.py").write_text(f"{imports}\ndef answer(x):\n    return Answers, x\n")

@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from assay.data.columns import columns_of
+from assay.data.columns import ListedTable
 from assay.infra.engines.calls import process_state
 from assay.infra.errors import InputError, RunError
-from assay.infra.storage.artifacts import Table
 from assay.tasks.statistics.groups import named_groups
 from assay.tasks.subjects.holding_out import drawn, fold_of
 from assay.tasks.subjects.predictions import Matrix, choose_features, feature_matrix
@@ -169,10 +168,9 @@ MOST_ROWS = 1_000_000  # beyond this many labelled rows, a seeded sample of abou
 Teacher = Literal["gold", "weak"]
 
 
-class TrainingRows(Table):
+class TrainingRows(ListedTable):
     """The rows a subject learns from: the class to learn, the fold whose model may not see it, and its features."""
 
-    schema = columns_of("TrainingRows")
     extras = pa.float64()
 
 

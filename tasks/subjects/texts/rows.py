@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.columns import columns_of
+from assay.data.columns import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
-from assay.infra.storage.artifacts import Table
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
@@ -91,10 +90,8 @@ def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table,
     return known, codes
 
 
-class TextFeatures(Table):
+class TextFeatures(ListedTable):
     """One row per text: its class, and the encoder's features."""
-
-    schema = columns_of("TextFeatures")
 
 
 def feature_rows(samples: pa.Table, *, text: str) -> pa.Table:

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.columns import columns_of
+from assay.data.columns import ListedTable
 from assay.data.text_schemas import Explanations
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.storage.artifacts import Table
 from assay.tasks.subjects.holding_out import draw_evenly
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import TextModel, TokenModel, UnusableTextError
@@ -75,10 +74,8 @@ def require_explainable(model: TextModel, settings: Explaining) -> None:
         )
 
 
-class ToExplain(Table):
+class ToExplain(ListedTable):
     """One row per prediction that is to be explained: the text, and what the subject said of it."""
-
-    schema = columns_of("ToExplain")
 
 
 def rows_to_explain(samples: pa.Table, predictions: pa.Table, *, chosen: npt.NDArray[np.bool_], text: str) -> pa.Table:
