@@ -19,7 +19,7 @@ from assay.infra.engines.opening import open_engine
 from assay.infra.masking import prepare_environment
 from assay.infra.prefect.server import PrefectServer, prefect_api
 from assay.infra.settings import Compute
-from assay.infra.stages.runs import Conductor, Direct, Run
+from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 
@@ -57,7 +57,7 @@ def main(engine: str, orchestrated: bool) -> None:
 
 def _conductor(orchestrated: bool) -> Conductor:
     if not orchestrated:
-        return Direct()
+        return Conductor()
     from assay.infra.prefect.tasks import Orchestrated
 
     return Orchestrated()

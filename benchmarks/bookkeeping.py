@@ -17,7 +17,7 @@ from assay.data.schemas import Classes
 from assay.infra.engines.opening import open_engine
 from assay.infra.masking import prepare_environment
 from assay.infra.settings import Compute
-from assay.infra.stages.runs import Conductor, Direct, Run
+from assay.infra.stages.runs import Conductor, Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
@@ -34,7 +34,7 @@ def do_nothing(number: int) -> Artifact[Classes]:
 
 def in_process(store: str, batches: int) -> dict[str, list[float]]:
     """A stage in a run without Prefect: with a new key, and from the store."""
-    with _run(store, Direct()):
+    with _run(store, Conductor()):
         do_nothing(9999)
         return _in_turn({"new": do_nothing, "cached": do_nothing}, batches)
 

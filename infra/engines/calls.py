@@ -15,6 +15,7 @@ import pickle
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -288,33 +289,36 @@ class Allowance:
             )
 
 
-class Bodies:
-    """Lets so many stages compute at once; `limit` is looked up anew each time, as a cluster may grow."""
+class AtMost:
+    """Lets so many callers at a time work under a key; others that come with the same key wait.
+
+    `limit` is looked up anew each time, as a cluster may grow.
+    """
 
     def __init__(self, limit: Callable[[], int], stop: Stop) -> None:
         self._limit, self._stop = limit, stop
-        self._inside = 0
+        self._inside = Counter[Hashable]()
         self._left = threading.Condition()
 
     @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self, key: Hashable = None) -> Iterator[None]:
         """The block is entered when there is room."""
-        while not self._entered(max(1, self._limit())):
+        while not self._entered(key, max(1, self._limit())):
             self._stop.check()
         try:
             yield
         finally:
             with self._left:
-                self._inside -= 1
-                self._left.notify()
+                self._inside[key] -= 1
+                self._left.notify_all()
 
-    def _entered(self, limit: int) -> bool:
+    def _entered(self, key: Hashable, limit: int) -> bool:
         with self._left:
-            if self._inside >= limit:
+            if self._inside[key] >= limit:
                 self._left.wait(_LOOK_SECONDS)
-            if self._inside >= limit:
+            if self._inside[key] >= limit:
                 return False
-            self._inside += 1
+            self._inside[key] += 1
             return True
 
 
@@ -342,27 +346,3 @@ class Collected:
         with self._freed:
             self._held.pop(who, None)
             self._freed.notify_all()
-
-
-class OneEach:
-    """Lets one caller at a time work under a key; others that come with the same key wait for it."""
-
-    def __init__(self, stop: Stop) -> None:
-        self._stop = stop
-        self._busy: set[Hashable] = set()
-        self._free = threading.Condition()
-
-    @contextmanager
-    def __call__(self, key: Hashable) -> Iterator[None]:
-        """The block is entered when nobody else works under the key."""
-        with self._free:
-            while key in self._busy:
-                self._stop.check()
-                self._free.wait(_LOOK_SECONDS)
-            self._busy.add(key)
-        try:
-            yield
-        finally:
-            with self._free:
-                self._busy.remove(key)
-                self._free.notify_all()

@@ -20,17 +20,15 @@ from prefect.states import Completed
 from prefect.tasks import Task
 
 from assay.infra.errors import AssayError, called_without_secrets
-from assay.infra.stages.runs import Playable, current_position, current_run
+from assay.infra.stages.runs import Conductor, Playable, current_position, current_run
 
 R = TypeVar("R")
 
 _SECONDS_BETWEEN_UPDATES = 2.0
 
 
-class Orchestrated:
+class Orchestrated(Conductor):
     """Every stage a Prefect task run, every part of a flow a Prefect flow run."""
-
-    at_once = True
 
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The stage's handles, computed inside a task run or taken from the store (it then shows `Cached`)."""

@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.errors import AssayError, RunError, error_text
 from assay.infra.stages.runs import (
-    Direct,
+    Conductor,
     Playable,
     Run,
     at_position,
@@ -192,7 +192,7 @@ class PlannedStage:
 
 
 @dataclass
-class Plan(Direct):
+class Plan(Conductor):
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)

@@ -65,7 +65,7 @@ def step_key(
     except InexactError:
         return ""
     outputs = [[name, kind.__module__, kind.__qualname__] for name, kind in zip(names, kinds, strict=True)]
-    return _hash([bench.surroundings, function.__module__, function.__qualname__, known, outputs])
+    return json_hash([bench.surroundings, function.__module__, function.__qualname__, known, outputs])
 
 
 def lookup_key(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
@@ -73,12 +73,12 @@ def lookup_key(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reus
     if not step or reuse is None or work.posted:
         return ""
     if work.piece is not None:
-        return f"{step}.{_hash(reuse.content(work.piece))}" if reuse.content is not None else ""
+        return f"{step}.{json_hash(reuse.content(work.piece))}" if reuse.content is not None else ""
     inputs = [[[rows.part.schema, rows.part.rows, rows.mark] for rows in slices] for slices in work.sources]
     if not all(rows.part.schema for slices in work.sources for rows in slices):
         return ""  # written by an earlier version, which did not note the columns
     try:
-        return f"{step}.{_hash([list(kinds), inputs, fingerprint(work.aligned)])}"
+        return f"{step}.{json_hash([list(kinds), inputs, fingerprint(work.aligned)])}"
     except InexactError:
         return ""
 
@@ -134,5 +134,6 @@ def _placed(bench: Workbench, part: Part, work: PartitionWork) -> Part | None:
     return replace(part, index=work.index, files=tuple(files), inputs=work.marks(), content=work.content)
 
 
-def _hash(value: object) -> str:
+def json_hash(value: object) -> str:
+    """The hash of plain JSON values, in whatever order mappings have them."""
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from assay.infra.engines.calls import Allowance, Bodies, Call, Collected, OneEach, Slots, Stop
+from assay.infra.engines.calls import Allowance, AtMost, Call, Collected, Slots, Stop
 from assay.infra.engines.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError, Stopped, error_text
@@ -126,30 +126,19 @@ class Playable(Protocol):
         """The handles, from the store or computed, and the record of what happened."""
 
 
-class Conductor(Protocol):
-    """What becomes of a stage, or of a part of a flow, that is called inside a run."""
+class Conductor:
+    """What becomes of a stage, or of a part of a flow, that is called inside a run: this one performs and calls them,
+    and nobody watches."""
 
-    at_once: bool
+    at_once = True
     """Whether branches of a flow may go on at once: then it is called from several threads."""
 
     def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage's caller gets."""
-
-    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
-        """What the caller of a part of a flow gets."""
-
-
-class Direct:
-    """Stages are performed, parts of flows are called; nobody watches."""
-
-    at_once = True
-
-    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """The stage's handles."""
         return stage.perform(args, kwargs, lambda _done, _total: None)[0]
 
-    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - a part of the protocol
-        """What the part returns."""
+    def lead(self, name: str, about: str, part: Callable[[], R]) -> R:  # noqa: ARG002 - others name the part
+        """What the caller of a part of a flow gets."""
         return part()
 
 
@@ -184,7 +173,7 @@ class Run:
         self.verify = verify
         """How many of the partitions that a step takes from earlier results are computed again and compared."""
         self.compute = compute or Compute()
-        self.conductor: Conductor = conductor or Direct()
+        self.conductor = conductor or Conductor()
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
         self._opening: threading.Thread | None = None
@@ -207,8 +196,8 @@ class Run:
         self.threads: list[threading.Thread] = []
         """Those of its branches."""
         self.stop = Stop()
-        self.bodies = Bodies(self.most_at_once, self.stop)
-        self.one_each, self.collected = OneEach(self.stop), Collected(self.stop)
+        self.bodies = AtMost(self.most_at_once, self.stop)
+        self.one_each, self.collected = AtMost(lambda: 1, self.stop), Collected(self.stop)
         self._record_lock, self._closed = threading.RLock(), False
         self._stages, self._errors = InOrder(self.record.stages), InOrder(self.failures)
         self._failed, self._missing = InOrder(self.record.failures), InOrder(self.record.missing)

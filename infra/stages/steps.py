@@ -9,7 +9,6 @@ looked up as partitions are.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from assay.infra.engines.calls import Call, Folded, Outcome
 from assay.infra.errors import InputError, RunError, error_text
 from assay.infra.stages.exact import Seeds, decode_tally, encode_tally, merge, mergeable
 from assay.infra.stages.partition_work import HERE, PartitionWork, call_function, differing_outputs, write_partition
-from assay.infra.stages.reuse import differs_error, find_earlier_parts, take_earlier_parts
+from assay.infra.stages.reuse import differs_error, find_earlier_parts, json_hash, take_earlier_parts
 from assay.infra.stages.stage import Workbench
 from assay.infra.storage.artifacts import Artifact, Part, PartFile, Table
 from assay.infra.storage.folders import Folder
@@ -193,7 +192,7 @@ def _keep(folder: Folder, name: str, value: object) -> None:
     except (TypeError, InexactError):
         return
     if same and len(text) <= MOST_COUNT_BYTES:
-        folder.write_json(name, {"tally": tally, "check": _check(tally)})
+        folder.write_json(name, {"tally": tally, "check": json_hash(tally)})
 
 
 def _bytes_in(value: object) -> int:
@@ -207,13 +206,9 @@ def _read(folder: Folder, name: str) -> tuple[Any, ...]:
     """The count in a file, alone in a tuple; nothing where the file is not what was written."""
     value = folder.read_json(name) or {}
     tally = value.get("tally")
-    if tally is None or value.get("check") != _check(tally):
+    if tally is None or value.get("check") != json_hash(tally):
         return ()
     return (decode_tally(tally)["counted"],)
-
-
-def _check(tally: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(tally, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _known_counts(

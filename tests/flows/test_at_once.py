@@ -13,7 +13,7 @@ from team_project import team_project
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of, perform
 from assay.infra.errors import AssayError
-from assay.infra.stages.runs import Conductor, Direct, Run
+from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import findings_of
@@ -76,13 +76,13 @@ def night(folder: Path, store: str, at_once: int, conductor: Conductor) -> dict[
 def test_a_night_at_once_is_the_night_one_after_the_other(
     team: Path, one_after_the_other: dict[str, Any], at_once: int, seed: int | None
 ) -> None:
-    conductor = Direct() if seed is None else Shuffled(seed)
+    conductor = Conductor() if seed is None else Shuffled(seed)
     assert night(team, f"{at_once}-{seed}", at_once, conductor) == one_after_the_other
 
 
 @pytest.fixture(scope="module")
 def one_after_the_other(team: Path) -> dict[str, Any]:
-    return night(team, "one", 1, Direct())
+    return night(team, "one", 1, Conductor())
 
 
 def test_the_broken_model_is_named_and_refused_and_the_others_are_measured(one_after_the_other: dict[str, Any]) -> None:

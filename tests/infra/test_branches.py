@@ -11,7 +11,7 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
 from shuffled_stages import Shuffled
 
-from assay.infra.engines.calls import Bodies, Collected, OneEach, Stop
+from assay.infra.engines.calls import AtMost, Collected, Stop
 from assay.infra.errors import InputError, RunError, Stopped
 from assay.infra.stages.branches import Branch, Plan, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces
@@ -273,7 +273,7 @@ def test_a_stage_gives_back_what_it_collected(make_run):
 
 def test_who_waits_for_room_gives_up_when_the_run_is_over():
     stop = Stop()
-    bodies, one_each = Bodies(lambda: 1, stop), OneEach(stop)
+    bodies, one_each = AtMost(lambda: 1, stop), AtMost(lambda: 1, stop)
     ended = []
 
     def enter(bound: Any, *key: str) -> None:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from assay.infra.stages.runs import Direct, Playable
+from assay.infra.stages.runs import Conductor, Playable
 
 
-class Shuffled(Direct):
+class Shuffled(Conductor):
     """Holds every stage up, before it begins and when it is over, by times drawn from a seed."""
 
     def __init__(self, seed: int, most_seconds: float = 0.05) -> None:
