@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.flows.commands.options import Answering, command, config_option, pipelines_that_begin, store_option
+from assay.flows.commands.options import (
+    Answering,
+    command,
+    config_option,
+    pipelines_that_begin,
+    reads_store,
+    store_option,
+)
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
@@ -236,52 +243,46 @@ def store() -> None:
 
 
 @store.command("info", example="assay store info")
-@config_option
-@store_option
-def store_info(config: str, store: str | None) -> None:
+@reads_store
+def store_info(store: Store) -> None:
     """Show what the store holds and how large it is."""
-    from assay.flows.report.records import describe_store, open_store
+    from assay.flows.report.records import describe_store
 
-    echo(columns(["store", ""], describe_store(open_store(config, store))))
+    echo(columns(["store", ""], describe_store(store)))
 
 
 @store.command("clean", example="assay store clean --dry-run\nassay store clean --keep 7")
 @click.option("--keep", type=click.IntRange(0), default=30, show_default=True, help="Runs to keep of each pipeline.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@config_option
-@store_option
-def store_clean(keep: int, dry_run: bool, config: str, store: str | None) -> None:
+@reads_store
+def store_clean(keep: int, dry_run: bool, store: Store) -> None:
     """Remove old runs, and what no remaining run used.
 
     The history of their findings is kept.
     """
-    from assay.flows.report.records import open_store
     from assay.infra.storage.sweep import clean
     from assay.tasks.reporting.numerals import in_bytes
 
-    swept = clean(open_store(config, store), keep=keep, dry_run=dry_run)
+    swept = clean(store, keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"
     echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")
 
 
 @store.command("rebuild", example="assay store rebuild")
-@config_option
-@store_option
-def store_rebuild(config: str, store: str | None) -> None:
+@reads_store
+def store_rebuild(store: Store) -> None:
     """Write history and the page of all nights anew from the runs.
 
     What the history has of runs that were cleaned away stays.
     """
     from assay.flows.nights.history import rebuild_history
     from assay.flows.report.all_nights import write_index
-    from assay.flows.report.records import open_store
     from assay.infra.errors import InputError
     from assay.tasks.reporting.numerals import plural
 
-    opened = open_store(config, store)
-    written, kept, troubles = rebuild_history(opened)
-    write_index(opened)
-    echo(f"{opened.url}/history: {plural(written, 'run')} written, {kept} kept of runs that are gone.")
+    written, kept, troubles = rebuild_history(store)
+    write_index(store)
+    echo(f"{store.url}/history: {plural(written, 'run')} written, {kept} kept of runs that are gone.")
     if troubles:
         raise InputError("\n".join(troubles))
 

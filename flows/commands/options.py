@@ -5,6 +5,7 @@ share.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -88,6 +89,18 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
 )
+
+
+def reads_store(function: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which store is meant; the command is handed it open, as `store`."""
+
+    @functools.wraps(function)
+    def call(*args: Any, config: str, store: str | None, **kwargs: Any) -> None:
+        from assay.flows.report.records import open_store
+
+        function(*args, store=open_store(config, store), **kwargs)
+
+    return config_option(store_option(call))
 
 
 seed_option = click.option(

@@ -7,11 +7,22 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from assay.flows.commands.options import command, config_option, set_option, standard_output_kept_clean, store_option
+from assay.flows.commands.options import (
+    command,
+    config_option,
+    reads_store,
+    set_option,
+    standard_output_kept_clean,
+    store_option,
+)
 from assay.infra.terminal import columns, echo
+
+if TYPE_CHECKING:
+    from assay.infra.storage.store import Store
 
 
 @command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
@@ -86,17 +97,15 @@ def list_pipelines(config: str, embedded: bool) -> None:
 @command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")
 @click.option("--pipeline", default=None, metavar="NAME", help="Only runs of this pipeline.")
 @click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="How many runs to show.")
-@config_option
-@store_option
-def runs(pipeline: str | None, last: int, config: str, store: str | None) -> None:
+@reads_store
+def runs(pipeline: str | None, last: int, store: Store) -> None:
     """List the latest runs, and the nights that were missed."""
-    from assay.flows.report.records import open_store, run_rows
+    from assay.flows.report.records import run_rows
 
-    opened = open_store(config, store)
-    rows = run_rows(opened, pipeline)[:last]
+    rows = run_rows(store, pipeline)[:last]
     if not rows:
         of = "" if pipeline is None else f" of {pipeline}"
-        echo(f"There is no run{of} in {opened.url} yet.  (assay run NAME makes one)")
+        echo(f"There is no run{of} in {store.url} yet.  (assay run NAME makes one)")
         return
     echo(columns(["run", "pipeline", "status", "seconds", "seed", "verdict"], rows))
 
@@ -106,33 +115,31 @@ def runs(pipeline: str | None, last: int, config: str, store: str | None) -> Non
 @click.option("--against", default=None, metavar="RUN", help="Make the page of what changed since that run.")
 @click.option("--times", is_flag=True, help="Print where its time went, stage by stage.")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
-@config_option
-@store_option
-def report(run: str, against: str | None, times: bool, opened: bool, config: str, store: str | None) -> None:
+@reads_store
+def report(run: str, against: str | None, times: bool, opened: bool, store: Store) -> None:
     """Print where the report of RUN lies.
 
     RUN is a run, the end of its name, a pipeline (its latest run), or `latest`, which is the default.
     """
-    from assay.flows.report.records import find_run, open_store, page_of
+    from assay.flows.report.records import find_run, page_of
 
-    kept = open_store(config, store)
-    record = find_run(kept, run)
+    record = find_run(store, run)
     if times:
         from assay.flows.forecast.plan import forecast_part
         from assay.flows.report.least_time import least_time
         from assay.flows.report.records import TIME_HEADINGS, time_rows, times_of
 
-        echo(columns(TIME_HEADINGS, time_rows(times_of(kept, record))))
-        if (least := least_time(kept, record)) is not None:
+        echo(columns(TIME_HEADINGS, time_rows(times_of(store, record))))
+        if (least := least_time(store, record)) is not None:
             echo(least.sentence)
         for forecast in forecast_part(record):
             echo(forecast.sentence)
     if against is None:
-        page = page_of(kept, record)
+        page = page_of(store, record)
     else:
         from assay.flows.report.change import RunChange, write_change
 
-        page = write_change(RunChange(kept, find_run(kept, against), record))
+        page = write_change(RunChange(store, find_run(store, against), record))
     echo(page)
     if opened:
         click.launch(page)
@@ -150,34 +157,28 @@ def report(run: str, against: str | None, times: bool, opened: bool, config: str
 @click.option("--subject", default=None, help="Only this subject.")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many runs to draw.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows, of all runs, as CSV.")
-@config_option
-@store_option
-def history(
-    pipeline: str, finding: str | None, last: int, as_csv: bool, config: str, store: str | None, **slices: str | None
-) -> None:
+@reads_store
+def history(pipeline: str, finding: str | None, last: int, as_csv: bool, store: Store, **slices: str | None) -> None:
     """Draw how PIPELINE's numbers went over the nights.
 
     Those that the report follows, or every slice of one FINDING (`attack.accuracy`), night by night where it is one.
     """
     from assay.flows.nights.history import history_as_csv, history_in_words
-    from assay.flows.report.records import open_store
 
-    opened = open_store(config, store)
     if as_csv:
-        echo(history_as_csv(opened, pipeline, finding, slices).rstrip("\n"))
+        echo(history_as_csv(store, pipeline, finding, slices).rstrip("\n"))
     else:
-        echo(history_in_words(opened, pipeline, finding, slices, last))
+        echo(history_in_words(store, pipeline, finding, slices, last))
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
 @click.argument("run", default="latest")
-@click.option(
-    "--junit", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write JUnit XML here."
-)
-@click.option("--sarif", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write SARIF here.")
-@click.option(
-    "--markdown", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Also write Markdown here."
-)
+@click.option("--junit", type=_FILE, default=None, help="Also write JUnit XML here.")
+@click.option("--sarif", type=_FILE, default=None, help="Also write SARIF here.")
+@click.option("--markdown", type=_FILE, default=None, help="Also write Markdown here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 @config_option
 @store_option
@@ -222,9 +223,8 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
 )
 @click.argument("run")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for whoever asks later.")
-@config_option
-@store_option
-def accept(run: str, why: str, config: str, store: str | None) -> None:
+@reads_store
+def accept(run: str, why: str, store: Store) -> None:
     """Make RUN the baseline of its pipeline.
 
     Gates `against: accepted` hold later runs against it. Your name, the time and the reason stay on record.
@@ -232,12 +232,11 @@ def accept(run: str, why: str, config: str, store: str | None) -> None:
     from assay.flows.report.all_nights import write_index
     from assay.flows.report.gates import accept as make_baseline
     from assay.flows.report.gates import accepted_in_words
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.report.records import find_run
 
-    opened = open_store(config, store)
-    record = find_run(opened, run)
-    baseline = make_baseline(opened, record, why)
-    write_index(opened)
+    record = find_run(store, run)
+    baseline = make_baseline(store, record, why)
+    write_index(store)
     echo(f"{record.pipeline}: {accepted_in_words(baseline)}.")
 
 
@@ -245,18 +244,16 @@ def accept(run: str, why: str, config: str, store: str | None) -> None:
 @click.argument("before")
 @click.argument("after")
 @click.option("--all", "everything", is_flag=True, help="Show the findings that did not change as well.")
-@config_option
-@store_option
-def compare(before: str, after: str, everything: bool, config: str, store: str | None) -> None:
+@reads_store
+def compare(before: str, after: str, everything: bool, store: Store) -> None:
     """Set the findings of two runs side by side.
 
     What changed, what is new, what is gone.
     """
     from assay.flows.report.change import RunChange, change_as_text
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.report.records import find_run
 
-    opened = open_store(config, store)
-    echo(change_as_text(RunChange(opened, find_run(opened, before), find_run(opened, after)), everything))
+    echo(change_as_text(RunChange(store, find_run(store, before), find_run(store, after)), everything))
 
 
 @command(

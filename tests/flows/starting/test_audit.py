@@ -99,7 +99,7 @@ def test_more_time_means_more_samples_and_more_attacks() -> None:
     assert sorted(plans[1]) == ["evaluation"]
     assert sorted(plans[600]) == ["attacks", "corruptions", "evaluation"]
     assert plans[1]["evaluation"]["limit"] < plans[600]["evaluation"]["limit"]
-    small = {key for key, _, _ in within(60, replace(large, numbers=10_000), "images")}
+    small = {line.key for line in within(60, replace(large, numbers=10_000), "images")}
     assert small == {"attacks", "corruptions", "evaluation"}
 
 
