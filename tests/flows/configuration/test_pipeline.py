@@ -105,7 +105,7 @@ WRONG = [
     (
         '"0 2 * * *"',
         '"0 25 * * *"',
-        ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and hours go from 0 to 23',
+        ':5: schedule: "0 25 * * *" — expected a cron line such as "0 2 * * *": its hour is 25, and an hour is 0 to 23, alone, in a list (1,3), a range upwards (1-5) or steps (*/15)',
     ),
     (
         '"0 2 * * *"',
