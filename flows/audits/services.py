@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Measured, Written, as_dict, each_subject
 from assay.flows.yaml_document import Value
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings
+from assay.tasks.subjects.addresses.chat import form_at
+from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
 
 if TYPE_CHECKING:
@@ -39,15 +40,16 @@ def run(_ground: Ground) -> Services:
 
 def count_requests(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
     """How often they were asked, once everybody has."""
-    return services, service_findings(asked_services(ground.pipeline.subjects), run.id, run.store)
+    pipeline = ground.pipeline
+    return services, service_findings(asked_services(pipeline.subjects), run.id, run.store, pipeline.masked)
 
 
-def page(_ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
-    """Questions, requests and cost."""
+def page(ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
+    """Questions, requests and cost, and what answers in words cannot tell."""
     from assay.tasks.subjects.addresses.services import services_page as of_services
 
     if findings.select("services"):
-        yield of_services(findings)
+        yield of_services(findings, [subject.name for subject in ground.pipeline.subjects if withholds(subject)])
 
 
 def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[Clash]:
@@ -63,11 +65,23 @@ def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[C
         yield Clash((*where, "finding"), "nothing will measure it: say the `price` of a request under `asking`")
 
 
+def clashes(pipeline: Written) -> Iterator[Clash]:
+    """The trust oracle explains probabilities, which answers in words have only with `logprobs`."""
+    for where, subject in each_subject(pipeline):
+        asking, named = as_dict(subject.get("asking")), next((subject[way] for way in WAYS if subject.get(way)), "")
+        in_words = asking.get("form") in ("chat", "completions") or form_at(str(named)) != "auto"
+        if in_words and not asking.get("logprobs") and pipeline.get("trust") is not None:
+            yield Clash(
+                (*where, "asking"), "answers in words, and `trust` explains probabilities: set `logprobs: true`"
+            )
+
+
 SERVICES = AuditKind(
     "services",
     asked,
     run,
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
+    clashes=clashes,
     afterwards=count_requests,
     background=page,
 )

@@ -160,7 +160,7 @@ def _side(processor: dict[str, Any]) -> int | None:
 def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
     import onnxruntime
 
-    from assay.tasks.subjects.addresses.model_files import content_at
+    from assay.tasks.subjects.addresses.given import content_at
 
     content = content_at(written, Path.cwd(), "The ONNX file")
     try:

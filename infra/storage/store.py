@@ -296,7 +296,8 @@ def _indexed_key(name: str) -> str:
 
 
 _LOOK_AGAIN = 5.0  # seconds after which a process looks for what others have been answered
-Numbers = list[float]
+Kept = list[float] | dict[str, str]
+"""What is kept of an answer: its numbers, or words about it."""
 
 
 def answers_folder(standing: str) -> str:
@@ -321,18 +322,18 @@ class KeptAnswers:
     folder: Folder | None
     place: str
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, Numbers] = field(default_factory=dict)
+    _known: dict[str, Kept] = field(default_factory=dict)
     _read: set[str] = field(default_factory=set)
     _looked: float | None = None
 
-    def known(self, names: Iterable[str]) -> Mapping[str, Numbers]:
+    def known(self, names: Iterable[str]) -> Mapping[str, Kept]:
         """What is known of these; where something is missing the folder is looked into again, now and then."""
         wanted = set(names)
         if not wanted <= self._known.keys():
             self._refresh()
         return {name: self._known[name] for name in wanted & self._known.keys()}
 
-    def keep(self, answers: Mapping[str, Numbers]) -> None:
+    def keep(self, answers: Mapping[str, Kept]) -> None:
         """Keep what was answered, here and for others."""
         self._known.update(answers)
         if self.folder is not None and answers:
@@ -424,6 +425,11 @@ class AskedCounts:
         """Count these as well."""
         with self._one_at_a_time:
             self._counts.update(counts)
+
+    def so_far(self) -> Counter[str]:
+        """What this process counted until now."""
+        with self._one_at_a_time:
+            return Counter(self._counts)
 
     def leave(self) -> None:
         """Write down what was counted so far, for whoever adds up what all processes did."""

@@ -207,7 +207,7 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
     if n == 0:
         return Proportion(None, None, None, 0)
     columns = answers.astype(np.int64) if answers.ndim == 2 else answers[:, None].astype(np.int64)
-    possible = 2 if answers.ndim == 2 else classes
+    possible = 2 if answers.ndim == 2 else max(classes, int(answers.max()) + 1)  # an answer may name no class
     surprise = np.empty(columns.shape)  # [n, labels]: −log2 of the share of this sample's answer
     for label, column in enumerate(columns.T):
         surprise[:, label] = -np.log2(np.bincount(column, minlength=possible)[column] / n)
@@ -286,7 +286,7 @@ def answer_name(answer: Sequence[int], classes: Sequence[str]) -> str:
     >>> answer_name((), ["mass", "nodule"]), answer_name((1,), ["mass", "nodule"])
     ('no label', 'nodule')
     """
-    return " and ".join(classes[code] for code in answer) or "no label"
+    return " and ".join(classes[code] if code < len(classes) else "no class" for code in answer) or "no label"
 
 
 def _require_same(first: Said, second: Said) -> None:

@@ -167,13 +167,37 @@ def codes_known(samples: pa.Table, classes: Sequence[str]) -> npt.NDArray[np.int
 _SUM_TOLERANCE = 1e-3  # how far from 1 the probabilities of a row may add up (half precision is that coarse)
 
 
-def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix) -> pa.Table:
-    """Predictions from probabilities [n, k]: the most probable class (the lower code of equals), and all of them."""
+def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix, *, chances: bool = True) -> pa.Table:
+    """Predictions from probabilities [n, k]: the most probable class (the lower code of equals), and all of them, but
+    where they are no chances."""
     n, classes = probabilities.shape
     offsets = np.arange(0, (n + 1) * classes, classes, dtype=np.int32) if n else np.zeros(1, np.int32)
     listed = pa.ListArray.from_arrays(pa.array(offsets), pa.array(probabilities.ravel()))
-    predicted = probabilities.argmax(axis=1).astype(np.int16)
-    return pa.table([ids, pa.array(predicted), listed], schema=Predictions.schema)
+    if not chances:
+        listed = pa.nulls(n, listed.type)
+    return pa.table(
+        [ids, pa.array(answered_classes(probabilities).astype(np.int16)), listed], schema=Predictions.schema
+    )
+
+
+def answered_classes(probabilities: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The most probable class of each row of [n, k], the lower code of equals; k, which is no class and so never right,
+    where no class has any chance: an answer in words that names none.
+
+    >>> answered_classes(np.array([[0.2, 0.8], [0.0, 0.0]])).tolist()
+    [1, 2]
+    """
+    most = probabilities.argmax(axis=-1)
+    return np.asarray(np.where(probabilities.any(axis=-1), most, probabilities.shape[-1]), dtype=np.int64)
+
+
+def class_label(code: int, classes: Sequence[str]) -> str:
+    """The name of a class; of an answer that names none, that.
+
+    >>> class_label(1, ["ham", "spam"]), class_label(2, ["ham", "spam"])
+    ('spam', 'no class')
+    """
+    return classes[code] if code < len(classes) else "no class"
 
 
 def probabilities_of(predictions: pa.Table, classes: int) -> Matrix:

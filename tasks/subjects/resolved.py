@@ -85,6 +85,13 @@ class ResolvedSubject:
         return not isinstance(self.code, GivenModel)
 
     @property
+    def gives_chances(self) -> bool:
+        """Whether its numbers are probabilities: an answer in words has none, unless the server gives those of its
+        tokens."""
+        asking = self.code.asking if isinstance(self.code, GivenModel) else None
+        return asking is None or asking.logprobs or not asking.in_words
+
+    @property
     def is_ours_by_name(self) -> bool:
         """Whether it is a part of Assay, but for what it has learned."""
         return self.code is None and self.source is None and self.library is None

@@ -407,6 +407,7 @@ METRICS = (
     metric("subject.auc_gain"),
     metric("subject.spearman"),
     metric("subject.permutation_p", unit="p"),
+    metric("subject.unanswered", unit="share", better="less", title="Answers that name no class"),
     metric("subject.trend_p", unit="p"),
     metric("subject.auc_seen_from", unit="share"),
     *class_metrics("subject"),

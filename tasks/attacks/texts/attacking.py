@@ -18,6 +18,7 @@ from assay.tasks.attacks.texts.resolved import WORD_VECTORS, ResolvedWordAttack
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, Encoder, NetworkEncoder, WordVectorEncoder
 from assay.tasks.attacks.texts.swaps import EVERY_CLASS
 from assay.tasks.language.words import normalised, words_of
+from assay.tasks.subjects.predictions import answered_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
@@ -95,16 +96,16 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     outcomes = [
         _outcome(ready.attacker, sample, text, gold, int(predicted), blind)
         for sample, text, gold, predicted in zip(
-            ids, texts, samples["gold"].to_pylist(), before.argmax(axis=1).tolist(), strict=True
+            ids, texts, samples["gold"].to_pylist(), answered_classes(before).tolist(), strict=True
         )
     ]
-    after = before.copy()
+    after, chances = before.copy(), kit.subject.gives_chances
     asked = [place for place, outcome in enumerate(outcomes) if outcome.changes]
     if asked:
         after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
     rows = []
     for at, outcome in enumerate(outcomes):
-        predicted, confirmed = int(before[at].argmax()), _confirmed(outcome, texts[at], before[at], after[at])
+        predicted, confirmed = int(answered_classes(before[at])), _confirmed(outcome, texts[at], before[at], after[at])
         refused = ready.offered.refused(texts[at], predicted)
         if confirmed.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
             refused = 0
@@ -118,10 +119,10 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
                 "gold": samples["gold"][at].as_py(),
                 "text": texts[at],
                 "predicted": predicted,
-                "probabilities": before[at].tolist(),
+                "probabilities": before[at].tolist() if chances else [],
                 "refused": refused,
-                "attacked": int(answer.argmax()),
-                "attacked_probabilities": answer.tolist(),
+                "attacked": int(answered_classes(answer)),
+                "attacked_probabilities": answer.tolist() if chances else [],
                 **_outcome_columns(confirmed, ready, kit),
             }
         )
@@ -135,7 +136,7 @@ def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probab
     """
     from assay.tasks.attacks.texts.composing import FICKLE
 
-    fooled = int(after.argmax()) != int(before.argmax())
+    fooled = bool(answered_classes(after) != answered_classes(before))
     if outcome.status == "skipped" or fooled == (outcome.status == "success"):
         return outcome
     return replace(outcome, status="skipped", reason=FICKLE, text=text, changes=(), similarity=None, second=None)
@@ -185,7 +186,7 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
 def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, predicted: int, blind: bool) -> Outcome:
     from assay.tasks.attacks.texts.composing import Outcome
 
-    if gold is not None and gold >= 0 and gold != predicted:
+    if (gold is not None and gold >= 0 and gold != predicted) or predicted >= attacker.victim.model.classes:
         return Outcome("skipped", WRONG, text, len(words_of(text)))
     if blind:
         return Outcome("skipped", BLIND, text, len(words_of(text)))

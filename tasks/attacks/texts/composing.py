@@ -32,6 +32,7 @@ from assay.tasks.attacks.texts.textattack_parts import (  # noqa: E402
     replacements,
 )
 from assay.tasks.language.words import Word, words_of  # noqa: E402
+from assay.tasks.subjects.predictions import answered_classes  # noqa: E402
 from assay.tasks.subjects.texts.model import TextModel, TokenModel  # noqa: E402
 
 MOST_WORDS = 2000
@@ -111,7 +112,7 @@ class WordAttacker:
         self.similar.compared, self.attack.offered = Compared(self.encoder, text), 0
         result = self.attack.attack(original, label)
         perturbed, queries = result.perturbed_result, int(self.attack.goal_function.num_queries)
-        attacked, fooled = perturbed.attacked_text, int(np.argmax(np.asarray(perturbed.raw_output))) != label
+        attacked, fooled = perturbed.attacked_text, int(answered_classes(np.asarray(perturbed.raw_output))) != label
         if fooled and not attacked.changes:
             return Outcome("skipped", FICKLE, text, len(words), queries=queries)
         if not self.attack.offered:

@@ -241,9 +241,9 @@ def _probability_findings(table: pa.Table, about: About, classes: Sequence[str],
     """What the probabilities are worth after the attack: `attack.auc`, of every class `attack.class_auc`, and whether
     they are chances (`.ece`, `.brier`, `.aurc`). Of all texts of a known class, as `attack.accuracy` is."""
     truth = table["gold"].fill_null(-1).to_numpy().astype(np.int64)
-    if not (truth >= 0).any():
-        return []
     flat = table["attacked_probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    if not (truth >= 0).any() or not len(flat):  # a model that answers in words may give none
+        return []
     probabilities = np.asarray(flat, dtype=np.float64).reshape(table.num_rows, len(classes))
     area = about.area("auc", macro_auc(probabilities, truth, groups=groups), classes)
     per_class = class_areas(about, probabilities, truth, classes, groups)

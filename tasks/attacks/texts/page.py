@@ -42,6 +42,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured, slice_of
+from assay.tasks.subjects.predictions import class_label
 
 LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
 _MOST = 15
@@ -65,7 +66,7 @@ def examples_block(shown: ShownTexts) -> MarkedTexts | None:
 
 
 def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
-    before, after = shown.classes[row["before"]], shown.classes[row["after"]]
+    before, after = (class_label(row[when], shown.classes) for when in ("before", "after"))
     fooled = row["before"] != row["after"]
     answers = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
     changes = len(row["news"])

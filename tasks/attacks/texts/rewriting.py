@@ -21,6 +21,7 @@ from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import WRONG
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to
 from assay.tasks.language.words import words_of
+from assay.tasks.subjects.predictions import answered_classes
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class Asking:
-    """The subject, as an attack asks it: texts in, the probability of every class out [n, k]; texts are counted."""
+    """The subject, as an attack asks it: texts in, the probability of every class out [n, k]; texts are counted, and
+    `classes` says what the classes are called."""
 
-    def __init__(self, model: TextModel) -> None:
-        self._model, self.queries = model, 0
+    def __init__(self, model: TextModel, classes: Sequence[str] = ()) -> None:
+        self._model, self.queries, self.classes = model, 0, classes
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """What the subject says of the texts."""
@@ -53,6 +55,7 @@ def rewrite_rows(
     files: dict[str, bytes],
     classes: int,
     seeds: Seeds,
+    names: Sequence[str] = (),
 ) -> pa.Table:
     """One row of `AttackedTexts` per sample."""
     if samples.num_rows == 0:
@@ -60,19 +63,20 @@ def rewrite_rows(
     choice, model, encoder = TEXT_ATTACKS.of(attack), load_text_model(subject, files, classes), CharacterEncoder()
     assert choice.rewrite is not None
     texts = texts_of(samples, subject.settings.text)
-    before, rows = model.probabilities(texts), []
+    before, rows, chances = model.probabilities(texts), [], subject.gives_chances
     for sample, gold, text, said in zip(
         samples["id"].to_pylist(), samples["gold"].to_pylist(), texts, before, strict=True
     ):
-        predicted, asking, new = int(said.argmax()), Asking(model), text
-        wrong = gold is not None and gold >= 0 and gold != predicted
+        predicted, asking, new = int(answered_classes(said)), Asking(model, names), text
+        wrong = (gold is not None and gold >= 0 and gold != predicted) or predicted >= classes
         if not wrong:
             new = choice.rewrite(text, predicted, asking, attack, seeds.generator(sample))
             if not isinstance(new, str):
                 raise InputError(f"The attack {choice.word} made a {type(new).__name__} of a text, expected a text.")
         changes = list(changed_stretches(text, new))
         after = model.probabilities([new])[0] if changes else said
-        fooled = int(after.argmax()) != predicted
+        attacked = int(answered_classes(after))
+        fooled = attacked != predicted
         similarity = float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None
         words = len(words_of(text))
         rows.append(
@@ -82,9 +86,9 @@ def rewrite_rows(
                 "status": "skipped" if not changes else "success" if fooled else "failed",
                 "reason": WRONG if wrong else UNTOUCHED if not changes else "" if fooled else STANDS,
                 "predicted": predicted,
-                "probabilities": said.tolist(),
-                "attacked": int(after.argmax()),
-                "attacked_probabilities": after.tolist(),
+                "probabilities": said.tolist() if chances else [],
+                "attacked": attacked,
+                "attacked_probabilities": after.tolist() if chances else [],
                 "text": text,
                 "attacked_text": new,
                 "positions": [len(words_of(text[:start])) for start, _, _ in changes],

@@ -36,6 +36,7 @@ from textattack.transformations.word_swaps.word_swap_embedding import recover_wo
 
 from assay.tasks.attacks.texts.similarity import Compared, could_be_alike  # noqa: E402
 from assay.tasks.language.words import Word, is_negation, is_stop_word, normalised, words_of  # noqa: E402
+from assay.tasks.subjects.predictions import answered_classes  # noqa: E402
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
 
 MOST_RANKED = 512
@@ -202,7 +203,7 @@ class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
         return scores  # probabilities already; TextAttack would take a softmax of those that sum to 1.00001
 
     def _is_goal_complete(self, model_output: Any, _: object) -> bool:
-        return bool(np.argmax(model_output.numpy()) != self.ground_truth_output)
+        return bool(answered_classes(model_output.numpy()) != self.ground_truth_output)
 
 
 class ListedSwap(WordSwap):  # type: ignore[misc]

@@ -9,13 +9,16 @@ Protocol, version 2 (one tensor in, one out).
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cached_property, lru_cache
@@ -28,21 +31,41 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, blame_setting
 from assay.infra.masking import mask
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer_reason, secret_from
-from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, answers_folder, counts_folder, turns_folder
+from assay.infra.storage.store import (
+    AskedCounts,
+    KeptAnswers,
+    Turns,
+    answers_folder,
+    asked_in,
+    counts_folder,
+    turns_folder,
+)
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
-from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel
-from assay.tasks.subjects.predictions import columns_of, require_named
+from assay.tasks.subjects.addresses.chat import (
+    Prompt,
+    Reply,
+    Told,
+    UnreadableReplyError,
+    form_at,
+    read_prompt,
+    reply_in,
+    told_by,
+)
+from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel, TokenPrice, content_at
+from assay.tasks.subjects.predictions import NamedAnswers, columns_of, require_named
 
 AGAIN = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same request may well be answered."""
 MOST_BYTES = 64 << 20
 """A longer answer is not read."""
 MOST_PARTS = 100_000
+NOT_THIS_ONE = frozenset({400, 413, 422})
+"""Answers that may be about one text alone: too long for the model, or refused by a filter."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _CHUNK = 1 << 16
 _QUOTED = 80
@@ -63,7 +86,9 @@ class Answer:
             return json.loads(self.body)
         except (ValueError, RecursionError) as fault:
             said = quoted(self.headers.get("content-type", "no content type"))
-            raise InputError(f"{who} answered with something that is no JSON ({said}): correct the address.") from fault
+            raise UnreadableReplyError(
+                f"{who} answered with something that is no JSON ({said}): correct the address."
+            ) from fault
 
 
 def quoted(value: object) -> str:
@@ -111,6 +136,12 @@ def secret_headers(asking: Asking, url: str) -> dict[str, str]:
         header: secret_from(variable, f"{who} wants the header {header}, and ", ascii_only=True)
         for header, variable in asking.headers.items()
     }
+
+
+class RefusedRequestError(InputError):
+    """A service will not answer a request, and says so with a `code` of HTTP."""
+
+    code = 0
 
 
 @dataclass(frozen=True)
@@ -161,7 +192,9 @@ class Client:
                 if fault.code not in AGAIN:
                     if anything:
                         return Answer(b"", named)
-                    raise InputError(f"{self.who} {_refusal(fault.code, named)}.") from fault
+                    refused = RefusedRequestError(f"{self.who} {_refusal(fault.code, named)}.")
+                    refused.code = fault.code
+                    raise refused from fault
                 why, pause = f"answered {fault.code}", _seconds(named.get("retry-after"), pause)
             except (OSError, HTTPException) as fault:
                 why = f"did not answer ({_why(fault, self.asking.timeout)})"
@@ -308,8 +341,7 @@ Form = Instances | KServe
 
 def form_of(asking: Asking, client: Client) -> Form:
     """The form that the settings say or the address shows; KServe is asked what it has there."""
-    url = client.url
-    word = asking.form if asking.form != "auto" else "kserve" if "/v2/models/" in url else "instances"
+    word = asking.form if asking.form != "auto" else "kserve" if "/v2/models/" in client.url else "instances"
     return _FORMS[word](asking, client)
 
 
@@ -400,18 +432,30 @@ def checked_rows(answer: Any, count: int, who: str, expected: str) -> Rows:
 _SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-4  # the same model in another batch, or on another processor, agrees to more digits
 _HELD_AGAIN = 8
+_KEPT_AT_ONCE = 32
+_LOOK_EVERY = 16
+TOKENS = ("tokens_in", "tokens_out")
+VERSION, EXAMPLE = "version ", " example "
+"""How the counts begin of replies by version, and where the words of an answer follow that is none."""
 
 
 def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenModel:
     """The endpoint in hand, with what stands for its answers tonight."""
     require_address(written)
-    asking = settings.asking or Asking()
+    asking, content, features, who = asking_at(written, settings.asking), b"", None, f'The endpoint "{shown(written)}"'
     secret_headers(asking, written)
-    features = None
-    if settings.kind == "model":
-        features = require_named(settings.features, f'The endpoint "{shown(written)}"')
-    form = form_of(asking, Client(written, asking))
-    given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, url=written, asking=asking)
+    if asking.in_words:
+        if settings.kind != "classifier":
+            raise InputError(f"{who} answers in words about texts alone: name it as `classifier`, with its `text`.")
+        with blame_setting("asking.prompt", asking.prompt):
+            content = content_at(str(asking.prompt), beside, "The prompt")
+        form: Form | Prompt = read_prompt(asking, written, content)
+    else:
+        if settings.kind == "model":
+            features = require_named(settings.features, who)
+        form = form_of(asking, Client(written, asking))
+    given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, content, url=written)
+    given = replace(given, asking=asking)
     run, store, version = _tonight(f"{written}\0{given.fingerprint}", settings)
     vouched = settings.stands_on.version is not None
     if vouched:
@@ -422,6 +466,21 @@ def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenM
     given = replace(given, version=version, service_version=named, vouched=vouched, store=store, run=run)
     note_elsewhere(f"answers of {given.written}", given.written, given.fingerprint)  # a clean-up keeps them
     return given
+
+
+def asking_at(written: str, asking: Asking | None) -> Asking:
+    """How what is written is asked: in words where the settings or the address say so."""
+    asking = asking or Asking()
+    form = form_at(written) if asking.form == "auto" else asking.form
+    if form == asking.form:
+        return asking
+    try:
+        return Asking.model_validate(asking.model_dump(exclude_unset=True) | {"form": form})
+    except ValueError as fault:
+        raise InputError(
+            f'The endpoint "{shown(written)}" answers in words: say under `asking` which `model` is asked, with which '
+            "`prompt`, and which `answers` name the classes."
+        ) from fault
 
 
 def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:
@@ -456,52 +515,124 @@ class Endpoint:
     given: GivenModel
     _held: list[bool] = field(default_factory=list)
     """Whether what an earlier run was told has been held against what is told now."""
+    _others: Counter[str] = field(default_factory=Counter)
+    """What other processes were last seen to have used of its tokens."""
+    _asked: Iterator[int] = field(default_factory=itertools.count)
 
-    def answers(self, asked: pa.Table | Sequence[str] | npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """The rows of numbers for these samples, [n, k]."""
+    def answers(
+        self, asked: pa.Table | Sequence[str] | npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float64] | NamedAnswers:
+        """The rows of numbers for these samples, [n, k]; in words all 0 where an answer names no class."""
         items = self._items(asked)
         names = [_name_of(item) for item in items]
-        found = dict(self._kept.known(names))
+        found: dict[str, Told] = dict(self._kept.known(names))
         self._counts.add(questions=len(set(names)), stored=len(found))
         try:
             if found and self.given.goes_on and not self._held:
                 known = {name: item for name, item in zip(names, items, strict=True) if name in found}
                 self._hold_against(known, found)
             missing = list({name: item for name, item in zip(names, items, strict=True) if name not in found}.items())
-            for start in range(0, len(missing), self.given.asking.batch):
-                found |= self._ask(missing[start : start + self.given.asking.batch])
+            for answered in self._told_at_once(missing):
+                found |= answered
+            self._count_no_answers(found[name] for name in set(names))
         finally:
             self._counts.leave()
-        widths = {len(found[name]) for name in names}
+        classes = tuple(self.given.asking.spellings)
+        rows = [[0.0] * len(classes) if isinstance(told := found[name], dict) else told for name in names]
+        widths = {len(row) for row in rows}
         if len(widths) > 1:
             raise InputError(f"{self._client.who} answers with {' and '.join(map(str, sorted(widths)))} numbers a row.")
-        return np.array([found[name] for name in names], dtype=np.float64)
+        values = np.array(rows, dtype=np.float64)
+        return NamedAnswers(classes, values) if self.given.asking.in_words else values
 
-    def _ask(self, some: Sequence[tuple[str, Item]]) -> dict[str, list[float]]:
-        """What it says of a batch; what can be used is kept, and what cannot is asked about again next time."""
-        told = self._told(some)
-        self._kept.keep({name: row for name, row in told.items() if self._can_be_used(row)})
-        return told
+    def _told_at_once(self, missing: Sequence[tuple[str, Item]]) -> Iterator[dict[str, Told]]:
+        """What it says of samples, several requests under way; what can be used is kept as it comes, and what cannot
+        is asked about again next time."""
+        asking, waiting = self.given.asking, dict[str, Told]()
+        size = 1 if asking.in_words else asking.batch
+        batches = [missing[start : start + size] for start in range(0, len(missing), size)]
+        pool = ThreadPoolExecutor(asking.at_once)
+        try:
+            begun = [pool.submit(self._told, some) for some in batches] if asking.at_once > 1 else []
+            answered = (done.result() for done in as_completed(begun)) if begun else map(self._told, batches)
+            for told in answered:
+                yield told
+                waiting |= {name: row for name, row in told.items() if self._can_be_used(row)}
+                if len(waiting) >= _KEPT_AT_ONCE or not asking.in_words:
+                    self._kept.keep(waiting)
+                    waiting = {}
+        finally:
+            pool.shutdown(cancel_futures=True)
+            self._kept.keep(waiting)
 
-    def _told(self, some: Sequence[tuple[str, Item]]) -> dict[str, list[float]]:
+    def _told(self, some: Sequence[tuple[str, Item]]) -> dict[str, Told]:
+        if isinstance(self._form, Prompt):
+            return {name: self._told_in_words(item, self._form) for name, item in some}
         answer = self._client.post(self._form.body([item for _, item in some]))
         if self.given.asking.version_header is not None:
             self._require_version(answer.headers.get(self.given.asking.version_header.lower(), ""))
         rows = self._form.rows(answer.json(self._client.who), len(some), self._client.who)
         return {name: row for (name, _), row in zip(some, rows, strict=True)}
 
-    def _hold_against(self, items: dict[str, Item], found: dict[str, list[float]]) -> None:
-        """Before a process believes what an earlier run was told, it asks about a few of the samples again."""
+    def _told_in_words(self, text: str, prompt: Prompt) -> Told:
+        """What it says of one text; a reply that cannot be read is asked for again, as one that did not come."""
+        self._require_budget()
+        for left in reversed(range(self.given.asking.retries + 1)):
+            try:
+                reply = reply_in(self._client.post(prompt.body([text])).json(self._client.who), self._client.who)
+                break
+            except RefusedRequestError as fault:
+                if fault.code not in NOT_THIS_ONE or not self._counts.so_far()["answered"]:
+                    raise
+                return told_by(Reply(f"HTTP {fault.code}", refused=True), self.given.asking)
+            except UnreadableReplyError:
+                if not left:
+                    raise
+                self._client.wait(_FIRST_WAIT)
+        used = dict(zip(TOKENS, reply.tokens or (), strict=False))
+        if not reply.tokens and isinstance(self.given.asking.price, TokenPrice):
+            raise InputError(f"{self._client.who} does not say how many tokens it used: give the `price` of a request.")
+        self._counts.add(answered=1, **used, **({f"{VERSION}{quoted(reply.version)}": 1} if reply.version else {}))
+        return told_by(reply, self.given.asking)
+
+    def _require_budget(self) -> None:
+        """Raises where the tokens of all processes have cost what they may; the store is looked at now and then."""
+        asking = self.given.asking
+        if asking.cost is None or not isinstance(asking.price, TokenPrice):
+            return
+        ours = self._counts.so_far()
+        if self._folder is not None and next(self._asked) % _LOOK_EVERY == 0:
+            self._counts.leave()
+            everybody = asked_in(self._folder, counts_folder(self.given.run, self.given.url))
+            self._others.update({name: everybody[name] - ours[name] - self._others[name] for name in TOKENS})
+        if (asking.spent(ours + self._others) or 0.0) >= asking.cost:
+            raise InputError(
+                f'The endpoint "{self.given.written}" has cost {asking.cost:g} in this run, as much as `asking.cost` '
+                "allows: raise it, and run again; what was answered is kept."
+            )
+
+    def _count_no_answers(self, told: Iterator[Told]) -> None:
+        """Counts answers that are none, and the first few of each kind with their words."""
+        for answer in told:
+            if isinstance(answer, dict):
+                example = f"{answer['why']}{EXAMPLE}{quoted(' '.join(answer['text'].split()) or 'nothing')}"
+                self._counts.add(**{answer["why"]: 1, example: 1})
+
+    def _hold_against(self, items: dict[str, Item], found: dict[str, Told]) -> None:
+        """Before a process believes what an earlier run was told, it asks about a few of the samples again; a model
+        that answers in words may differ in some, not in most."""
         self._held.append(True)
         some = list(items.items())[: min(_HELD_AGAIN, self.given.asking.batch)]
-        for name, row in self._told(some).items():
-            if len(row) != len(found[name]) or not np.allclose(row, found[name], rtol=0, atol=_TOLERANCE):
-                raise InputError(
-                    f"{self._client.who} answers otherwise than it did in the run that broke off and that this one "
-                    "goes on with: run again with --fresh."
-                )
+        differ = [not _same(told, found[name]) for name, told in self._told(some).items()]
+        if any(differ) if not self.given.asking.in_words else 2 * sum(differ) > len(differ):
+            raise InputError(
+                f"{self._client.who} answers otherwise than it did in the run that broke off and that this one "
+                "goes on with: run again with --fresh."
+            )
 
-    def _can_be_used(self, row: Sequence[float]) -> bool:
+    def _can_be_used(self, row: Told) -> bool:
+        if isinstance(row, dict):
+            return True
         if not all(map(math.isfinite, row)):
             return False
         return self.given.looks_at == "network" or (min(row) >= 0 and abs(sum(row) - 1) <= _SUM_TOLERANCE)
@@ -544,10 +675,18 @@ class Endpoint:
         return AskedCounts(self._folder, counts_folder(self.given.run, self.given.url))
 
     @cached_property
-    def _form(self) -> Form:
+    def _form(self) -> Form | Prompt:
+        if self.given.asking.in_words:
+            return read_prompt(self.given.asking, self.given.url, self.given.content)
         form = form_of(self.given.asking, self._client)
         self._require_version(form.version)
         return form
+
+
+def _same(told: Told, before: Told) -> bool:
+    if isinstance(told, dict) or isinstance(before, dict):
+        return isinstance(told, dict) and isinstance(before, dict)
+    return len(told) == len(before) and np.allclose(told, before, rtol=0, atol=_TOLERANCE)
 
 
 def _plain(value: Any) -> Any:

@@ -8,29 +8,77 @@ named, never written: headers are environment variables.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Literal, Protocol, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from assay.infra.errors import InputError
 from assay.infra.settings import Settings, StandsOn
+from assay.infra.storage.folders import require_regular
+from assay.infra.user_code.references import read_given_file
 
 KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]
 """The settings that name a subject; each subject has exactly one."""
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+FormName = Literal["auto", "instances", "kserve", "chat", "completions"]
+_WORDS = ("model", "prompt", "answers", "read", "logprobs", "parameters")
+
+
+class TokenPrice(Settings):
+    """What tokens cost."""
+
+    input: float = Field(ge=0, examples=["0.15"])
+    """What a million tokens cost that are sent."""
+
+    output: float = Field(ge=0, examples=["0.60"])
+    """What a million tokens cost that come back."""
+
+
+def _left_out(value: object) -> bool:
+    return not value
 
 
 class Asking(Settings):
     """How a model behind an HTTP endpoint is asked."""
 
-    form: Literal["auto", "instances", "kserve"] = "auto"
+    form: FormName = "auto"
     """What is sent: `instances` is `{"instances": […]}` answered by `{"predictions": […]}` or the rows alone, as
-    TensorFlow Serving, Vertex AI, MLflow and KServe v1 do; `kserve` the Open Inference Protocol, version 2. `auto` is
-    `kserve` for addresses with `/v2/models/`."""
+    TensorFlow Serving, Vertex AI, MLflow and KServe v1 do; `kserve` the Open Inference Protocol, version 2; `chat` and
+    `completions` a `prompt` to a model that answers in words. `auto` is what the address shows: `kserve` for
+    `/v2/models/`, `chat` for `/v1/chat/completions`, `completions` for `/v1/completions`."""
+
+    model: str | None = Field(default=None, min_length=1, exclude_if=_left_out, examples=["gpt-4o-mini"])
+    """The model that is asked in words, as its server calls it."""
+
+    prompt: str | None = Field(default=None, min_length=1, exclude_if=_left_out, examples=["spam_prompt.txt"])
+    """The file with what it is asked, `{text}` where the sample's text belongs: a text, or (`.yaml`, `.json`) a list of
+    messages, each with `role` and `content`, in which examples may go before."""
+
+    answers: dict[str, tuple[str, ...]] | None = Field(
+        default=None, min_length=2, exclude_if=_left_out, examples=["{spam: [junk], ham: []}"]
+    )
+    """The classes, each with the words that mean it beside its own name, whatever the case."""
+
+    read: Literal["label", "first-token", "json"] = Field(default="label", exclude_if=lambda read: read == "label")
+    """What of an answer names the class: the whole of it (`label`), its first word (`first-token`), or the `label`,
+    `answer` or `class` of the JSON object that it is (`json`). Any other answer is none: counted, shown and wrong."""
+
+    logprobs: bool = Field(default=False, exclude_if=_left_out)
+    """Whether the server is asked for log probabilities. Only from those are there probabilities: without them nothing
+    is said of AUC, calibration and confidence."""
+
+    parameters: dict[str, Any] = Field(default={}, exclude_if=_left_out, examples=["{temperature: 0.7, seed: 1}"])
+    """What else is sent with every question: how answers are drawn (`temperature` is 0 where it is left out), or
+    constrained (`response_format`, `guided_choice`), as the server understands it."""
+
+    at_once: int = Field(default=1, ge=1, le=256, exclude_if=lambda at_once: at_once == 1, examples=["16"])
+    """How many requests a worker has under way at the same time."""
 
     rows: Literal["named", "listed"] = "named"
     """How a row of a table is sent with `instances`: `{"age": 61}`, or `[61]` in the order of `features`."""
@@ -51,11 +99,12 @@ class Asking(Settings):
     requests: int | None = Field(default=None, ge=1, examples=["10000"])
     """At most so many requests in one run, retries included; the next one is refused, and what was answered is kept."""
 
-    price: float | None = Field(default=None, gt=0, examples=["0.002"])
-    """What a request costs."""
+    price: Annotated[float, Field(gt=0)] | TokenPrice | None = Field(default=None, examples=["0.002"])
+    """What a request costs; or, asked in words, what a million tokens cost: `{input: 0.15, output: 0.60}`."""
 
     cost: float | None = Field(default=None, gt=0, examples=["5"])
-    """At most so much may the requests of one run cost together, at their `price`."""
+    """At most so much may the requests of one run cost together, at their `price`. By tokens the end is not exact: what
+    is under way when they are used up is paid for, too."""
 
     headers: dict[str, VariableName] = Field(default={})
     """Headers that are sent, each with the name of the environment variable that holds its value, on workers too:
@@ -75,8 +124,45 @@ class Asking(Settings):
         >>> Asking(requests=100, price=0.5, cost=20).most_requests, Asking().most_requests
         (40, None)
         """
-        afforded = None if self.cost is None or self.price is None else int(self.cost / self.price + 1e-9)
+        by_request = self.cost is not None and isinstance(self.price, float)
+        afforded = int(self.cost / self.price + 1e-9) if by_request else None  # type: ignore[operator]
         return min((most for most in (self.requests, afforded) if most is not None), default=None)
+
+    def spent(self, counts: Mapping[str, int]) -> float | None:
+        """What so many `requests`, or tokens, cost; None where nothing has a price.
+
+        >>> Asking(price=0.5).spent({"requests": 3})
+        1.5
+        """
+        if isinstance(self.price, TokenPrice):
+            return (self.price.input * counts["tokens_in"] + self.price.output * counts["tokens_out"]) / 1e6
+        return None if self.price is None else self.price * counts["requests"]
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the answers are words."""
+        return self.form in ("chat", "completions")
+
+    @property
+    def spellings(self) -> dict[str, frozenset[str]]:
+        """What each class may be called in an answer, in small letters: by its name, or by other words for it."""
+        named = (self.answers or {}).items()
+        return {name: frozenset(word.strip().casefold() for word in (name, *more)) for name, more in named}
+
+    @model_validator(mode="after")
+    def _words_are_asked_for(self) -> Self:
+        given = [name for name in _WORDS if name in self.model_fields_set]
+        if given and self.form in ("instances", "kserve"):
+            raise ValueError(f"`{given[0]}` is about models that answer in words: set `form: chat`, or leave it out")
+        lacking = [name for name in ("model", "prompt", "answers") if getattr(self, name) is None]
+        if lacking and (self.in_words or given):
+            raise ValueError(f"a model that answers in words needs `{lacking[0]}`")
+        words = [word for spelt in self.spellings.values() for word in spelt]
+        if twice := sorted({word for word in words if words.count(word) > 1}):
+            raise ValueError(f"`answers` gives {twice[0]!r} to more than one class")
+        if isinstance(self.price, TokenPrice) and not (self.in_words or given):
+            raise ValueError("`price` by tokens is about models that answer in words: give what a request costs")
+        return self
 
     @model_validator(mode="after")
     def _cost_needs_a_price(self) -> Self:
@@ -111,6 +197,15 @@ class Addressed(Protocol):
         """The files and the version that its answers depend on."""
 
 
+def content_at(written: str, beside: Path, what: str) -> bytes:
+    """The content of the file at a path that starts beside pipelines.yaml; `what` is how a sentence calls it."""
+    path = beside / written
+    require_regular(path, what)
+    if not path.is_file():
+        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
+    return read_given_file(path)
+
+
 ASKED_BY = "asked by run "
 """How the version of a service begins that names none."""
 
@@ -127,7 +222,7 @@ class GivenModel:
     features: tuple[str, ...] | None = None
     """The columns it reads, in its order, where it looks at a table."""
     content: bytes = b""
-    """The file, where it is one."""
+    """The file, where it is one; the prompt of a model that answers in words."""
     read_by: str = ""
     """The library that computes with it, and its version."""
     url: str = ""
@@ -153,6 +248,8 @@ class GivenModel:
         if self.version:
             form = f"{self.asking.form}\0{self.asking.rows}\0{self.asking.output}"
             state.update(f"\0{self.url}\0{form}\0{self.version}".encode())
+            if self.asking.in_words:
+                state.update(self.asking.model_dump_json(include=set(_WORDS)).encode())
         return state.hexdigest()
 
     @property

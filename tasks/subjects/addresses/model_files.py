@@ -20,24 +20,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.infra.errors import InputError
-from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import ended_after
-from assay.infra.user_code.references import MOST_BYTES, read_given_file
-from assay.tasks.subjects.addresses.given import Addressed, GivenModel
+from assay.infra.user_code.references import MOST_BYTES
+from assay.tasks.subjects.addresses.given import Addressed, GivenModel, content_at
 from assay.tasks.subjects.own_models import as_probabilities
 from assay.tasks.subjects.predictions import NamedAnswers, columns_of, numbers_of, require_named
 
 if TYPE_CHECKING:
     import onnxruntime
-
-
-def content_at(written: str, beside: Path, what: str) -> bytes:
-    """The content of the file at a path that starts beside pipelines.yaml; `what` is how a sentence calls it."""
-    path = beside / written
-    require_regular(path, what)
-    if not path.is_file():
-        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    return read_given_file(path)
 
 
 _ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")

@@ -4,14 +4,18 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from assay.infra.storage.store import Store, asked_in, counts_folder
-from assay.tasks.reporting.numerals import plain, plural
-from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
+from assay.tasks.reporting.numerals import percent, plain, plural
+from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import metric
-from assay.tasks.subjects.addresses.endpoint import shown
+from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
+from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, asking_at, shown
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
@@ -22,6 +26,11 @@ METRICS = (
     metric("services.cost", better="less"),
     metric("services.questions"),
     metric("services.stored", unit="share"),
+    metric("services.unparsed", unit="share", better="less", title="Answers that name no class"),
+    metric("services.refused", unit="share", better="less", title="Refusals"),
+    metric("services.truncated", unit="share", better="less", title="Answers that were cut short"),
+    metric("services.versions"),
+    metric("services.tokens", unit="tokens", better="less"),
 )
 
 
@@ -35,6 +44,14 @@ def is_service(written: str) -> bool:
     return address is not None and address.word == "endpoint"
 
 
+def withholds(subject: Subject) -> bool:
+    """Whether a subject answers in words without log probabilities."""
+    if not is_service(subject.named):
+        return False
+    asking = asking_at(subject.named, subject.asking)
+    return asking.in_words and not asking.logprobs
+
+
 def asked_services(subjects: Sequence[Subject]) -> dict[str, Asking]:
     """The services that are asked for these subjects, each with how; those of one address are one service."""
     found: dict[str, Asking] = {}
@@ -44,9 +61,10 @@ def asked_services(subjects: Sequence[Subject]) -> dict[str, Asking]:
     return found
 
 
-def service_findings(services: Mapping[str, Asking], run: str, store: Store) -> list[Finding]:
+def service_findings(services: Mapping[str, Asking], run: str, store: Store, masked: bool) -> list[Finding]:
     """`services.questions` of each service, the share of them that the store had `.stored`, `.requests` and how many of
-    them were `.retries`; their `.cost` where a request has a price."""
+    them were `.retries`; their `.cost` where a request has a price. In words also `answers_in_words`; `masked` without
+    examples of them."""
     findings: list[Finding] = []
     for url, asking in services.items():
         counts = asked_in(store.folder, counts_folder(run, url))
@@ -57,7 +75,7 @@ def service_findings(services: Mapping[str, Asking], run: str, store: Store) -> 
             "stored": stored,
             "requests": counts["requests"],
             "retries": counts["retries"],
-            "cost": None if asking.price is None else asking.price * counts["requests"],
+            "cost": asking.spent(counts),
         }
         units = {metric.name: metric.unit for metric in METRICS}
         findings += [
@@ -65,7 +83,31 @@ def service_findings(services: Mapping[str, Asking], run: str, store: Store) -> 
             for name, value in values.items()
             if value is not None
         ]
+        if asking_at(url, asking).in_words:
+            findings += answers_in_words(counts, shown(url), masked)
     return findings
+
+
+def answers_in_words(counts: Mapping[str, int], of: str, masked: bool) -> list[Finding]:
+    """Of the answers in words the shares that are `services.unparsed`, `.refused` and `.truncated`, each with what was
+    answered most often so; the `.tokens` sent and received; and how many `.versions` answered, by name.
+
+    >>> counts = Counter({"questions": 50, "refused": 2, "refused example Sorry": 2, "version m fp_1": 48})
+    >>> [(each.metric, each.value, each.verdict) for each in answers_in_words(counts, "it", False)][1:2]
+    [('services.refused', 0.04, 'such as “Sorry”')]
+    """
+    findings = []
+    for why in NO_ANSWERS:
+        said = Counter({name.partition(EXAMPLE)[2]: n for name, n in counts.items() if name.startswith(why + EXAMPLE)})
+        example = "" if masked or not said else f"such as “{said.most_common(1)[0][0]}”"
+        findings.append(replace(share(f"services.{why}", counts[why], counts["questions"], of=of), verdict=example))
+    named = sorted(name.removeprefix(VERSION) for name in counts if name.startswith(VERSION))
+    versions = Finding("services.versions", of=of, value=len(named), n=counts["questions"], verdict=", ".join(named))
+    tokens = [
+        Finding("services.tokens", of=of, group=group, value=counts[name], n=counts["questions"], unit="tokens")
+        for group, name in zip(("sent", "received"), TOKENS, strict=True)
+    ]
+    return [*findings, versions, *tokens]
 
 
 _NOTE = (
@@ -74,27 +116,33 @@ _NOTE = (
 )
 
 
-def services_page(findings: FindingIndex) -> Part:
-    """The part of the report about services, from the findings `services.*`."""
+def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
+    """The part of the report about services, from the findings `services.*`; of the subjects `withheld` there are no
+    probabilities."""
     names = findings.distinct("of", "services.requests")
-    rows: list[list[Cell]] = []
-    requests = 0
-    for name in names:
-        asked = {
-            metric: getattr(findings.get(f"services.{metric}", of=name), "value", None)
-            for metric in ("questions", "stored", "requests", "retries", "cost")
-        }
-        requests += int(asked["requests"] or 0)
-        cost = "" if asked["cost"] is None else plain(asked["cost"])
-        counts = [int(asked[metric] or 0) for metric in ("requests", "retries")]
-        rows.append([name, int(asked["questions"] or 0), asked["stored"], *counts, cost])
-    columns = [
-        Column("Service"),
-        Column("Questions", "integer"),
-        Column("From the store", "percent", "The share of the questions that were answered before"),
-        Column("Requests", "integer", "Retries included"),
-        Column("Retries", "integer"),
-        Column("Cost", help="Requests times `asking.price`"),
-    ]
-    sentence = f"{plural(len(names), 'service')} got {plural(requests, 'request')} in this run."
-    return Part("Services that were asked", sentence, [DataTable("Requests", columns, rows, _NOTE)], "services")
+    requests, cost = (
+        sum(finding.value or 0 for finding in findings.select(f"services.{metric}")) for metric in ("requests", "cost")
+    )
+    paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
+    sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
+    blocks = [*map(Paragraph, _in_words(findings)), Paragraph(_NOTE)]
+    if withheld:
+        without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
+        blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
+    return Part("Services that were asked", sentence, blocks, "services", findings="services.")
+
+
+_WHY = {UNPARSED: "name no class", REFUSED: "are refusals", TRUNCATED: "were cut short"}
+
+
+def _in_words(findings: FindingIndex) -> Iterator[str]:
+    """Of services that answer in words: which answers were none, and whether one and the same model answered."""
+    for why, named in _WHY.items():
+        for finding in findings.select(f"services.{why}"):
+            if finding.value:
+                example = f", {finding.verdict}" if finding.verdict else ""
+                counted = f"{percent(finding.value)} of the answers of {finding.of} {named}"
+                yield f"{counted}{example}; they are counted as wrong."
+    for finding in findings.select("services.versions"):
+        if (finding.value or 0) > 1:
+            yield f"{finding.of} answered as {int(finding.value or 0)} versions in one run: {finding.verdict}."

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.own_models import Asked, answers_in_blocks
-from assay.tasks.subjects.predictions import as_numbers
+from assay.tasks.subjects.predictions import NamedAnswers, as_numbers, in_the_order_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -87,6 +87,8 @@ class OwnTextModel:
     classes: int
     masked: bool = False
     """Whether no text may be quoted: then an error of the function is told without its words."""
+    names: tuple[str, ...] = ()
+    """The classes in the order of the audit, for models that name them."""
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k], checked."""
@@ -98,12 +100,13 @@ class OwnTextModel:
 
     def _checked(self, output: object, first: int, asked: int) -> npt.NDArray[np.float64]:
         who, expected = f'The classifier "{self.code.written}"', f"the probabilities of {self.classes} classes per text"
-        values = as_numbers(output, who, expected)
+        in_words = isinstance(output, NamedAnswers)
+        values = as_numbers(in_the_order_of(self.names, output, who), who, expected)
         if values.shape != (asked, self.classes):
             raise InputError(f"{who} returned the shape {list(values.shape)} for {asked} texts, expected {expected}.")
         sums = values.sum(axis=1)
         wrong = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)))
-        wrong = wrong if len(wrong) else np.flatnonzero(np.abs(sums - 1) > _SUM_TOLERANCE)
+        wrong = wrong if len(wrong) else np.flatnonzero((np.abs(sums - 1) > _SUM_TOLERANCE) & ~(in_words & (sums == 0)))
         if len(wrong):
             row = int(wrong[0])
             reason = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from assay.data.columns import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
-from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.classification import Groups, proportion
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
@@ -123,7 +123,7 @@ def _build(source: BuiltFrom, device: str | None) -> TextModel:
         from assay.tasks.subjects.texts.model import OwnTextModel
 
         assert source.subject.code is not None
-        return OwnTextModel(source.subject.code, source.classes, source.subject.masked)
+        return OwnTextModel(source.subject.code, source.classes, source.subject.masked, tuple(card["class_names"]))
     if card["kind"] == "minilm-linear":
         from assay.tasks.subjects.texts.network import linear_from_files
 
@@ -145,7 +145,7 @@ def predict_table(
         sample = samples["id"][fault.row].as_py()
         raise InputError(f"{fault.said} for sample {sample!r}.") from fault
     cut = 0 if subject.way == "own" else sum(map(cast("NetworkModel", model).is_cut, texts))
-    return Tallied(predictions_table(samples["id"], probabilities), {"cut": cut})
+    return Tallied(predictions_table(samples["id"], probabilities, chances=subject.gives_chances), {"cut": cut})
 
 
 def text_findings(
@@ -158,4 +158,6 @@ def text_findings(
     probabilities = None if silent else probabilities_of(predictions, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)
     truth = codes_known(samples, classes)
-    return clean_findings(About("subject", "clean", subject=name), predicted, probabilities, truth, classes, groups)
+    about, none = About("subject", "clean", subject=name), predicted >= len(classes)
+    findings = clean_findings(about, predicted, probabilities, truth, classes, groups)
+    return [*findings, *([about.finding("unanswered", proportion(none, groups=groups))] if none.any() else [])]

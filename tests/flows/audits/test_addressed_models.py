@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from chat_server import ChatServer, chat_server
 from image_project import image_project
 from model_files import onnx_of_columns, onnx_of_images, skops_of
 from model_server import ModelServer, model_server
@@ -23,6 +24,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
+from assay.tasks.subjects.addresses.services import asked_services, service_findings
 
 TABLES = """
 compute: {{engine: serial}}
@@ -288,3 +290,42 @@ def test_texts_at_an_address_are_attacked_by_asking(tmp_path: Path, server: Mode
     right = {one.of: one.value for one in findings if one.metric == "subject.accuracy"}
     assert right["clean"] == 1.0
     assert any(one.metric.startswith("attack.") and one.of == "noise" for one in findings)
+
+
+@pytest.fixture(scope="module")
+def chatting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    with chat_server(tmp_path_factory.mktemp("chatting")) as started:
+        yield started
+
+
+def asked_in_words(folder: Path, url: str, attacks: str, asking: str = "", texts: int = 100) -> Night:
+    """A night on texts whose classes the scripted model knows, half of them audited."""
+    rows = ["id,text,answer,part"]
+    for at in range(texts):
+        said = "please subscribe http win" if at % 2 else "a nice song"
+        part = "train" if at < 4 else "test"
+        rows.append(f"s{at:03d},{said} number {at},{'spam' if at % 2 else 'ham'},{part}")
+    (folder / "texts.csv").write_text("\n".join(rows) + "\n")
+    (folder / "prompt.txt").write_text("Is it spam or ham? One word.\nText: {text}")
+    (folder / "pipelines.yaml").write_text(
+        "pipelines:\n  night:\n    source: {csv: texts.csv, id: id, label: answer, split: part}\n"
+        f'    subject:\n      name: chat\n      model: "{url}"\n      text: text\n      asking: {{model: scripted, '
+        f"prompt: prompt.txt, at_once: 8, answers: {{spam: [], ham: []}}{asking}}}\n    attacks: {attacks}\n"
+    )
+    return performed(folder, "night")
+
+
+def test_answers_in_words_that_are_none_are_wrong_in_every_number(tmp_path: Path, chatting: ChatServer) -> None:
+    chatting.serves()
+    night = asked_in_words(tmp_path, chatting.at("mixed"), "[{attack: noise, severities: [1]}]")
+    findings = FindingIndex(night.findings)
+    right, none = (findings.get(f"subject.{name}", "chat", "clean") for name in ("accuracy", "unanswered"))
+    assert right is not None
+    assert none is not None
+    assert (right.value, none.value, right.n) == (pytest.approx(69 / 96), pytest.approx(27 / 96), 96)
+    for withheld in ("subject.auc", "subject.ece", "attack.auc"):
+        assert not [each for each in findings.select(withheld) if each.value is not None]
+    asked = asked_services(night.made.ground.pipeline.subjects)
+    counted = FindingIndex(service_findings(asked, night.run.id, night.run.store, masked=False))
+    assert counted.select("services.refused")[0].verdict.startswith("such as \u201cI'm sorry")
+    assert counted.select("services.tokens", group="sent")[0].value == 100 * len(chatting.asked())

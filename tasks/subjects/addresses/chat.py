@@ -1,0 +1,194 @@
+"""A model that answers in words: what it is asked with a prompt, how its answer is read, and what counts as none.
+
+Any server will do that speaks OpenAI's protocol (`/v1/chat/completions`, `/v1/completions`: OpenAI, vLLM, llama.cpp,
+Ollama). An answer is read strictly: what names no class, a refusal and an answer that was cut short are no answers.
+They are counted as wrong, never dropped. Probabilities come from log probabilities alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.infra.errors import InputError
+from assay.tasks.subjects.addresses.given import Asking, FormName
+
+PLACE = "{text}"
+"""Where the text of a sample stands in a prompt."""
+UNPARSED, REFUSED, TRUNCATED = "unparsed", "refused", "truncated"
+NO_ANSWERS = (UNPARSED, REFUSED, TRUNCATED)
+"""Why an answer counts as none."""
+FORMS: dict[FormName, str] = {"chat": "/chat/completions", "completions": "/completions"}
+"""The forms in which a model is asked in words, and how their addresses end."""
+_MOST_TOKENS = {"label": 16, "first-token": 1, "json": 64}
+_TOP = {"chat": 20, "completions": 5}  # the most that OpenAI and vLLM give
+_REFUSAL = re.compile(
+    r"\W*(i['\u2019]?m sorry|i am sorry|sorry\b|i can(no|['\u2019])t\b|i(['\u2019]m| am) (unable|not able)"
+    r"|i won['\u2019]t\b|as an ai\b)",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+_LABEL_KEYS = ("label", "answer", "class")
+
+Row = list[float]
+Told = Row | dict[str, str]
+"""What one answer comes to: a number per class, or `why` it is none and the `text` that came."""
+
+
+class UnreadableReplyError(InputError):
+    """A reply that is not what the protocol says: cut short, in another encoding, or something else."""
+
+
+def form_at(url: str) -> FormName:
+    """The form that an address shows; `auto` where it shows none.
+
+    >>> form_at("https://host/v1/chat/completions"), form_at("http://host/v1/completions"), form_at("http://host/spam")
+    ('chat', 'completions', 'auto')
+    """
+    path = url.partition("?")[0].rstrip("/")
+    return next((form for form, end in FORMS.items() if path.endswith(end)), "auto")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answers: the text, why it ended, the log probabilities of the first token, tokens, version."""
+
+    text: str
+    finish: str = "stop"
+    refused: bool = False
+    first: Mapping[str, float] | None = None
+    tokens: tuple[int, int] | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What is asked in words: the messages around a text, as they stand in the prompt file."""
+
+    asking: Asking
+    url: str
+    messages: tuple[tuple[str, str], ...]
+    version: str = ""
+
+    def body(self, items: Sequence[str]) -> dict[str, Any]:
+        """The request about one text."""
+        asking = self.asking
+        said = [{"role": role, "content": content.replace(PLACE, items[0])} for role, content in self.messages]
+        limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": _MOST_TOKENS[asking.read]}
+        body = {"model": asking.model, "temperature": 0, **limit, **asking.parameters}
+        if asking.form == "completions":
+            more = {"logprobs": _TOP["completions"]} if asking.logprobs else {}
+            return body | {"prompt": "\n\n".join(message["content"] for message in said), **more}
+        more = {"logprobs": True, "top_logprobs": _TOP["chat"]} if asking.logprobs else {}
+        return body | {"messages": said, **more}
+
+
+def read_prompt(asking: Asking, url: str, content: bytes) -> Prompt:
+    """The prompt in a file: one message as plain text, or a YAML or JSON list of messages with `role` and `content`,
+    examples among them."""
+    from ruamel.yaml import YAML, YAMLError
+
+    try:
+        text = content.decode("utf-8-sig")
+        messages = [{"role": "user", "content": text}]
+        if str(asking.prompt).endswith((".yaml", ".yml", ".json")):
+            messages = YAML(typ="safe").load(text)
+        listed = tuple((str(message["role"]), str(message["content"])) for message in messages)
+    except (UnicodeDecodeError, YAMLError, TypeError, KeyError) as fault:
+        raise InputError(
+            f"The prompt {asking.prompt} is neither UTF-8 text nor a list of messages with `role` and `content`: "
+            f"correct it ({type(fault).__name__})."
+        ) from fault
+    if not any(PLACE in content for _, content in listed):
+        raise InputError(f"The prompt {asking.prompt} has no {PLACE}: write it where the text of a sample belongs.")
+    return Prompt(asking, url, listed)
+
+
+def reply_in(answer: Any, who: str) -> Reply:
+    """The reply in an answer of `/v1/chat/completions` or `/v1/completions`."""
+    try:
+        choice = answer["choices"][0]
+        message = choice.get("message") or {"content": choice["text"]}
+        text, refusal = message.get("content"), message.get("refusal")
+        finish = str(choice.get("finish_reason") or "stop")
+        usage = answer.get("usage") or {}
+        tokens = (int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))) if usage else None
+        first = _first_token(choice.get("logprobs"))
+    except (LookupError, TypeError, ValueError, AttributeError) as fault:
+        raise UnreadableReplyError(
+            f"{who} answered otherwise than /v1/chat/completions and /v1/completions do ({type(fault).__name__}): "
+            "correct the address or `asking.form`."
+        ) from fault
+    version = " ".join(str(answer[name]) for name in ("model", "system_fingerprint") if answer.get(name))
+    refused = bool(refusal) or finish == "content_filter"
+    return Reply(str(text or refusal or ""), finish, refused, first, tokens, version)
+
+
+def _first_token(logprobs: Any) -> Mapping[str, float] | None:
+    """The log probabilities of the tokens that might have come first: as the chat protocol lists them (llama.cpp does
+    so for both), or as a dictionary per token."""
+    if not logprobs:
+        return None
+    if logprobs.get("content"):
+        return {str(top["token"]): float(top["logprob"]) for top in logprobs["content"][0]["top_logprobs"]}
+    return {str(token): float(value) for token, value in logprobs["top_logprobs"][0].items()}
+
+
+def told_by(reply: Reply, asking: Asking) -> Told:
+    """The numbers of a reply, a class each in the order of `answers`; or why it is no answer."""
+    named = class_named(reply.text, asking)
+    cut = reply.finish == "length" and asking.read != "first-token"
+    row = None if named is None or cut or reply.refused else _numbers(named, reply, asking)
+    if row is not None:
+        return row
+    why = TRUNCATED if cut else REFUSED if reply.refused or _REFUSAL.match(reply.text) else UNPARSED
+    return {"why": why, "text": reply.text}
+
+
+def _numbers(named: str, reply: Reply, asking: Asking) -> Row | None:
+    """1 for the class that was named; with `logprobs` the share of each class among the first tokens that name one."""
+    if not asking.logprobs:
+        return [float(name == named) for name in asking.spellings]
+    mass = dict.fromkeys(asking.spellings, 0.0)
+    for token, value in (reply.first or {}).items():
+        start = _plain(token)
+        begun = {name for name, spelt in asking.spellings.items() if start and any(s.startswith(start) for s in spelt)}
+        if len(begun) == 1:
+            mass[begun.pop()] += math.exp(value)
+    total = sum(mass.values())
+    return [part / total for part in mass.values()] if total > 0 else None
+
+
+def class_named(text: str, asking: Asking) -> str | None:
+    """The class that an answer names, read strictly; None where it names none.
+
+    >>> asking = Asking(form="chat", model="m", prompt="p.txt", answers={"spam": ["junk"], "ham": []})
+    >>> [class_named(text, asking) for text in ("Junk.", " ham", "It is ham", "")]
+    ['spam', 'ham', None, None]
+    """
+    label = _plain(_label(text, asking.read))
+    return next((name for name, spelt in asking.spellings.items() if label in spelt), None)
+
+
+def _label(text: str, read: str) -> str:
+    """What in a text stands for the answer: all of it, its first word, or the label in its JSON object."""
+    if read == "first-token":
+        return (text.split() or [""])[0]
+    if read == "label":
+        return text
+    fenced = _FENCE.fullmatch(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        return ""
+    labels = [value[key] for key in _LABEL_KEYS if key in value] if isinstance(value, dict) else []
+    return labels[0] if len(labels) == 1 and isinstance(labels[0], str) else ""
+
+
+def _plain(text: str) -> str:
+    """A word as it compares: without case, and without the blanks and marks around it."""
+    return text.strip().strip(".,;:!?\"'`*()[]").strip().casefold()

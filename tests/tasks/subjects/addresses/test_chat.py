@@ -1,0 +1,241 @@
+"""A model that answers in words is asked with a prompt, read strictly, and what is no answer is counted as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chat_server import ChatServer, chat_server
+
+from assay.infra.errors import InputError
+from assay.infra.storage.store import asked_in, counts_folder
+from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.subjects.addresses.chat import Reply, class_named, reply_in, told_by
+from assay.tasks.subjects.addresses.given import Asking
+from assay.tasks.subjects.addresses.services import answers_in_words, services_page
+from assay.tasks.subjects.predictions import answered_classes
+from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
+from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.texts.model import OwnTextModel
+
+TEXTS = [f"{'see http://win' if at % 2 else 'a nice song'} number {at}" for at in range(40)]
+SPAM = np.array([at % 2 for at in range(40)])
+ASKING = {"model": "scripted", "prompt": "prompt.txt", "answers": {"spam": ("junk",), "ham": ()}, "retries": 3}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    with chat_server(tmp_path_factory.mktemp("chat")) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def prompt(tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("assay.tasks.subjects.addresses.endpoint._FIRST_WAIT", 0.01)
+    (tmp_path / "prompt.txt").write_text('Is it spam or ham? Answer with {"one": "word"}.\nText: {text}')
+    server.serves()
+    return tmp_path
+
+
+def chat(url: str, beside: Path, **asking: Any) -> ResolvedSubject:
+    return resolve_subject(Subject(classifier=url, asking=Asking(**ASKING | asking)), beside)
+
+
+def ask(subject: ResolvedSubject, texts: list[str] = TEXTS) -> np.ndarray:
+    assert subject.code is not None
+    return OwnTextModel(subject.code, 2, names=("ham", "spam")).probabilities(texts)
+
+
+@pytest.mark.parametrize("how", ["ok", "busy", "garbage", "latin", "cut"])
+def test_every_text_is_answered_whatever_the_server_does_now_and_then(
+    server: ChatServer, prompt: Path, how: str
+) -> None:
+    assert answered_classes(ask(chat(server.at(how), prompt))).tolist() == SPAM.tolist()
+    asked = server.asked()[0]["asked"]
+    assert asked["messages"][0]["content"].endswith("Text: a nice song number 0")
+    assert (asked["model"], asked["temperature"], asked["max_tokens"]) == ("scripted", 0, 16)
+
+
+def test_many_are_asked_at_once_and_answers_stay_with_their_texts(server: ChatServer, prompt: Path) -> None:
+    server.serves(seconds=0.05)
+    import time
+
+    began = time.monotonic()
+    said = ask(chat(server.at(), prompt, at_once=20), TEXTS * 2)
+    assert time.monotonic() - began < 1.5  # one after the other they take 2 s
+    assert answered_classes(said).tolist() == [*SPAM, *SPAM]
+    assert len(server.asked()) == 40
+
+
+def test_answers_that_name_no_class_are_wrong_and_told_with_examples(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    with make_run() as run:
+        said = answered_classes(ask(chat(server.at("mixed"), prompt)))
+        counts = asked_in(run.store.folder, counts_folder(run.id, server.at("mixed")))
+    none = np.arange(40) % 10 < 3
+    assert said.tolist() == np.where(none, 2, SPAM).tolist()
+    findings = answers_in_words(counts, "it", masked=False)
+    shares = {each.metric: (each.value, each.n, each.verdict) for each in findings[:3]}
+    assert shares == {
+        "services.unparsed": (0.1, 40, "such as \u201cI think it might be spam\u201d"),
+        "services.refused": (0.1, 40, "such as \u201cI'm sorry, I cannot help with that.\u201d"),
+        "services.truncated": (0.1, 40, "such as \u201cThe text is\u201d"),
+    }
+    assert (findings[3].value, findings[3].verdict) == (1, "scripted fp_1")
+    assert [each.value for each in findings[4:]] == [4000, 80]
+    words = [block.text for block in services_page(FindingIndex(findings), ["m"]).blocks]  # type: ignore[union-attr]
+    assert words[0].startswith("m answers in words without log probabilities, so nothing is said of AUC")
+    assert "of the answers of it are refusals, such as \u201cI'm sorry" in words[2]
+    assert not any(each.verdict for each in answers_in_words(counts, "it", masked=True)[:3])
+
+
+def test_a_text_that_the_server_will_not_read_is_a_refusal_of_that_text_alone(server: ChatServer, prompt: Path) -> None:
+    said = answered_classes(ask(chat(server.at("long"), prompt)))
+    assert np.flatnonzero(said == 2).tolist() == [7]
+    with pytest.raises(InputError, match="refuses what it is asked"):  # of nothing but refusals the settings are wrong
+        ask(chat(server.at("long"), prompt, model="another"), [TEXTS[7]])
+
+
+@pytest.mark.parametrize("form", ["chat/completions", "completions"])
+def test_probabilities_come_from_log_probabilities_alone(server: ChatServer, prompt: Path, form: str) -> None:
+    url = server.at("ok", form)
+    sure, chances = chat(url, prompt), chat(url, prompt, logprobs=True)
+    assert not sure.gives_chances
+    assert chances.gives_chances
+    assert set(ask(sure).ravel()) == {0.0, 1.0}
+    assert ask(chances)[1] == pytest.approx([2 / 9, 7 / 9])
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "named"),
+    [
+        ("label", "**Spam**", "spam"),
+        ("label", "spam, surely", None),
+        ("label", "spam ham", None),
+        ("first-token", "Ham, surely", "ham"),
+        ("first-token", "It is ham", None),
+        ("json", '{"label": "junk"}', "spam"),
+        ("json", '```json\n{"class": "ham"}\n```', "ham"),
+        ("json", "ham", None),
+        ("json", '{"label": "ham", "answer": "spam"}', None),
+        ("json", "[" * 50_000, None),
+        ("json", '{"label": ["ham"]}', None),
+    ],
+)
+def test_answers_are_read_strictly(read: str, text: str, named: str | None) -> None:
+    assert class_named(text, Asking(form="chat", **ASKING | {"read": read})) == named
+
+
+def test_what_is_cut_short_is_no_answer_even_where_it_begins_like_one() -> None:
+    whole = Asking(form="chat", **ASKING)
+    assert told_by(Reply("spam", "length"), whole) == {"why": "truncated", "text": "spam"}
+    assert told_by(Reply("spam", "length"), whole.model_copy(update={"read": "first-token"})) == [1.0, 0.0]
+    assert told_by(Reply("", refused=True), whole) == {"why": "refused", "text": ""}
+
+
+def test_log_probabilities_are_read_in_each_server_s_form() -> None:
+    logprobs = {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": [{"token": "A", "logprob": -0.1}]}]}
+    assert reply_in({"choices": [{"text": "A", "logprobs": logprobs}]}, "It").first == {"A": -0.1}  # llama.cpp
+    assert reply_in({"choices": [{"text": "A", "logprobs": {"top_logprobs": [{"A": -0.1}]}}]}, "It").first == {
+        "A": -0.1
+    }
+
+
+def test_everything_that_changes_answers_changes_the_key(server: ChatServer, prompt: Path, make_run: Any) -> None:
+    with make_run():
+        first = chat(server.at(), prompt).fingerprint
+        assert chat(server.at(), prompt, at_once=4, retries=1).fingerprint == first
+        others = {
+            chat(server.at(), prompt, **changed).fingerprint
+            for changed in (
+                {"model": "another"},
+                {"answers": {"spam": (), "ham": ()}},
+                {"read": "json"},
+                {"parameters": {"seed": 1}},
+                {"logprobs": True},
+            )
+        }
+        (prompt / "prompt.txt").write_text("Spam? {text}")
+        others.add(chat(server.at(), prompt).fingerprint)
+    assert len(others - {first}) == 6
+
+
+def test_examples_go_before_in_a_list_of_messages(server: ChatServer, prompt: Path) -> None:
+    (prompt / "few.yaml").write_text(
+        "- {role: system, content: Spam or ham}\n- {role: user, content: win}\n- {role: assistant, content: spam}\n"
+        "- {role: user, content: 'Text: {text}'}\n"
+    )
+    assert answered_classes(ask(chat(server.at(), prompt, prompt="few.yaml"))).tolist() == SPAM.tolist()
+    roles = [message["role"] for message in server.asked()[0]["asked"]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+def test_a_budget_in_tokens_ends_in_order_and_what_was_answered_is_kept(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    price = {"input": 10, "output": 0}  # a question costs 0.001
+    with make_run(), pytest.raises(InputError, match=r"has cost 0\.01 in this run, as much as `asking\.cost` allows"):
+        ask(chat(server.at(), prompt, price=price, cost=0.01))
+    assert len(server.asked()) == 10
+    with make_run():
+        assert answered_classes(ask(chat(server.at(), prompt))).tolist() == SPAM.tolist()
+    assert len(server.asked()) <= 40 + 8  # those that hold what was said before against what is said now
+    with pytest.raises(InputError, match="does not say how many tokens it used"):
+        ask(chat(server.at("uncounted"), prompt, price=price))
+
+
+def test_tokens_have_a_price() -> None:
+    asking = Asking(form="chat", **ASKING | {"price": {"input": 0.15, "output": 0.6}})
+    assert asking.spent(Counter(tokens_in=2_000_000, tokens_out=500_000)) == pytest.approx(0.6)
+    assert Asking(price=0.5).spent(Counter(requests=3)) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("asking", "told"),
+    [
+        ({"model": None}, "needs `model`"),
+        ({"answers": None}, "needs `answers`"),
+        ({"answers": {"spam": ("ham",), "ham": ()}}, "gives 'ham' to more than one class"),
+        ({"form": "kserve"}, "is about models that answer in words"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(asking: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Asking(**{"form": "chat"} | ASKING | asking)
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [("Spam?", r"has no \{text\}"), (None, "There is no file"), (b"\xff{text}", "neither UTF-8 text nor a list")],
+)
+def test_a_prompt_that_asks_nothing_is_refused_before_anything_runs(
+    server: ChatServer, prompt: Path, written: str | bytes | None, told: str
+) -> None:
+    (prompt / "prompt.txt").unlink()
+    if written is not None:
+        (prompt / "prompt.txt").write_bytes(written if isinstance(written, bytes) else written.encode())
+    with pytest.raises(InputError, match=told):
+        chat(server.at(), prompt)
+    with pytest.raises(InputError, match="say under `asking` which `model` is asked"):
+        resolve_subject(Subject(classifier=server.at()), prompt)
+
+
+def test_the_key_of_the_service_is_nowhere(
+    server: ChatServer, prompt: Path, make_run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server.serves(key="Bearer sk-very-secret")
+    monkeypatch.setenv("CHAT_KEY", "Bearer sk-very-secret")
+    with make_run():
+        ask(chat(server.at(), prompt, headers={"Authorization": "CHAT_KEY"}))
+    monkeypatch.setenv("CHAT_KEY", "Bearer sk-wrong-secret")
+    with make_run(fresh=True), pytest.raises(InputError, match=r"does not let Assay in \(401\)") as refused:
+        ask(chat(server.at(), prompt, headers={"Authorization": "CHAT_KEY"}), ["new"])
+    assert "secret" not in str(refused.value)
+    written = [path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()]
+    assert written
+    assert not any(b"secret" in content for content in written)
