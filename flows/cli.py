@@ -12,7 +12,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.data import audit, data, export, init, label, rules, store
-from assay.flows.commands.evidence import attest, bundle, verify
+from assay.flows.commands.evidence import attest, bundle, commit_plan, log, verify
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.flows.commands.review import (
     accept,
@@ -66,9 +66,11 @@ ALL = (
     label,
     export,
     reproduce,
+    commit_plan,
     attest,
     bundle,
     verify,
+    log,
     store,
 )
 for command in ALL:

@@ -17,6 +17,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
 from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, judge_night, write_budget
+from assay.flows.report.plans import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance
@@ -150,6 +151,7 @@ def _open_run(
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
+    log_beginning(run.store, run.record)
     of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
     run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
     if origin := project.origin(pipeline.name):
@@ -164,6 +166,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget_of(project) or NO_BUDGET)
     run.record.gates = as_recorded(gates)
     write_budget(run.store, project)
+    note_decided(run.store, run.record)
     code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
     run.record.seconds = round(time.perf_counter() - began, 2)

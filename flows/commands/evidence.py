@@ -1,4 +1,4 @@
-"""Commands for evidence that somebody else can check: `attest`, `bundle`, `verify`."""
+"""Commands for evidence that somebody else can check: `commit-plan`, `attest`, `bundle`, `verify`, `log`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,53 @@ from pathlib import Path
 
 import click
 
-from assay.flows.commands.options import Share, command, config_option, store_option
-from assay.infra.terminal import echo
+from assay.flows.commands.options import Share, command, config_option, pipelines_that_begin, store_option
+from assay.infra.terminal import columns, echo
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_private_key = click.option(
+    "--key", type=_FILE, required=True, metavar="FILE", help="Your private key: Ed25519, in a PEM file."
+)
+
+
+@command("commit-plan", example="assay commit-plan breast-cancer --key key.pem")
+@click.argument("name", shell_complete=pipelines_that_begin)
+@_private_key
+@config_option
+@store_option
+def commit_plan(name: str, key: Path, config: str, store: str | None) -> None:
+    """Sign the gates, families and data rules of NAME.
+
+    Before the night: every run from then on says which of its gates stood in the plan, which came after, and what else
+    is otherwise. The sha256 that is printed is for whoever will check: assay verify --plan.
+    """
+    from assay.flows.configuration.loading import load_project
+    from assay.flows.evidence.statements import commit_plan as sign
+
+    echo(sign(load_project(config, pipeline=name, store=store), name, key))
+
+
+@command("log", example="assay log\nassay log --last 5")
+@click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many entries, newest first.")
+@config_option
+@store_option
+def log(last: int, config: str, store: str | None) -> None:
+    """Check and show who did what in the store.
+
+    Runs with their settings and plans, accepted baselines, labels taken, keys used. Each entry has the sha256 of the
+    one before it; the exit code is 2 where one was changed or removed.
+    """
+    from assay.flows.report.records import open_store
+    from assay.infra.storage.log import entries_in, entry_row, log_lines
+
+    entries = entries_in(log_lines(open_store(config, store)))
+    echo(columns(["number", "at", "by", "did", "of"], [entry_row(entry) for entry in entries[::-1][:last]]))
+    echo(f"{len(entries)} entries, none changed or missing")
 
 
 @command("attest", example="openssl genpkey -algorithm ed25519 -out key.pem\nassay attest breast-cancer --key key.pem")
 @click.argument("run", default="latest")
-@click.option("--key", type=_FILE, required=True, metavar="FILE", help="Your private key: Ed25519, in a PEM file.")
+@_private_key
 @config_option
 @store_option
 def attest(run: str, key: Path, config: str, store: str | None) -> None:
@@ -53,17 +91,27 @@ def bundle(run: str, target: Path, results: bool, config: str, store: str | None
 @command(
     "verify",
     example="assay verify evidence.zip --key their.pub\n"
-    "assay verify evidence.zip --key their.pub --recompute 5% --data ./patients",
+    "assay verify evidence.zip --key their.pub --recompute 5% --data ./patients\n"
+    "assay verify evidence.zip --key their.pub --plan 5f1e…",
 )
 @click.argument("file", metavar="BUNDLE", type=_FILE)
 @click.option("--key", type=_FILE, required=True, metavar="FILE", help="Their public key, that you have from them.")
+@click.option("--plan", metavar="SHA256", help="The plan that they gave you beforehand; refused if it is another.")
 @click.option("--recompute", "share", type=Share(), metavar="SHARE", help="Compute this share of the parts anew (5%).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the parts; left out, one that nobody knows.")
 @click.option(
     "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Where the data lies."
 )
 @click.pass_context
-def verify(ctx: click.Context, file: Path, key: Path, share: float | None, seed: int | None, data: Path | None) -> None:
+def verify(
+    ctx: click.Context,
+    file: Path,
+    key: Path,
+    plan: str | None,
+    share: float | None,
+    seed: int | None,
+    data: Path | None,
+) -> None:
     """Check a BUNDLE that somebody gave you.
 
     Its signatures, that it is whole, and with --recompute, in an empty store, that parts of the run come out the same.
@@ -71,7 +119,7 @@ def verify(ctx: click.Context, file: Path, key: Path, share: float | None, seed:
     """
     from assay.flows.evidence.bundle import read_bundle
 
-    checked = read_bundle(file, key)
+    checked = read_bundle(file, key, plan)
     echo(checked.in_words())
     if share is None:
         echo("Verdict   signed and whole; nothing was computed anew (--recompute 5% does)")

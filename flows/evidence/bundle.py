@@ -17,25 +17,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from assay.flows.evidence.envelope import key_id, merkle_root, read_public_key, statement_in, unverified_statement
 from assay.flows.evidence.statements import (
     ALL_FINDINGS,
-    CONFIGURATION,
     STATEMENT,
     TEST_RESULT,
+    configuration_names,
     evidence_folder,
     finding_row,
     is_result,
+    log_name,
     statement_names,
 )
+from assay.flows.report.plans import beginning_in, decided, decided_in_words, settings_digest
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import Folder, require_regular
+from assay.infra.storage.log import entries_in
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import in_bytes
 from assay.tasks.statistics.findings import findings_from
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
 
@@ -96,9 +102,11 @@ class Bundle:
         """What was signed and what of it is here, in lines."""
         counts = [f"{len(self.result[f'{outcome}Tests'])} {outcome}" for outcome in ("passed", "warned", "failed")]
         claims, tables = self.claims, "tables among them" if self.has_results else "without tables"
+        plan = decided_in_words(claims["plan"]) or "none: nobody can tell whether gates and rules stood before the run"
         return (
             f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}\n"
             f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}\n"
+            f"Plan      {plan}\n"
             f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}"
         )
 
@@ -112,8 +120,9 @@ class Bundle:
                 store.folder.write(name, content)
 
 
-def read_bundle(path: Path, key: Path) -> Bundle:
-    """The bundle in a file, whoever wrote it; raises with the reason where anything of it is not as this key signed."""
+def read_bundle(path: Path, key: Path, plan: str | None = None) -> Bundle:
+    """The bundle in a file, whoever wrote it; raises with the reason where anything of it is not as this key signed, or
+    where its run did not begin under the `plan` that the reader was given beforehand."""
     trusted = read_public_key(key)
     with _opened(path) as bundle:
         checksums = _checksums(path, bundle)
@@ -127,6 +136,9 @@ def read_bundle(path: Path, key: Path) -> Bundle:
         carried = {name: checksum for name, checksum in checksums.items() if name not in envelopes}
         _require_files(carried, claims)
         _require_same_account(bundle, result["predicate"], claims)
+        _require_plan(bundle, claims, trusted)
+        if plan is not None and plan != claims["plan"].get("sha256"):
+            raise InputError(f"Run {claims['run']} began under {claims['plan'].get('sha256', 'no plan')}, not {plan}.")
     return Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried))
 
 
@@ -214,6 +226,28 @@ def _require_same_account(bundle: zipfile.ZipFile, result: Mapping[str, Any], cl
     asked = len(json.loads(bundle.read(f"{evidence_folder(run)}/settings.json"))["gates"])
     if sorted(gates) != sorted(judged) or len(gates) != asked:
         raise InputError("The gates of the test result are not those that the run was asked.")
-    for part in result["configuration"][: len(CONFIGURATION)]:
-        if claims["files"][f"{evidence_folder(run)}/{part['name']}.json"] != part["digest"]["sha256"]:
-            raise InputError(f"The {part['name']} that the test result names are not those of the bundle.")
+    for name, part in zip(configuration_names(claims["plan"]), result["configuration"], strict=False):
+        checksum = claims["files"][f"{evidence_folder(run)}/{name}.json"]
+        if part != {"name": name, "digest": {"sha256": checksum}}:
+            raise InputError(f"The {name} that the test result names are not those of the bundle.")
+
+
+def _require_plan(bundle: zipfile.ZipFile, claims: Mapping[str, Any], key: Ed25519PublicKey) -> None:
+    """The log has no break; the run began under the latest plan of its pipeline, and says truly what of it that had."""
+    run = claims["run"]
+    record = RunRecord.from_json(json.loads(bundle.read(f"runs/{run}.json")))
+    entries = entries_in(bundle.read(log_name(run)).split(b"\n"))
+    begun, standing = beginning_in(entries, record)
+    if begun.get("settings") != settings_digest(record.settings) and begun:
+        raise InputError(f"Run {run} did not begin with the settings of its record, as the log says.")
+    if record.plan != claims["plan"] or record.plan.get("sha256", "") != standing:
+        raise InputError(f"Run {run} did not begin under the latest plan of {record.pipeline} in the log.")
+    if record.plan:
+        envelope = bundle.read(f"{evidence_folder(run)}/plan.json")
+        planned = statement_in(envelope, key, "The plan")["predicate"]
+        about = {"sha256": hashlib.sha256(envelope).hexdigest()}
+        if record.plan != about | decided(planned, record.settings, record.ingredients):
+            raise InputError(f"What run {run} says of its plan is not so: another plan stood, or other gates.")
+    signing = {"action": "attest", "run": run, "key": key_id(key), "record": claims["files"][f"runs/{run}.json"]}
+    if not signing.items() <= entries[-1].items():
+        raise InputError(f"The log does not end where run {run} was signed as it is.")

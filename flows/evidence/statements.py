@@ -1,7 +1,8 @@
-"""`assay attest`: two in-toto statements about a run, signed: its gates as a test result, and all of its findings.
+"""What is signed, as in-toto statements. `assay commit-plan`, before a run: what a pipeline asks. `assay attest`, after
+it, two: its gates as a test result, and all of its findings.
 
-Both name the same subjects: the run (the Merkle root over the sha256 of every file of it), the data and the weights of
-models. Additive digests of tables are for caching: who wants two tables with one such digest can make them.
+Both of these name the same subjects: the run (the Merkle root over the sha256 of every file of it), the data and the
+weights of models. Additive digests of tables are for caching: who wants two tables with one such digest can make them.
 """
 
 from __future__ import annotations
@@ -10,22 +11,33 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from assay.flows.audit import primary_claims
+from assay.flows.configuration.loading import Project
 from assay.flows.evidence.envelope import canonical_json, key_id, merkle_root, read_private_key, signed_envelope
+from assay.flows.forecast.plan import check_inputs, walk_plan
 from assay.flows.report.gates import require_whole
+from assay.flows.report.plans import plan_name, settings_digest
 from assay.flows.report.records import artifacts_of
 from assay.flows.reproduce.published import is_whole, published_form
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Manifest, RunRecord
+from assay.infra.storage.log import log_action, log_lines
 from assay.infra.storage.store import INGREDIENTS, MANIFESTS, Store
+from assay.infra.user_code.references import Ingredients
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_of
 
-STATEMENT = "https://in-toto.io/Statement/v1"
+STATEMENT, PLAN = "https://in-toto.io/Statement/v1", "urn:assay:plan:v0.1"
 TEST_RESULT, ALL_FINDINGS = "https://in-toto.io/attestation/test-result/v0.1", "urn:assay:findings:v0.1"
 CONFIGURATION = ("settings", "code", "environment")
+"""What a run was computed with, a file each; beside them lie its plan, where it has one, and the store's log."""
 MANIFEST, _ = MANIFESTS
+_LOGGED = {"record": ".json", "findings": "/findings.parquet"}
+"""What of a run stands in the log as it was when it was signed."""
 _OUTCOMES = {"passed": "passedTests", "failed": "failedTests"}
 
 
@@ -34,9 +46,45 @@ def evidence_folder(run_id: str) -> str:
     return f"runs/{run_id}/evidence"
 
 
+def log_name(run_id: str) -> str:
+    """The store's log as it was when the run was signed, an entry a line."""
+    return f"{evidence_folder(run_id)}/log.jsonl"
+
+
+def configuration_names(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the test result names as what a run was judged with; its plan too, where it has one."""
+    return (*CONFIGURATION, "plan") if plan else CONFIGURATION
+
+
 def statement_names(run_id: str) -> tuple[str, str]:
     """The files of the two envelopes: the test result, and the findings."""
     return f"{evidence_folder(run_id)}/test-result.dsse.json", f"{evidence_folder(run_id)}/findings.dsse.json"
+
+
+def commit_plan(project: Project, name: str, key: Path) -> str:
+    """Sign what a pipeline asks and keep it in the store, for the runs to come; returns a sentence on it."""
+    pipeline, store, signer = project.pipeline(name), Store(project.store).open(), read_private_key(key)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    aside = RunRecord("", name, at, 0, "", 0)
+    noted = Ingredients(store, aside, -1, lambda: None)
+    noted.begin()
+    noted.count_from(project.folder)
+    check_inputs(project, pipeline)
+    walk_plan(project, pipeline, noted=noted)
+    settings = pipeline.model_dump(mode="json")
+    files = {str(file["name"]): file["sha256"] for file in aside.ingredients}
+    claims = [claim.model_dump(mode="json", exclude_none=True) for claim in primary_claims(pipeline)]
+    predicate = {"pipeline": name, "at": at, "settings": settings, "claims": claims, "files": files}
+    subject = _named(f"pipeline {name}", settings_digest(settings))
+    envelope = signed_envelope(_statement([subject], PLAN, predicate), signer)
+    sha256, signed_by = hashlib.sha256(envelope).hexdigest(), key_id(signer.public_key())
+    store.folder.write(plan_name(name, sha256), envelope)
+    log_action(store, "commit-plan", pipeline=name, plan=sha256, key=signed_by)
+    return (
+        f"{store.url}/{plan_name(name, sha256)}: {plural(len(pipeline.gates), 'gate')}, all settings and "
+        f"{plural(len(files), 'file')} of {name}, signed with key {signed_by}\n"
+        f"Hand this out before the night, for assay verify --plan: {sha256}"
+    )
 
 
 def attest(store: Store, record: RunRecord, key: Path) -> str:
@@ -44,8 +92,12 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
     if not is_whole(require_whole(record, "signed")):
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end is signed.")
     signer = read_private_key(key)
-    for name, value in _configuration(store, record).items():
-        store.folder.write(f"{evidence_folder(record.id)}/{name}.json", canonical_json(value))
+    signed_by = key_id(signer.public_key())
+    for name, content in _configuration(store, record).items():
+        store.folder.write(f"{evidence_folder(record.id)}/{name}.json", content)
+    checksums = {name: _checksum(store, f"runs/{record.id}{end}") for name, end in _LOGGED.items()}
+    entry = log_action(store, "attest", run=record.id, pipeline=record.pipeline, key=signed_by, **checksums)
+    store.folder.write(log_name(record.id), b"\n".join(log_lines(store)[: entry["number"]]))
     files = {name: _checksum(store, name) for name in files_of_run(store, record)}
     subjects = _subjects(store, record, files)
     result = _test_result(record, subjects, files)
@@ -53,10 +105,9 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
     for name, kind, predicate in zip(
         statement_names(record.id), (TEST_RESULT, ALL_FINDINGS), (result, findings), strict=True
     ):
-        statement = {"_type": STATEMENT, "subject": subjects, "predicateType": kind, "predicate": predicate}
-        store.folder.write(name, signed_envelope(statement, signer))
+        store.folder.write(name, signed_envelope(_statement(subjects, kind, predicate), signer))
     return (
-        f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {key_id(signer.public_key())}, "
+        f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {signed_by}, "
         f"{len(files)} files, {len(findings['findings'])} findings, {len(record.gates)} gates"
     )
 
@@ -65,7 +116,8 @@ def files_of_run(store: Store, record: RunRecord) -> Iterator[str]:
     """Every file that a run is made of: its record, findings and page, what it was computed with and from, and what
     its stages made."""
     yield from (f"runs/{record.id}.json", f"runs/{record.id}/findings.parquet")
-    yield from (f"{evidence_folder(record.id)}/{name}.json" for name in CONFIGURATION)
+    yield from (f"{evidence_folder(record.id)}/{name}.json" for name in configuration_names(record.plan))
+    yield log_name(record.id)
     page = f"reports/{record.id}/index.html"
     yield from (name for name in [page] if store.folder.exists(name))
     yield from sorted({f"{INGREDIENTS}/{file['sha256']}" for file in record.ingredients if file["kept"]})
@@ -95,15 +147,18 @@ def _checksum(store: Store, name: str) -> str:
         raise InputError(f"{store.url}/{name} is gone, so the run is not whole: run the pipeline again.") from None
 
 
-def _configuration(store: Store, record: RunRecord) -> dict[str, Any]:
+def _configuration(store: Store, record: RunRecord) -> dict[str, bytes]:
     """What the run was computed with, in the files whose sha256 the statement names."""
+    plans = {"plan": plan_name(record.pipeline, record.plan["sha256"])} if record.plan else {}
     form = published_form(store, record)
     versions = {stage.stage: manifest_of(store, stage.stage, stage.key).version for stage in record.stages}
-    return {
+    values = {
         "settings": form["settings"],
         "code": {"commits": form["commits"], "stages": versions, "own": record.ingredients},
         "environment": {name: form[name] for name in ("seed", "versions", "profile")},
     }
+    written = {name: canonical_json(value) for name, value in values.items()}
+    return written | {name: store.folder.read(file) for name, file in plans.items()}
 
 
 def _subjects(store: Store, record: RunRecord, files: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -121,13 +176,14 @@ def _test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mappi
     for gate in record.gates:
         tests[_OUTCOMES.get(str(gate["outcome"]), "warnedTests")].append(str(gate["gate"]))
     result = "FAILED" if record.status != "done" else "WARNED" if tests["warnedTests"] else "PASSED"
-    made_with = {name: files[f"{evidence_folder(record.id)}/{name}.json"] for name in CONFIGURATION}
+    made_with = {name: files[f"{evidence_folder(record.id)}/{name}.json"] for name in configuration_names(record.plan)}
     described = [_named(name, checksum) for name, checksum in made_with.items()]
     return {"result": result, "configuration": [*described, *subjects[1:]], **tests}
 
 
 def _all_findings(record: RunRecord, findings: list[Finding], files: Mapping[str, str]) -> dict[str, Any]:
-    about = {name: getattr(record, name) for name in ("pipeline", "started", "seed", "status", "verdicts", "gates")}
+    names = ("pipeline", "started", "seed", "status", "verdicts", "gates", "plan")
+    about = {name: getattr(record, name) for name in names}
     return {"run": record.id, **about, "findings": [finding_row(finding) for finding in findings], "files": dict(files)}
 
 
@@ -138,6 +194,10 @@ def finding_row(finding: Finding) -> dict[str, Any]:
         name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in row.items()
     }
+
+
+def _statement(subjects: list[dict[str, Any]], kind: str, predicate: Mapping[str, Any]) -> dict[str, Any]:
+    return {"_type": STATEMENT, "subject": subjects, "predicateType": kind, "predicate": predicate}
 
 
 def _named(name: str, sha256: str) -> dict[str, Any]:

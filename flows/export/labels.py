@@ -28,6 +28,7 @@ from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.log import log_action
 from assay.infra.storage.store import Store
 from assay.tasks.agreement.drawn_labels import PPI, answerer_of, expected_right, people_findings, people_sentence
 from assay.tasks.ingest.label_studio import gold_answers, tasks_in
@@ -143,6 +144,7 @@ def take_labels(store: Store, record: RunRecord, file: Path) -> str:
     among = draw.answerers(answers_of_run(store, drawn_from), classes)
     findings = FindingIndex(people_findings(among, draw.drawn, draw.codes(classes), classes))
     store.folder.write_json(f"{DRAWS}/{record.pipeline}/{name}/{ANSWERS}", {"at": at, "answers": labels})
+    log_action(store, "label", pipeline=record.pipeline, draw=name, answers=len(labels))
     lines = [
         people_sentence(share, findings.get("people.worth", *share.about))
         for share in findings.select("people.accuracy", of=PPI)

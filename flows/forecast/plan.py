@@ -30,6 +30,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
+from assay.infra.user_code.references import Ingredients, noting
 from assay.tasks.reporting.numerals import duration, in_bytes, plural
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
 
@@ -55,9 +56,18 @@ def planned_stages(project: Project, pipeline: Pipeline, seed: int = 0) -> list[
 
 
 def walk_plan(
-    project: Project, pipeline: Pipeline, seed: int = 0, *, share: float = 1.0, fresh: bool = False
+    project: Project,
+    pipeline: Pipeline,
+    seed: int = 0,
+    *,
+    share: float = 1.0,
+    fresh: bool = False,
+    noted: Ingredients | None = None,
 ) -> tuple[list[PlannedStage], int]:
-    """The stages of a run in order, and how many of them may compute at once; inputs have been checked."""
+    """The stages of a run in order, and how many of them may compute at once; inputs have been checked.
+
+    The team's own files that it would stand on are `noted` there.
+    """
     progress, planned = SilentProgress(), Plan()
     run = Run(
         pipeline.name,
@@ -70,7 +80,7 @@ def walk_plan(
         share=share,
         fresh=fresh,
     )
-    with run.unrecorded():
+    with run.unrecorded(), noting(noted or run.ingredients):
         audit(pipeline, project.folder)
         return planned.stages, run.most_at_once()
 

@@ -28,6 +28,7 @@ from assay.flows.report.records import find_run, open_store
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
 from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.log import log_action
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.infra.terminal import json_text
@@ -171,6 +172,7 @@ def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
     acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", acceptance)
+    log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why.strip())
     return acceptance
 
 

@@ -14,6 +14,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import followed_in
 from assay.flows.report.gates import accepted, accepted_in_words
 from assay.flows.report.head import head_of
+from assay.flows.report.plans import decided_in_words
 from assay.flows.report.records import sample_in_words
 from assay.flows.report.sentences import sentences
 from assay.infra.errors import error_text
@@ -92,8 +93,8 @@ _BEHIND = {
 
 
 def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] | None) -> dict[str, str]:
-    """What stands at the head of the page besides when and how long: the description, who was asked again, and what
-    the pipeline's runs are held against."""
+    """What stands at the head of the page besides when and how long: the description, who was asked again, what was
+    decided beforehand, and what the pipeline's runs are held against."""
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
     taken = "; ".join(f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
     facts = {
@@ -101,6 +102,7 @@ def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] 
         "Stored predictions checked": asked,
         "Files": record.arrivals,
         "Only what is new was computed": taken,
+        "Decided beforehand": decided_in_words(record.plan),
         "Baseline": "" if baseline is None else accepted_in_words(baseline),
     }
     return {name: text for name, text in facts.items() if text}

@@ -261,6 +261,8 @@ class RunRecord:
     """What it was expected to cost before it began: see `flows/forecast/`."""
     slots: int = 0
     """How many calls its workers took at once."""
+    plan: dict[str, Any] = field(default_factory=dict)
+    """What somebody signed beforehand of its gates and settings: see `flows/report/plans.py`."""
 
     @property
     def is_sample(self) -> bool:

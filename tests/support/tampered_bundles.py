@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import random
@@ -17,7 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from assay.flows.evidence.bundle import _entry
-from assay.flows.evidence.envelope import signed_envelope
+from assay.flows.evidence.envelope import merkle_root, signed_envelope
+from assay.flows.evidence.statements import evidence_folder
+from assay.flows.report.plans import decided
 
 Files = dict[str, bytes]
 
@@ -40,6 +43,8 @@ class Honest:
     key: Ed25519PrivateKey
     stranger: Ed25519PrivateKey
     public: Path
+    stale: bytes
+    """A plan that this key signed for the pipeline before the one that stood."""
 
     def files(self) -> Files:
         return files_in(self.path)
@@ -319,6 +324,94 @@ def a_huge_size(honest: Honest, draw: random.Random) -> bytes:
     return bytes(content)
 
 
+def _rebuilt(honest: Honest, changed: Files, plan: dict[str, Any] | None = None) -> bytes:
+    """The bundle with other files, which its signer has signed as if they had been there."""
+    files = honest.files() | changed
+    names = envelopes(files)
+    said = [statement(files[name]) for name in names]
+    sums = said[0]["predicate"]["files"]
+    sums |= {name: hashlib.sha256(content).hexdigest() for name, content in changed.items()}
+    for each in said:
+        each["subject"][0]["digest"]["sha256"] = merkle_root(sums)
+    for part in said[1]["predicate"]["configuration"]:
+        part["digest"]["sha256"] = sums.get(f"{evidence_folder(said[0]['predicate']['run'])}/{part['name']}.json", "")
+        part["digest"]["sha256"] = part["digest"]["sha256"] or sums[part["name"].partition(" ")[2]]
+    said[0]["predicate"]["plan"] = said[0]["predicate"]["plan"] if plan is None else plan
+    return zip_of(files | {name: signed_envelope(each, honest.key) for name, each in zip(names, said, strict=True)})
+
+
+def _place(honest: Honest, name: str) -> str:
+    return next(file for file in honest.files() if file.endswith(f"/evidence/{name}"))
+
+
+def _with_record(honest: Honest, **changes: Any) -> Files:
+    """The record of the run, said otherwise."""
+    name = next(name for name in honest.files() if name.count("/") == 1 and name.startswith("runs/"))
+    return {name: json.dumps(json.loads(honest.files()[name]) | changes).encode()}
+
+
+def another_plan(honest: Honest, draw: random.Random) -> bytes:
+    """The plan before the latest one, or a bit of the latest."""
+    name = _place(honest, "plan.json")
+    return zip_of(honest.files() | {name: honest.stale if draw.random() < 0.5 else honest.files()[name][:-1]})
+
+
+def a_stale_plan_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """As if the run had begun under the plan before the latest: by the file alone, or in its record too."""
+    changed = {_place(honest, "plan.json"): honest.stale}
+    if draw.random() < 0.5:
+        return _rebuilt(honest, changed)
+    planned = statement(honest.stale)["predicate"]
+    (record,) = (json.loads(content) for content in _with_record(honest).values())
+    plan = {"sha256": hashlib.sha256(honest.stale).hexdigest()}
+    plan |= decided(planned, record["settings"], record["ingredients"])
+    return _rebuilt(honest, changed | _with_record(honest, plan=plan), plan)
+
+
+def no_plan_by_the_signer(honest: Honest, _draw: random.Random) -> bytes:
+    return _rebuilt(honest, _with_record(honest, plan={}), {})
+
+
+def gates_said_to_be_planned_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """A gate that came after the plan among those that stood before, or none that is gone."""
+    plan = statement(honest.files()[envelopes(honest.files())[0]])["predicate"]["plan"]
+    better = plan | ({"before": plan["before"] + plan["after"], "after": []} if draw.random() < 0.5 else {"gone": []})
+    return _rebuilt(honest, _with_record(honest, plan=better), better)
+
+
+def other_settings_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """Settings with which the run did not begin."""
+    (record,) = (json.loads(content) for content in _with_record(honest).values())
+    level = {"statistics": {**record["settings"]["statistics"], "significance": draw.uniform(0.02, 0.5)}}
+    return _rebuilt(honest, _with_record(honest, settings=record["settings"] | level))
+
+
+def _log(honest: Honest, draw: random.Random) -> Files:
+    """The log with an entry changed, dropped or doubled, or two of them in each other's place."""
+    name = _place(honest, "log.jsonl")
+    lines = honest.files()[name].split(b"\n")
+    at = draw.randrange(len(lines) - 1)
+    swapped = [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
+    changed = [*lines[:at], lines[at].replace(b'"by": "', b'"by": "x'), *lines[at + 1 :]]
+    ways = [swapped, changed, [*lines[:at], *lines[at + 1 :]], [*lines[: at + 1], *lines[at:]]]
+    return {name: b"\n".join(draw.choice(ways))}
+
+
+def a_broken_log(honest: Honest, draw: random.Random) -> bytes:
+    return zip_of(honest.files() | _log(honest, draw))
+
+
+def a_broken_log_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    return _rebuilt(honest, _log(honest, draw))
+
+
+def a_log_cut_short_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """As if the run had begun before there was a log."""
+    name = _place(honest, "log.jsonl")
+    lines = honest.files()[name].split(b"\n")
+    return _rebuilt(honest, {name: b"\n".join(lines[: draw.randrange(1, len(lines) - 2)])})
+
+
 def no_zip(_honest: Honest, draw: random.Random) -> bytes:
     return draw.randbytes(draw.randrange(400))
 
@@ -356,5 +449,13 @@ TAMPERED: dict[Callable[[Honest, random.Random], bytes], tuple[str, ...]] = {
     overlapping: _SHAPE,
     a_huge_size: _SHAPE,
     no_zip: _SHAPE,
+    another_plan: _FILE,
+    a_stale_plan_by_the_signer: ("says of its plan is not so", "under the latest plan"),
+    no_plan_by_the_signer: ("under the latest plan",),
+    gates_said_to_be_planned_by_the_signer: ("says of its plan is not so",),
+    other_settings_by_the_signer: ("did not begin with the settings",),
+    a_broken_log: _FILE,
+    a_broken_log_by_the_signer: ("The log breaks at its entry",),
+    a_log_cut_short_by_the_signer: ("under the latest plan",),
 }
 """Every way, and what the reason has to say: one of these."""

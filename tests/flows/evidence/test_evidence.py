@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from direct_nights import latest, perform_night
+from direct_nights import latest, perform_night, project_in
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 from tampered_bundles import TAMPERED, Honest, files_in, new_keys
 
 from assay.flows.cli import answer
 from assay.flows.evidence.bundle import read_bundle, write_bundle
-from assay.flows.evidence.envelope import key_id, merkle_root, tree_hash
+from assay.flows.evidence.envelope import key_id, merkle_root, read_private_key, tree_hash
 from assay.flows.evidence.recompute import recompute
-from assay.flows.evidence.statements import attest, statement_names
+from assay.flows.evidence.statements import attest, commit_plan, statement_names
+from assay.flows.report.plans import decided_in_words, plan_name
 from assay.infra.errors import InputError
+from assay.infra.storage.log import entries_in, log_lines
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import findings_of, findings_table
 
@@ -71,9 +73,15 @@ def bundled(folder: Path, private: Path, target: Path, results: bool = True) -> 
 
 @pytest.fixture(scope="module")
 def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a night on record; the data of another beside it."""
+    """A folder with a night on record, whose second gate came after the plan; the key's files stand beside it."""
     folder = tmp_path_factory.mktemp("signer") / "team"
     plant(folder)
+    _, private, _ = new_keys(folder.parent, "signer")
+    pipelines = folder / "pipelines.yaml"
+    for gates in (NIGHT.partition("    gates:")[0], NIGHT.replace("1.0", "0.9")):
+        pipelines.write_text(gates)
+        commit_plan(project_in(folder, "night"), "night", private)
+    pipelines.write_text(NIGHT)
     perform_night(folder, "night")
     return folder
 
@@ -81,14 +89,17 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def honest(night: Path, tmp_path_factory: pytest.TempPathFactory) -> Honest:
     """Two bundles of one signer, read in a folder where there is nothing else."""
-    there, mail = tmp_path_factory.mktemp("keys"), tmp_path_factory.mktemp("mail")
-    key, private, public = new_keys(there, "signer")
-    stranger, _, _ = new_keys(there, "stranger")
+    mail, private, public = tmp_path_factory.mktemp("mail"), night.parent / "signer.pem", night.parent / "signer.pub"
+    key = read_private_key(private)
+    stranger, _, _ = new_keys(mail, "stranger")
     path = bundled(night, private, mail / "night.zip")
     again = night.parent / "again"
     plant(again, seed=1)
     perform_night(again, "night")
-    return Honest(path, bundled(again, private, mail / "again.zip"), key, stranger, public)
+    store, _ = latest(night, "night")
+    stale, _ = (entry["plan"] for entry in entries_in(log_lines(store)) if entry["action"] == "commit-plan")
+    first = store.folder.read(plan_name("night", stale))
+    return Honest(path, bundled(again, private, mail / "again.zip"), key, stranger, public, first)
 
 
 def tampered(honest: Honest, times: int, file: Path) -> dict[str, int]:
@@ -105,7 +116,7 @@ def tampered(honest: Honest, times: int, file: Path) -> dict[str, int]:
 
 
 def test_tampered_bundles_are_refused_each_with_its_reason(honest: Honest, tmp_path: Path) -> None:
-    tried = tampered(honest, 60, tmp_path / "tampered.zip")
+    tried = tampered(honest, 74, tmp_path / "tampered.zip")
     assert min(tried.values()) >= 2
     assert read_bundle(honest.path, honest.public).run == read_bundle(honest.path, honest.public).record.id
 
@@ -117,9 +128,8 @@ def test_a_thousand_tampered_bundles_are_refused_and_a_hundred_honest_ones_pass(
 ) -> None:
     assert sum(tampered(honest, 1000, tmp_path / "tampered.zip").values()) == 1000
     for number in range(100):
-        _, private, public = new_keys(tmp_path, str(number))
-        path = bundled(night, private, tmp_path / "honest.zip", results=number % 2 == 0)
-        assert len(read_bundle(path, public).claims["findings"]) > 9
+        path = bundled(night, night.parent / "signer.pem", tmp_path / "honest.zip", results=number % 2 == 0)
+        assert len(read_bundle(path, honest.public).claims["findings"]) > 9
 
 
 def test_another_implementation_of_dsse_accepts_both_statements(honest: Honest) -> None:
@@ -137,7 +147,7 @@ def test_gates_stand_one_to_one_in_the_test_result_and_subjects_are_sha256(hones
     result = said["predicate"]
     assert said["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
     assert (result["result"], len(result["passedTests"]), len(result["failedTests"])) == ("FAILED", 1, 1)
-    assert [part["name"] for part in result["configuration"][:3]] == ["settings", "code", "environment"]
+    assert [part["name"] for part in result["configuration"][:4]] == ["settings", "code", "environment", "plan"]
     assert {subject["name"].split(" ")[0] for subject in said["subject"]} == {"run", "data", "weights"}
     assert all(len(subject["digest"]["sha256"]) == 64 for subject in said["subject"])
 
@@ -221,16 +231,63 @@ def test_a_finding_that_its_signer_made_up_is_not_reproduced(tmp_path: Path) -> 
     assert "subject.accuracy elsewhere" in came.where
 
 
+@pytest.mark.usefixtures("honest")
 def test_the_key_is_written_nowhere_and_a_bundle_is_the_same_every_time(night: Path, tmp_path: Path) -> None:
+    again = night.parent / "again"
     _, private, public = new_keys(tmp_path, "key")
-    first = bundled(night, private, tmp_path / "first.zip").read_bytes()
-    assert bundled(night, private, tmp_path / "second.zip").read_bytes() == first
+    first = bundled(again, private, tmp_path / "first.zip").read_bytes()
+    store, record = latest(again, "night")
+    write_bundle(store, record, tmp_path / "second.zip", results=True)
+    assert (tmp_path / "second.zip").read_bytes() == first
     secret = base64.b64decode("".join(private.read_text().splitlines()[1:-1]))[-32:]
-    kept = [path.read_bytes() for path in [*night.rglob("*"), tmp_path / "first.zip"] if path.is_file()]
+    kept = [path.read_bytes() for path in [*again.rglob("*"), tmp_path / "first.zip"] if path.is_file()]
     assert not any(secret in content or base64.b64encode(secret) in content for content in kept)
-    without = bundled(night, private, tmp_path / "third.zip", results=False)
+    without = bundled(again, private, tmp_path / "third.zip", results=False)
     assert not read_bundle(without, public).has_results
     assert not any(name.startswith("ingredients/") for name in files_in(without))
+
+
+def test_the_record_the_page_and_the_statement_say_which_gates_stood_before(honest: Honest, night: Path) -> None:
+    store, record = latest(night, "night")
+    checked = read_bundle(honest.path, honest.public)
+    assert checked.record.plan == checked.claims["plan"] == record.plan
+    assert record.plan["before"] == ["subject.accuracy (of clean) at least 0.5"]
+    assert record.plan["after"] == ["subject.accuracy (of clean) at least 1"]
+    assert record.plan["gone"] == ["subject.accuracy (of clean) at least 0.9"]
+    assert record.plan["changed"] == []
+    sentence = f"1 of 2 gates stood in the plan {record.plan['sha256']}"
+    assert sentence in checked.in_words()
+    assert sentence in store.folder.read(f"reports/{record.id}/index.html").decode()
+
+
+def test_a_plan_that_the_reader_was_given_beforehand_has_to_be_that_of_the_run(honest: Honest, night: Path) -> None:
+    _, record = latest(night, "night")
+    assert read_bundle(honest.path, honest.public, record.plan["sha256"]).run == record.id
+    with pytest.raises(InputError, match=f"began under {record.plan['sha256']}, not a1b2"):
+        read_bundle(honest.path, honest.public, "a1b2")
+    with pytest.raises(InputError, match="began under no plan, not a1b2"):
+        read_bundle(honest.other, honest.public, "a1b2")
+
+
+def test_rules_and_settings_that_changed_since_the_plan_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "team"
+    plant(folder)
+    _, private, public = new_keys(tmp_path, "signer")
+    commit_plan(project_in(folder, "night"), "night", private)
+    (folder / "rules.py").write_text((folder / "rules.py").read_text().replace("0.6", "0.7"))
+    (folder / "pipelines.yaml").write_text(
+        NIGHT.replace("    gates:", "    statistics: {significance: 0.05}\n    gates:")
+    )
+    perform_night(folder, "night")
+    checked = read_bundle(bundled(folder, private, tmp_path / "night.zip"), public)
+    assert checked.claims["plan"]["changed"] == ["statistics", "rules.py"]
+    store, record = latest(folder, "night")
+    *_, begun, signed = entries_in(log_lines(store))
+    assert (begun["action"], begun["plan"], begun["changed"]) == ("run", record.plan["sha256"], [])
+    assert (signed["action"], signed["run"]) == ("attest", record.id)
+    store.folder.remove(plan_name("night", record.plan["sha256"]))
+    perform_night(folder, "night")
+    assert "is not in the store any more" in decided_in_words(latest(folder, "night")[1].plan)
 
 
 def test_what_cannot_be_signed_or_read_is_said(night: Path, tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""The log of a store is one chain, whoever writes at once, and what was changed in it is seen."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from assay.infra.errors import InputError
+from assay.infra.storage.log import append_to_log, entries_in, entry_row, log_action, log_lines
+from assay.infra.storage.store import Store
+
+WRITER = """
+import sys
+from assay.infra.storage.log import log_action
+from assay.infra.storage.store import Store
+for number in range(40):
+    log_action(Store(sys.argv[1]), "accept", run=f"{sys.argv[2]}-{number}")
+"""
+
+
+def logged(folder: Path, *actions: str) -> Store:
+    store = Store(str(folder))
+    for action in actions:
+        log_action(store, action, run=f"of {action}")
+    return store
+
+
+def test_two_processes_that_write_at_once_make_one_chain(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "store"), name], cwd=ROOT) for name in "ab"
+    ]
+    assert [writer.wait(120) for writer in writers] == [0, 0]
+    entries = entries_in(log_lines(Store(str(tmp_path / "store"))))
+    assert [entry["number"] for entry in entries] == list(range(1, 81))
+    assert {entry["run"] for entry in entries} == {f"{name}-{number}" for name in "ab" for number in range(40)}
+
+
+def test_who_comes_second_looks_again_at_what_is_there(tmp_path: Path) -> None:
+    store, seen = logged(tmp_path, "run"), list[list[str]]()
+
+    def about(before):  # type: ignore[no-untyped-def]
+        seen.append([entry["action"] for entry in before])
+        if len(seen) == 1:
+            log_action(store, "accept", run="meanwhile")
+        return {"run": "late"}
+
+    assert append_to_log(store, "label", about)["number"] == 3
+    assert seen == [["run"], ["accept", "run"]]
+    entries_in(log_lines(store))
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_an_entry_that_was_changed_or_removed_is_seen(tmp_path: Path, at: int) -> None:
+    lines = log_lines(logged(tmp_path, "run", "accept", "label", "attest"))
+    assert [entry["action"] for entry in entries_in(lines)] == ["run", "accept", "label", "attest"]
+    changed = json.dumps(json.loads(lines[at - 1]) | {"by": "somebody"}).encode()
+    for broken in ([*lines[: at - 1], changed, *lines[at:]], lines[: at - 1] + lines[at:], [*lines[:at], b"{"]):
+        with pytest.raises(InputError, match=f"breaks at its entry ({at}|{at + 1})"):
+            entries_in(broken)
+
+
+def test_secrets_are_not_written_and_hashes_are_short_where_they_are_listed(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("assay.infra.storage.log.masked_in", lambda about: about | {"why": "masked"})
+    store = Store(str(tmp_path))
+    log_action(store, "accept", run="r1", why="token", plan="ab" * 32)
+    (entry,) = entries_in(log_lines(store))
+    assert entry["why"] == "masked"
+    assert entry_row(entry)[3:] == ["accept", "run r1; why masked; plan abababababab…"]
