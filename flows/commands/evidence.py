@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from assay.flows.commands.options import Share, command, config_option, pipelines_that_begin, store_option
+from assay.flows.commands.options import Share, command, config_option, pipelines_that_begin, reads_store, store_option
 from assay.infra.terminal import columns, echo
+
+if TYPE_CHECKING:
+    from assay.infra.storage.store import Store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _private_key = click.option(
@@ -34,18 +38,16 @@ def commit_plan(name: str, key: Path, config: str, store: str | None) -> None:
 
 @command("log", example="assay log\nassay log --last 5")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many entries, newest first.")
-@config_option
-@store_option
-def log(last: int, config: str, store: str | None) -> None:
+@reads_store
+def log(last: int, store: Store) -> None:
     """Check and show who did what in the store.
 
     Runs with their settings and plans, accepted baselines, labels taken, keys used. Each entry has the sha256 of the
     one before it; the exit code is 2 where one was changed or removed.
     """
-    from assay.flows.report.records import open_store
     from assay.infra.storage.log import entries_in, entry_row, log_lines
 
-    entries = entries_in(log_lines(open_store(config, store)))
+    entries = entries_in(log_lines(store))
     echo(columns(["number", "at", "by", "did", "of"], [entry_row(entry) for entry in entries[::-1][:last]]))
     echo(f"{len(entries)} entries, none changed or missing")
 
@@ -53,18 +55,16 @@ def log(last: int, config: str, store: str | None) -> None:
 @command("attest", example="openssl genpkey -algorithm ed25519 -out key.pem\nassay attest breast-cancer --key key.pem")
 @click.argument("run", default="latest")
 @_private_key
-@config_option
-@store_option
-def attest(run: str, key: Path, config: str, store: str | None) -> None:
+@reads_store
+def attest(run: str, key: Path, store: Store) -> None:
     """Sign the gates, the findings and every file of RUN.
 
     Two in-toto statements in DSSE envelopes are left beside the run. The key is read and written nowhere.
     """
     from assay.flows.evidence.statements import attest as sign
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.report.records import find_run
 
-    opened = open_store(config, store)
-    echo(sign(opened, find_run(opened, run), key))
+    echo(sign(store, find_run(store, run), key))
 
 
 @command(
@@ -73,19 +73,17 @@ def attest(run: str, key: Path, config: str, store: str | None) -> None:
 @click.argument("run", default="latest")
 @click.option("--to", "target", type=_FILE, required=True, metavar="FILE", help="The file to write.")
 @click.option("--results", is_flag=True, help="With the tables of stages and your own rules and code; samples too.")
-@config_option
-@store_option
-def bundle(run: str, target: Path, results: bool, config: str, store: str | None) -> None:
+@reads_store
+def bundle(run: str, target: Path, results: bool, store: Store) -> None:
     """Write what was signed of RUN as one file for somebody else.
 
     Statements, findings, page, settings, versions and manifests; the same bytes every time. With --results it holds
     what a part of the run can be computed anew from.
     """
     from assay.flows.evidence.bundle import write_bundle
-    from assay.flows.report.records import find_run, open_store
+    from assay.flows.report.records import find_run
 
-    opened = open_store(config, store)
-    echo(write_bundle(opened, find_run(opened, run), target, results))
+    echo(write_bundle(store, find_run(store, run), target, results))
 
 
 @command(
