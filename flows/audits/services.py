@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Measured, Written, as_dict, each_subject
+from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Late, Measured, Written, as_dict, each_subject
 from assay.flows.yaml_document import Value
-from assay.infra.storage.artifacts import Artifact
 from assay.tasks.subjects.addresses.chat import form_at
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
 
 if TYPE_CHECKING:
-    from assay.data.schemas import Findings
+    from assay.flows.audits.services_flow import Services
     from assay.flows.yaml_document import Where
     from assay.infra.stages.runs import Run
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
-@dataclass(frozen=True)
-class Services:
-    """Nothing that could be kept: how often they are asked is another number in every run."""
-
-    findings: Sequence[Artifact[Findings]] = ()
+FLOW = Late("assay.flows.audits.services_flow")
 
 
 def asked(pipeline: AuditRequest) -> bool:
     """Whether a subject is a service."""
     return bool(asked_services(pipeline.subjects))
-
-
-def run(_ground: Ground) -> Services:
-    """Nothing yet: the others ask."""
-    return Services()
 
 
 def count_requests(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
@@ -79,7 +68,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 SERVICES = AuditKind(
     "services",
     asked,
-    run,
+    FLOW.ask_again,
+    after=("subjects", "texts"),
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
     clashes=clashes,
     afterwards=count_requests,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from assay.infra.errors import AssayError, InputError, RunError, error_text
 from assay.infra.user_code.choices import Tagged, tried
@@ -120,7 +120,16 @@ AnyImageAttackChoice = ImageAttackChoice[Any]
 
 
 if TYPE_CHECKING:
-    Ask = Callable[[Sequence[str]], np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+    class Ask(Protocol):
+        """The subject as an attack asks it."""
+
+        classes: Sequence[str]
+        """What the classes are called."""
+
+        def __call__(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+            """The probabilities of texts, [n, k]."""
+
 
 TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise | TextRewrite)
 
@@ -135,7 +144,8 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
     lists, or, `guided`, what the trust oracle's pools hold, so that they need `trust`.
 
     `rewrite` makes the attacked text: it is given the text, the class that the subject says, a function that asks the
-    subject (texts in, probabilities [n, k] out), the settings, and a generator of the text's own for all draws.
+    subject (texts in, probabilities [n, k] out) and knows what the `classes` are called, the settings, and a generator
+    of the text's own for all draws.
     """
 
     settings: type[TextSettings]

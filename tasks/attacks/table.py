@@ -25,6 +25,7 @@ from assay.tasks.attacks.square import SQUARE_ATTACK, Square
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
+from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import class_metrics, metric
 
@@ -65,7 +66,7 @@ TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     "attack on texts",
     GROUP,
     TextAttackChoice,
-    (TextAttackChoice(A2T), TextAttackChoice(Guided, guided=True), TextAttackChoice(Noise)),
+    (TextAttackChoice(A2T), TextAttackChoice(Guided, guided=True), TextAttackChoice(Noise), INJECTION_ATTACK),
 )
 
 TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
@@ -96,6 +97,8 @@ METRICS = (
     metric("attack.steps", unit="steps", better="more"),
     metric("attack.perturbed_words", unit="words", better="more"),
     metric("attack.flip_rate", unit="share", better="less"),
+    metric("attack.flips_by_chance", unit="share", better="less", title="Answers that change by themselves"),
+    metric("attack.above_chance", unit="share", better="less", title="Answers that change more often than by chance"),
     metric("attack.fooling_rate", unit="share", better="less"),
     metric("attack.success_rate", unit="share", better="less", title="Texts that fell, of those right before"),
     metric("attack.aurc", better="less"),

@@ -31,6 +31,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.red_flags import Reading
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
+from assay.tasks.attacks.texts.chance import attacked_as_samples, chance_finding, findings_above_chance
 from assay.tasks.attacks.texts.measures import (
     SHOWN,
     comparison_findings,
@@ -80,7 +81,7 @@ from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
 from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.statistics.classification import Groups, answer_name, one_answer
-from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id, groups_of
 from assay.tasks.subjects.holding_out import draw_in_proportion
 from assay.tasks.subjects.predictions import codes_known, require_same_samples
@@ -376,6 +377,7 @@ def rewrite_texts(
         files=read_files(files),
         classes=classes.rows,
         seeds=stage_seeds(),
+        names=class_names(collect(classes, None)),
     )
     say(f"{TEXT_ATTACKS.of(attack).word} · {summary(collect(attacked, ['status', 'reason']))}")
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
@@ -575,3 +577,46 @@ def _known(
 def _unchanged(noisy: Artifact[Samples]) -> str:
     unchanged = tally_of(noisy).get("unchanged", 0)
     return f" · {unchanged} of {noisy.rows} have no place to change" if unchanged else ""
+
+
+@stage(version=1, title="attacked texts again")
+def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifact[Samples]:
+    """The attacked texts as samples, to be asked about once more."""
+    texts: Artifact[Samples] = map_partitions(attacked_as_samples, attacked, into=Samples, text=text)
+    say(f"{texts.rows} attacked texts")
+    return texts
+
+
+@stage(version=1, title="noise floor")
+def measure_chance(
+    clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
+) -> Artifact[Findings]:
+    """How often a subject's answers change when it is asked again about the same texts."""
+    floor = chance_finding(_predicted(clean), list(map(_predicted, again)), groups_of(samples), name)
+    say(f"{name} · {floor.value or 0:.1%} of the answers change by themselves, asked {len(again) + 1} times")
+    return write_table(findings_table([floor]), into=Findings)
+
+
+@stage(version=1, title="above the noise floor")
+def measure_above_chance(
+    asked: Artifact[Samples],
+    fresh: Sequence[Artifact[Predictions]],
+    clean: Artifact[Predictions],
+    again: Sequence[Artifact[Predictions]],
+    samples: Artifact[Samples],
+    called: str,
+    subject: str,
+    significance: float,
+) -> Artifact[Findings]:
+    """How much oftener answers change under an attack than by themselves."""
+    rows, about = collect(asked, ["id", ORIGINAL, NOISE, SEVERITY]), Finding("", of=called, subject=subject)
+    ids, before = collect(samples, ["id"])["id"].to_pylist(), (_predicted(clean), list(map(_predicted, again)))
+    answers = list(map(_predicted, fresh))
+    findings = findings_above_chance(rows, answers, before, ids, groups_of(samples), about, significance)
+    more = sum(finding.verdict == "more than chance" for finding in findings)
+    say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
+    return write_table(findings_table(findings), into=Findings)
+
+
+def _predicted(answers: Artifact[Predictions]) -> Codes:
+    return np.asarray(collect(answers, ["predicted"])["predicted"].to_numpy(), dtype=np.int64)

@@ -77,6 +77,10 @@ class Asking(Settings):
     """What else is sent with every question: how answers are drawn (`temperature` is 0 where it is left out), or
     constrained (`response_format`, `guided_choice`), as the server understands it."""
 
+    repeats: int = Field(default=1, ge=1, le=20, exclude_if=lambda repeats: repeats == 1, examples=["3"])
+    """How often each audited text is asked about, as it is and attacked: how often answers change by themselves is
+    measured, and an attack counts only beyond that."""
+
     at_once: int = Field(default=1, ge=1, le=256, exclude_if=lambda at_once: at_once == 1, examples=["16"])
     """How many requests a worker has under way at the same time."""
 
@@ -239,6 +243,8 @@ class GivenModel:
     """Where answers are kept; empty where none are."""
     run: str = ""
     """The run that asks."""
+    time: int = 0
+    """How often the same was asked before, where answers may differ."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -248,6 +254,8 @@ class GivenModel:
         if self.version:
             form = f"{self.asking.form}\0{self.asking.rows}\0{self.asking.output}"
             state.update(f"\0{self.url}\0{form}\0{self.version}".encode())
+            if self.time:
+                state.update(f"\0again {self.time}".encode())
             if self.asking.in_words:
                 state.update(self.asking.model_dump_json(include=set(_WORDS)).encode())
         return state.hexdigest()

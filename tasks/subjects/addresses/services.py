@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from assay.infra.storage.store import Store, asked_in, counts_folder
+from assay.tasks.reporting.estimates import first_few, share_text
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -125,11 +126,29 @@ def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    blocks = [*map(Paragraph, _in_words(findings)), Paragraph(_NOTE)]
+    blocks = [*map(Paragraph, (*_by_chance(findings), *_in_words(findings))), Paragraph(_NOTE)]
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
     return Part("Services that were asked", sentence, blocks, "services", findings="services.")
+
+
+def _by_chance(findings: FindingIndex) -> Iterator[str]:
+    """Of services that were asked again: how often answers change by themselves, and which attacks change more."""
+    for floor in findings.select("attack.flips_by_chance"):
+        above = findings.select("attack.above_chance", subject=floor.subject)
+        more = [
+            f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}"
+            for each in above
+            if each.verdict == "more than chance"
+        ]
+        beyond = (
+            f"Beyond that, attacks change {first_few(more, ', ')}." if more else "No attack changes more than that."
+        )
+        yield (
+            f"Asked again about the same {plural(floor.n or 0, 'text')}, {floor.subject} changes "
+            f"{share_text(floor)} of its answers. {beyond if above else ''}".strip()
+        )
 
 
 _WHY = {UNPARSED: "name no class", REFUSED: "are refusals", TRUNCATED: "were cut short"}

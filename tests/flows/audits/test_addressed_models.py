@@ -329,3 +329,41 @@ def test_answers_in_words_that_are_none_are_wrong_in_every_number(tmp_path: Path
     counted = FindingIndex(service_findings(asked, night.run.id, night.run.store, masked=False))
     assert counted.select("services.refused")[0].verdict.startswith("such as \u201cI'm sorry")
     assert counted.select("services.tokens", group="sent")[0].value == 100 * len(chatting.asked())
+
+
+@pytest.mark.parametrize("flips", [0.0, 0.05])
+def test_what_changes_by_itself_is_measured_and_no_attack_gets_the_credit(
+    tmp_path: Path, chatting: ChatServer, flips: float
+) -> None:
+    chatting.serves(flips=flips)
+    attacks = "[{attack: noise, kinds: [punctuation], severities: [1]}]"
+    findings = FindingIndex(asked_in_words(tmp_path, chatting.at(), attacks, ", repeats: 4", texts=204).findings)
+    (floor,) = findings.select("attack.flips_by_chance")
+    (above,) = findings.select("attack.above_chance")
+    assert floor.low is not None
+    assert floor.high is not None
+    assert floor.low <= 2 * flips * (1 - flips) <= floor.high  # two draws that fall apart
+    assert floor.value == 0 or flips
+    assert above.verdict == "no more than chance"
+    assert (above.value == 0) == (flips == 0)
+
+
+def test_instructions_in_the_data_work_on_as_many_texts_as_the_model_obeys(
+    tmp_path: Path, chatting: ChatServer
+) -> None:
+    chatting.serves(obeys=0.3)
+    night = asked_in_words(tmp_path, chatting.at(), "[injection]", texts=204)
+    (rate,) = FindingIndex(night.findings).select("attack.success_rate", of="injection")
+    assert rate.low is not None
+    assert rate.high is not None
+    assert rate.low < 0.3 < rate.high
+    shown = night.made.results["texts"].attacked["chat"]["injection"].shown
+    assert shown is not None
+    assert shown.rows == 6
+
+
+def test_a_model_that_obeys_nobody_is_turned_by_no_instruction(tmp_path: Path, chatting: ChatServer) -> None:
+    chatting.serves()
+    findings = FindingIndex(asked_in_words(tmp_path, chatting.at(), "[{injection: {place: start}}]").findings)
+    (rate,) = findings.select("attack.success_rate", of="injection")
+    assert rate.value == 0

@@ -74,7 +74,7 @@ def test_requests_retries_and_cost_are_those_that_the_service_saw(folder: Path, 
     assert result.exit_code == 0
     _, record = latest(folder, "night")
     page = Path(str(record.report)).read_text()
-    assert "2 services got 8 requests in this run." in page
+    assert "2 services got 8 requests in this run, which cost 1.75." in page
     assert {one.of for one in findings_of(*latest(folder, "night")) if one.stage == "services"} == {
         f"{server.url}/flaky/v2/models/spam",
         f"{server.url}/ok/predict",  # what comes after the question mark may be a secret

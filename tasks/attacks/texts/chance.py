@@ -1,0 +1,110 @@
+"""What a model's answers change by while nothing changes: the noise floor under every attack on texts.
+
+A model that draws its answers flips some of them when it is merely asked again. Each text is asked several times, as it
+is and attacked; the text is what is independent, its answers are not. An attack searches, and among many draws it finds
+a flip that was there by chance: so what it found is asked again, too, and only how often those fresh answers change
+counts, less how often the unchanged text's do (paired, by text).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.tasks.attacks.texts.measures import SKIPPED
+from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, group_of
+from assay.tasks.statistics.classification import Groups
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import unvaried
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+CHANCE, ABOVE = "attack.flips_by_chance", "attack.above_chance"
+
+
+def changed_shares(first: Codes, again: Sequence[Codes]) -> Floats:
+    """Per text, in what share of the answers when asked again it gets another one than at `first`, [n].
+
+    >>> changed_shares(np.array([0, 1]), [np.array([0, 0]), np.array([0, 1])]).tolist()
+    [0.0, 0.5]
+    """
+    return np.asarray(np.mean([answers != first for answers in again], axis=0), dtype=np.float64)
+
+
+def mean_share(about: Finding, shares: Floats, groups: Groups) -> Finding:
+    """The mean of what texts came to, with Student's interval and test over the texts, or over their groups.
+
+    >>> mean_share(Finding("a", ""), np.array([0.0, 1.0, 1.0, 0.0]), None).value
+    0.5
+    """
+    from scipy.stats import t
+
+    n = len(shares)
+    if not n:
+        return replace(about, n=0, verdict="not measured")
+    value = float(shares.mean())
+    if np.ptp(shares) == 0:
+        low, high = unvaried(value, n)
+        return replace(about, n=n, value=value, low=low, high=high)
+    clusters = np.arange(n) if groups is None else codes_of(groups)
+    moved = np.bincount(clusters, (shares - value) / n)
+    there = len(np.unique(clusters))
+    error = float(np.sqrt(moved @ moved * there / max(1, there - 1)))
+    half = error * float(t.isf(0.025, max(1, there - 1)))
+    p = 2 * float(t.sf(abs(value) / error, max(1, there - 1)))
+    return replace(about, n=n, value=value, low=max(-1.0, value - half), high=min(1.0, value + half), p_value=p)
+
+
+def chance_finding(first: Codes, again: Sequence[Codes], groups: Groups, subject: str) -> Finding:
+    """`attack.flips_by_chance`: how often an answer changes though nothing else does."""
+    about = Finding(CHANCE, "nothing", subject=subject, unit="share")
+    floor = mean_share(about, changed_shares(first, again), groups)
+    return replace(floor, low=max(0.0, floor.low or 0.0), p_value=None)
+
+
+def above_chance(about: Finding, attacked: Floats, clean: Floats, groups: Groups, significance: float) -> Finding:
+    """`attack.above_chance`: how much oftener answers change under an attack than when the same texts are asked about
+    again as they are."""
+    apart = mean_share(replace(about, metric=ABOVE, unit="share"), attacked - clean, groups)
+    more = (apart.value or 0.0) > 0 and (apart.p_value or 0.0) <= significance
+    return (
+        apart if apart.value is None else replace(apart, verdict="more than chance" if more else "no more than chance")
+    )
+
+
+def findings_above_chance(
+    asked: pa.Table,
+    fresh: Sequence[Codes],
+    clean: tuple[Codes, Sequence[Codes]],
+    ids: Sequence[str],
+    groups: Groups,
+    about: Finding,
+    significance: float,
+) -> list[Finding]:
+    """`attack.above_chance` under each condition of texts that were `asked` about changed: `fresh` answers to these,
+    and the first and the further answers to the `clean` texts of these ids."""
+    places = {sample: place for place, sample in enumerate(ids)}
+    at = np.array([places[sample] for sample in asked[ORIGINAL].to_pylist()], dtype=np.int64)
+    floor, changed = changed_shares(*clean)[at], changed_shares(clean[0][at], fresh)
+    conditions = list(zip(asked[NOISE].to_pylist(), asked[SEVERITY].to_pylist(), strict=True))
+    findings = []
+    for kind, severity in sorted(set(conditions)):
+        under = np.array([condition == (kind, severity) for condition in conditions])
+        named = replace(about, group=group_of(kind, severity) if kind else "")
+        among = None if groups is None else groups[at[under]]
+        findings.append(above_chance(named, changed[under], floor[under], among, significance))
+    return findings
+
+
+def attacked_as_samples(attacked: pa.Table, *, text: str) -> pa.Table:
+    """The attacked texts that were tried, as samples to be asked about again, under no kind of noise."""
+    tried = attacked.filter(pc.not_equal(attacked["status"], SKIPPED))
+    columns = {"id": tried["id"], "gold": tried["gold"], text: tried["attacked_text"], ORIGINAL: tried["id"]}
+    n = tried.num_rows
+    return pa.table({**columns, NOISE: pa.array([""] * n, pa.string()), SEVERITY: pa.array([0] * n, pa.int8())})
