@@ -49,7 +49,8 @@ class Audit:
 def audit(pipeline: Pipeline, folder: Path) -> Audit:
     """Everything that the pipeline asks for."""
     run = current_run()
-    run.ingredients.count_from(folder)
+    if run.is_night:
+        run.ingredients.count_from(folder)
     run.masked = pipeline.masked
     data = run_kind(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
     ground = Ground(pipeline, folder, run_kinds(pipeline, folder, data))

@@ -135,18 +135,15 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
 @contextlib.contextmanager
 def _api() -> Iterator[Path | None]:
     """The user's Prefect server, or one of ours for as long as we serve, and the file that opens its UI."""
-    from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
+    from assay.infra.prefect.server import PrefectServer, configured_api, environment_with, prefect_api
 
     if configured_api() is not None:
         yield None
         return
     server = PrefectServer(schedules=True).launch()
     try:
-        with prefect_api(server):
-            # The runs are processes of their own: they find the server, and its secret, through their environment.
-            os.environ.update(server.environment)
+        # The runs are processes of their own: they find the server, and its secret, through their environment.
+        with prefect_api(server), environment_with(server.environment):
             yield server.write_link()
     finally:
-        for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
-            os.environ.pop(name, None)
         server.stop()

@@ -5,7 +5,7 @@ pipeline may not ask of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -221,8 +221,7 @@ class Outcomes:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        plain = {name: getattr(self, name) for name in ("metric", "subject", "reading", "of", "audit", "key")}
-        return plain | {"tables": {name: table.to_json() for name, table in self.tables.items()}}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:

@@ -209,23 +209,18 @@ def _share_right(hits: int, votes: int) -> str:
 def samples_of_rules(trial: Trial, samples: pa.Table, written: WrittenRules | None, most: int, masked: bool) -> str:
     """Per rule the samples that it votes on, misses, and stands alone on."""
     looked_at = {} if written is None else {rule.called: rule.column for rule in written.rules}
-    return "\n".join(
-        line
-        for at, name in enumerate(trial.counts.functions)
-        for line in _samples_of(trial, samples, at, looked_at.get(name), most, masked)
-    )
-
-
-def _samples_of(
-    trial: Trial, samples: pa.Table, rule: int, column: str | None, most: int, masked: bool
-) -> Iterator[str]:
-    yield f"\n{trial.counts.functions[rule]}"
-    for why in WHYS:
-        count, rows = len(trial.rows(rule, why)), trial.shown(rule, why, most)
-        yield f"  {why} {count:,}" + (f", {len(rows)} of them:" if len(rows) < count else ":" if count else "")
-        for row in rows.tolist():
-            gold = "" if trial.gold[row] < 0 else f"  (gold: {trial.classes[trial.gold[row]]})"
-            yield f"    {samples['id'][row].as_py()}{gold}  {shown_sample(samples, row, column, masked)}".rstrip()
+    lines = []
+    for at, name in enumerate(trial.counts.functions):
+        lines.append(f"\n{name}")
+        for why in WHYS:
+            count, rows = len(trial.rows(at, why)), trial.shown(at, why, most)
+            some = f", {len(rows)} of them:" if len(rows) < count else ":" if count else ""
+            lines.append(f"  {why} {count:,}{some}")
+            for row in rows.tolist():
+                gold = "" if trial.gold[row] < 0 else f"  (gold: {trial.classes[trial.gold[row]]})"
+                shown = shown_sample(samples, row, looked_at.get(name), masked)
+                lines.append(f"    {samples['id'][row].as_py()}{gold}  {shown}".rstrip())
+    return "\n".join(lines)
 
 
 def shown_sample(samples: pa.Table, row: int, column: str | None, masked: bool) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -323,17 +323,11 @@ def plain(text: str, tag: str) -> Value:
     if kind == "bool":
         return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else text
     if kind == "int":
-        return _integer(text.replace("_", ""))
+        digits = text.replace("_", "").lower()
+        return int(digits, 0 if digits.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
     if kind == "float":
         return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
     raise ValueError(f"the tag {tag} is not known")
-
-
-def _integer(text: str) -> int:
-    digits = text.lstrip("+-").lower()
-    bases: Mapping[str, int] = {"0x": 16, "0o": 8, "0b": 2}
-    size = int(digits[2:], bases[digits[:2]]) if digits[:2] in bases else int(digits)
-    return -size if text.startswith("-") else size
 
 
 FLAG = "--set"

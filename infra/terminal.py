@@ -5,6 +5,7 @@ or SIGTERM, which end a run in words.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -273,6 +274,19 @@ def _bars(console: Console) -> Bars:
         console=console,
         transient=True,
     )
+
+
+@contextmanager
+def quietened(*names: str) -> Iterator[None]:
+    """Within the block these loggers say nothing."""
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
 
 
 class TerminatedError(KeyboardInterrupt):

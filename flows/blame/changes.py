@@ -39,7 +39,7 @@ class Side:
     @cached_property
     def files(self) -> tuple[Ingredient, ...]:
         """The team's own files that it stood on."""
-        return tuple(Ingredient.from_json(file) for file in self.record.ingredients)
+        return tuple(Ingredient(**file) for file in self.record.ingredients)
 
     @cached_property
     def data(self) -> Data:

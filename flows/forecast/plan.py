@@ -49,12 +49,6 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
         raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
 
 
-def planned_stages(project: Project, pipeline: Pipeline, seed: int = 0) -> list[PlannedStage]:
-    """The stages of a run in order: cached, will run, or runs unless its input is unchanged."""
-    check_inputs(project, pipeline)
-    return walk_plan(project, pipeline, seed)[0]
-
-
 def walk_plan(
     project: Project,
     pipeline: Pipeline,
@@ -64,10 +58,8 @@ def walk_plan(
     fresh: bool = False,
     noted: Ingredients | None = None,
 ) -> tuple[list[PlannedStage], int]:
-    """The stages of a run in order, and how many of them may compute at once; inputs have been checked.
-
-    The team's own files that it would stand on are `noted` there.
-    """
+    """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
+    compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
     progress, planned = SilentProgress(), Plan()
     run = Run(
         pipeline.name,

@@ -102,10 +102,9 @@ def _log_to_mlflow(client: MlflowClient, run: str, store: Store, record: RunReco
     ]
     findings = [] if record.findings is None else findings_of(store, record)
     metrics = [Metric(key, value, began, 0) for key, value in metrics_of(findings).items()]
-    for at in range(0, len(params), _AT_ONCE["params"]):
-        client.log_batch(run, params=params[at : at + _AT_ONCE["params"]])
-    for at in range(0, len(metrics), _AT_ONCE["metrics"]):
-        client.log_batch(run, metrics=metrics[at : at + _AT_ONCE["metrics"]])
+    for what, logged in (("params", params), ("metrics", metrics)):
+        for at in range(0, len(logged), _AT_ONCE[what]):
+            client.log_batch(run, **{what: logged[at : at + _AT_ONCE[what]]})
     with tempfile.TemporaryDirectory() as place:
         for name in (f"reports/{record.id}/index.html", f"runs/{record.id}/findings.parquet"):
             if store.folder.exists(name):

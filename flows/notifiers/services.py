@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from pydantic import Field
 
 from assay.flows.notifiers.choice import VARIABLE, Message, NotifierChoice, NotifierSettings, NotSentError
 from assay.infra.errors import install_command
 from assay.infra.storage.network import secret_addresses
+from assay.infra.terminal import quietened
 
 
 class Services(NotifierSettings):
@@ -28,28 +25,14 @@ def send(message: Message, services: Services) -> None:
     except ImportError:
         raise NotSentError(f"Apprise is not installed: {install_command('notify')}") from None
     kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
-    with _unlogged():
+    # Apprise and what it sends with write addresses down where somebody logs in detail.
+    with quietened("apprise", "urllib3", "requests", "asyncio"):
         known = apprise.Apprise()
         wrong = sum(not known.add(address) for address in addresses)
         if wrong:
             raise NotSentError(f"Apprise does not know {wrong} of the {len(addresses)} URLs in {services.url_from}")
         if not known.notify(title=message.title, body=message.text, notify_type=kind):
             raise NotSentError("Apprise could not deliver it to all of the services")
-
-
-@contextmanager
-def _unlogged() -> Iterator[None]:
-    """Within the block nothing is logged that may hold an address: Apprise and what it sends with write some of them
-    down where somebody logs in detail."""
-    loggers = [logging.getLogger(name) for name in ("apprise", "urllib3", "requests", "asyncio")]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL + 1)
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 APPRISE = NotifierChoice(

@@ -441,18 +441,15 @@ class DaskEngine(Engine):
     def _window_again(self, window: Window, calls: Outstanding, loss: SchedulerLostError | LostSightError) -> Window:
         """A window like the one whose scheduler was lost, or lost sight of it, on the same kind of slot."""
         if isinstance(loss, LostSightError):
-            self._ask_again(calls, loss)
+            calls.out_of_sight += 1
+            if calls.out_of_sight > MOST_LOSSES:
+                raise loss
+            name = self._pool.connection.name
+            self._say.once(f"Dask on {name} lost sight of calls that were under way; they are asked for again")
         else:
             self._rejoin(window.pool, loss)
         self.slots()
         return self._steadily(lambda: Window(self._pool, window.slot, self._settings.retries, self._patience))
-
-    def _ask_again(self, calls: Outstanding, loss: LostSightError) -> None:
-        calls.out_of_sight += 1
-        if calls.out_of_sight > MOST_LOSSES:
-            raise loss
-        name = self._pool.connection.name
-        self._say.once(f"Dask on {name} lost sight of calls that were under way; they are asked for again")
 
     def _rejoin(self, lost: Pool, loss: SchedulerLostError) -> None:
         """Wait for the scheduler to come back and join it again, unless another branch has done so already."""

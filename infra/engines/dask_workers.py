@@ -157,11 +157,14 @@ class SchedulerLostError(RunError):
 
 
 @contextmanager
-def lost_in_words(name: str) -> Iterator[None]:
+def lost_in_words(
+    name: str,
+    faults: tuple[type[BaseException], ...] = (CommClosedError, ClosedClientError, CancelledError, TimeoutError),
+) -> Iterator[None]:
     """Within the block, what Dask's client raises where its scheduler is gone becomes `SchedulerLostError`."""
     try:
         yield
-    except (CommClosedError, ClosedClientError, CancelledError, TimeoutError) as fault:
+    except faults as fault:
         raise SchedulerLostError(name) from fault
 
 
@@ -286,7 +289,7 @@ class Workers:
 
     def crew(self) -> Crew:
         """Who is there now."""
-        with self._asked():
+        with lost_in_words(self._name, _NO_ANSWER):
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
         self.running = frozenset(where for where, it in workers.items() if it["status"] == "running")
@@ -299,17 +302,9 @@ class Workers:
 
     def busy_with(self) -> dict[str, list[str]]:
         """What was sent to each worker and is not done, by the worker's address."""
-        with self._asked():
+        with lost_in_words(self._name, _NO_ANSWER):
             sent: dict[str, list[str]] = self._client.processing()
         return sent
-
-    @contextmanager
-    def _asked(self) -> Iterator[None]:
-        """Within the block, whatever says that no scheduler answers becomes `SchedulerLostError`."""
-        try:
-            yield
-        except _NO_ANSWER as error:
-            raise SchedulerLostError(self._name) from error
 
     def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:
         """Versions and processor of every worker (or of those named) that is there to answer."""

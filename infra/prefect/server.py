@@ -31,13 +31,14 @@ import tomllib
 import urllib.error
 import urllib.request
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.masking import register
+from assay.infra.terminal import quietened
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -374,7 +375,8 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
         return
     url, ours = server.wait(), server.environment
     asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"]}
-    with temporary_settings(asked), _unproxied(ours), _muted():
+    unproxied = {name: ours[name] for name in ("NO_PROXY", "no_proxy")}  # loopback is asked without a proxy
+    with temporary_settings(asked), environment_with(unproxied), _muted():
         try:
             yield url
         finally:
@@ -382,32 +384,27 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
 
 
 @contextmanager
-def _unproxied(environment: dict[str, str]) -> Iterator[None]:
-    """Within the block this process asks loopback without a proxy, whatever its environment says of proxies."""
-    names = ("NO_PROXY", "no_proxy")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update({name: environment[name] for name in names})
+def environment_with(values: Mapping[str, str]) -> Iterator[None]:
+    """Within the block the environment of this process, and of those it starts, has these values."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value
 
 
 @contextmanager
 def _muted() -> Iterator[None]:
     """Within the block Prefect does not print what it could not send to a server that is being started again."""
-    internal, loud = logging.getLogger("prefect._internal"), logging.raiseExceptions
-    level = internal.level
-    internal.setLevel(logging.CRITICAL)
-    logging.raiseExceptions = False
+    loud, logging.raiseExceptions = logging.raiseExceptions, False
     try:
-        yield
+        with quietened("prefect._internal"):
+            yield
     finally:
-        internal.setLevel(level)
         logging.raiseExceptions = loud
 
 

@@ -351,27 +351,20 @@ class Run:
 
     @contextmanager
     def unrecorded(self) -> Iterator[Run]:
-        """The run as surroundings only: nothing is written, no lease is taken; for plans."""
-        with self._as_current():
-            yield self
-
-    @contextmanager
-    def _as_current(self) -> Iterator[None]:
-        """Within the block, the run is the current one, and its parts are numbered from the first."""
+        """Within the block, the run is the current one, and its parts are numbered from the first; nothing is written,
+        and no lease is taken, which is all that plans need."""
         token = _current.set(self)
         try:
             with at_position(()), noting(self.ingredients):
-                yield
+                yield self
         finally:
             _current.reset(token)
 
     def __enter__(self) -> Run:
-        self._surroundings.enter_context(self._as_current())
+        self._surroundings.enter_context(self.unrecorded())
         self._lease.take()
         self._begun = True
         self.save()
-        if not self._aside:
-            self.ingredients.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:

@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -121,24 +122,22 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     forgotten = [run for run in records if run.id not in kept]
     removed: list[str] = []
     freed = 0
-    if not dry_run:
-        for run in forgotten:
-            for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
-                store.folder.remove(name)
+    remove: Callable[[str], None] = (lambda _name: None) if dry_run else store.folder.remove
+    for run in forgotten:
+        for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
+            remove(name)
     for name in results:
         if name.removeprefix("stages/") in _in_use(store):
             continue  # a run has just come upon it
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())
-        if not dry_run:
-            # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
-            store.folder.remove(f"{name}/manifest.json")
-            store.folder.remove(name)
+        # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
+        remove(f"{name}/manifest.json")
+        remove(name)
     for name in [*_left_over(store, used), *_unused(store, kept)]:
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())
-        if not dry_run:
-            store.folder.remove(name)
+        remove(name)
     if not dry_run:
         _drop_successors(store)
         store.drop_index_of_removed()

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from assay.infra.errors import AssayError, InputError
 from assay.infra.settings import StandsOn
@@ -81,11 +81,6 @@ class Ingredient:
     what: What = "file"
     of: str = ""
 
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Ingredient:
-        """What `to_json` described."""
-        return cls(**value)
-
 
 class Ingredients:
     """Those of one run, noted as they are read."""
@@ -93,7 +88,6 @@ class Ingredients:
     def __init__(self, store: Store, record: RunRecord, most: int, save: Callable[[], None]) -> None:
         self._store, self._record, self._most, self._save = store, record, most, save
         self._home: Path | None = None
-        self._begun = False
         self._noted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
@@ -102,13 +96,10 @@ class Ingredients:
         """The run that they are noted for."""
         return self._record.id
 
-    def begin(self) -> None:
-        """The run is a night, whose record is written: plans, and runs that stand aside, note nothing."""
-        self._begun = True
-
     def count_from(self, home: Path) -> None:
-        """From now on files are noted, named from this folder."""
-        self._home = home.absolute() if self._begun else None
+        """From now on files are noted, named from this folder; by runs that are nights: plans, and runs that stand
+        aside, note nothing."""
+        self._home = home.absolute()
 
     def note(self, path: Path, of: str = "", content: bytes | None = None) -> None:
         """Note a file, once; its content too, where that is in hand already."""

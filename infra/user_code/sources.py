@@ -14,7 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -46,19 +46,26 @@ def sources_of_module(module: str, written: str) -> dict[str, bytes]:
     worded changes no result.
     """
     top = module.partition(".")[0]
-    sources: dict[str, bytes] = {}
-    waiting = [module]
+
+    def find(name: str) -> Path | None:
+        is_left_out = name.partition(".")[0] != top or f"{name}.".startswith("assay.infra.")
+        return None if is_left_out else _origin(name, written)
+
+    sources = _sources_reached(module, find)
+    if not sources:
+        raise InputError(f'There is no module "{module}" to take "{written}" from: is it installed?')
+    return sources
+
+
+def _sources_reached(first: str, find: Callable[[str], Path | None]) -> dict[str, bytes]:
+    """The source of a module and of every one that it imports, directly or not, as far as its file is found."""
+    sources, waiting = dict[str, bytes](), [first]
     while waiting:
         name = waiting.pop()
-        if name in sources or name.partition(".")[0] != top or f"{name}.".startswith("assay.infra."):
-            continue
-        path = _origin(name, written)
-        if path is not None:
+        if name not in sources and (path := find(name)) is not None:
             sources[name] = path.read_bytes()
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
             waiting.extend(imported_by(sources[name], str(path), package))
-    if not sources:
-        raise InputError(f'There is no module "{module}" to take "{written}" from: is it installed?')
     return sources
 
 
@@ -83,17 +90,13 @@ def sources_of_file(path: Path, written: str) -> dict[str, bytes]:
     """The source of a file and of every module beside it that it imports, by name."""
     if not path.is_file():
         raise InputError(f'There is no file "{path}" to take "{written}" from; paths start beside pipelines.yaml.')
-    sources: dict[str, bytes] = {}
-    waiting = [path.stem]
-    while waiting:
-        name = waiting.pop()
-        for candidate in (f"{name.replace('.', '/')}.py", f"{name.replace('.', '/')}/__init__.py"):
-            neighbour = path.parent / candidate
-            if name not in sources and neighbour.is_file():
-                sources[name] = neighbour.read_bytes()
-                package = name if neighbour.name == "__init__.py" else name.rpartition(".")[0]
-                waiting.extend(imported_by(sources[name], str(neighbour), package))
-    return sources
+
+    def find(name: str) -> Path | None:
+        place = path.parent / name.replace(".", "/")
+        candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+        return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+    return _sources_reached(path.stem, find)
 
 
 def imported_by(source: bytes, path: str, package: str) -> Iterator[str]:

@@ -98,10 +98,10 @@ def test_yaml_on_a_page_is_a_pipelines_file_or_a_piece_of_one(tmp_path: Path, wh
 
 
 def test_the_stages_in_the_readme_are_those_of_a_real_run(tmp_path: Path) -> None:
-    from assay.flows.forecast.plan import planned_stages
+    from assay.flows.forecast.plan import walk_plan
 
     project = load_project(ROOT / "pipelines.yaml", overrides=[], store=str(tmp_path / "store"))
-    planned = iter([stage.title for stage in planned_stages(project, project.pipeline("first-night"), 0)])
+    planned = iter([stage.title for stage in walk_plan(project, project.pipeline("first-night"), 0)[0]])
     output = next(block.text for block in blocks(ROOT / "README.md") if block.text.startswith("first-night · run"))
     shown = [line[2:14].strip() for line in output.splitlines() if line.startswith("  ") and line[2] not in " …"]
     assert len(shown) > 4

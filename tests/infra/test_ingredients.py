@@ -13,7 +13,7 @@ from tests.support.team_project import team_project
 
 
 def kept(folder: Path) -> dict[str, Ingredient]:
-    return {one.name: one for one in map(Ingredient.from_json, latest(folder, "night")[1].ingredients)}
+    return {one.name: one for one in (Ingredient(**kept) for kept in latest(folder, "night")[1].ingredients)}
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def test_a_file_beyond_the_bound_is_named_and_not_kept(project: Path) -> None:
 
 
 def test_a_plan_keeps_nothing(project: Path) -> None:
-    from assay.flows.forecast.plan import planned_stages
+    from assay.flows.forecast.plan import walk_plan
     from tests.support.direct_nights import project_in
 
     read = project_in(project, "night")
-    planned_stages(read, read.pipeline("night"))
+    walk_plan(read, read.pipeline("night"))
     assert not (project / "store").exists()

@@ -10,7 +10,7 @@ from team_project import team_project
 from assay.flows.audit import audit
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project, load_project
-from assay.flows.forecast.plan import planned_stages
+from assay.flows.forecast.plan import walk_plan
 from assay.flows.running import engine_of
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
@@ -31,7 +31,7 @@ def project(team: Path, *overrides: str) -> Project:
 
 def planned(team: Path, *overrides: str, seed: int = 0) -> list[tuple[str, str]]:
     chosen = project(team, *overrides)
-    return [(stage.stage, stage.outlook) for stage in planned_stages(chosen, chosen.pipeline("night"), seed)]
+    return [(stage.stage, stage.outlook) for stage in walk_plan(chosen, chosen.pipeline("night"), seed)[0]]
 
 
 def perform(team: Path, *overrides: str) -> list[tuple[str, bool]]:

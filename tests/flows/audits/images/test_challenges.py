@@ -13,7 +13,7 @@ import pytest
 
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project, load_project
-from assay.flows.forecast.plan import planned_stages
+from assay.flows.forecast.plan import walk_plan
 from assay.flows.running import engine_of
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.runs import Run
@@ -166,7 +166,7 @@ def values(found: dict[Any, Finding], metric: str) -> dict[tuple[str, str, str],
 def test_nothing_is_certain_before_the_first_run_but_that_it_begins(folder: Path, tmp_path: Path) -> None:
     write_images(tmp_path)
     read, name = project(tmp_path, BOTH)
-    stages = planned_stages(read, read.pipeline(name))
+    stages = walk_plan(read, read.pipeline(name))[0]
     assert (stages[0].stage, stages[0].outlook) == ("ingest", WILL_RUN)
     assert {one.outlook for one in stages[1:] if one.stage != "keep_paths"} == {MAY_RUN}
     names = [one.stage for one in stages]
@@ -187,7 +187,7 @@ def test_nothing_is_certain_before_the_first_run_but_that_it_begins(folder: Path
 
 def test_a_plan_names_the_stages_that_the_run_then_plays(both: tuple[Run, Audit], folder: Path) -> None:
     read, name = project(folder, BOTH)
-    planned = planned_stages(read, read.pipeline(name))
+    planned = walk_plan(read, read.pipeline(name))[0]
     assert [one.stage for one in planned] == [stage.stage for stage in both[0].record.stages]
     assert {one.outlook for one in planned} == {CACHED}
 

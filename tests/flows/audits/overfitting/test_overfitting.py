@@ -11,7 +11,7 @@ import pytest
 from direct_nights import Heard, found, latest, perform_night, project_in
 
 from assay.flows.configuration.loading import load_project
-from assay.flows.forecast.plan import planned_stages
+from assay.flows.forecast.plan import walk_plan
 from assay.flows.reproduce.tables import reproduce
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import RunError
@@ -130,7 +130,7 @@ def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(later):
     assert other["overfitting.p_value", "orbit", ""].verdict == "no evidence"
     assert "orbits: answers · 400 orbits, tested" in heard.stages  # p and gap are said where they are counted
     walked = project_in(later, "questions")
-    assert {stage.outlook for stage in planned_stages(walked, walked.pipeline("questions"))} == {CACHED}
+    assert {stage.outlook for stage in walk_plan(walked, walked.pipeline("questions"))[0]} == {CACHED}
 
 
 def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(later):
