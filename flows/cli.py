@@ -42,37 +42,14 @@ def assay() -> None:
     """Audit models for robustness every night, and curate data sets that are hard on purpose."""
 
 
-ALL = (
-    audit,
-    init,
-    rules,
-    run,
-    plan,
-    check,
-    list_pipelines,
-    schema,
-    runs,
-    report,
-    history,
-    compare,
-    gate,
-    accept,
-    blame,
-    deploy,
-    serve,
-    notify,
-    worker,
-    data,
-    label,
-    export,
-    reproduce,
-    commit_plan,
-    attest,
-    bundle,
-    verify,
-    log,
-    store,
-)
+BEGINNING = (audit, init, rules)
+RUNNING = (run, plan, check, list_pipelines, schema)
+REVIEWING = (runs, report, history, compare, gate, accept, blame)
+EVERY_NIGHT = (deploy, serve, notify, worker)
+HANDING_ON = (data, label, export, reproduce)
+PROVING = (commit_plan, attest, bundle, verify, log)
+ALL = (*BEGINNING, *RUNNING, *REVIEWING, *EVERY_NIGHT, *HANDING_ON, *PROVING, store)
+"""The commands in the order a newcomer meets them."""
 for command in ALL:
     assay.add_command(command)
 

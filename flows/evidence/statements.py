@@ -67,7 +67,6 @@ def commit_plan(project: Project, name: str, key: Path) -> str:
     at = datetime.now(UTC).isoformat(timespec="seconds")
     aside = RunRecord("", name, at, 0, "", 0)
     noted = Ingredients(store, aside, -1, lambda: None)
-    noted.begin()
     noted.count_from(project.folder)
     check_inputs(project, pipeline)
     walk_plan(project, pipeline, noted=noted)

@@ -21,19 +21,12 @@ from assay.infra.terminal import columns
 from assay.tasks.statistics.findings import Finding
 
 
-@dataclass(frozen=True)
-class FilledGrid:
-    """A table as texts."""
-
-    printed: PrintedGrid
-    rows: Sequence[Sequence[str]]
-
-
 @dataclass
 class Filled:
     """A table with what a reader needs to judge it."""
 
-    grids: list[FilledGrid] = field(default_factory=list)
+    grids: list[tuple[PrintedGrid, Sequence[Sequence[str]]]] = field(default_factory=list)
+    """Each with its lines as texts."""
     measured: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
@@ -46,7 +39,7 @@ def fill(table: PaperTable, results: Results) -> Filled:
     for grid in table.grids:
         rows = [row for source, result in _pairs(grid, results) for row in _rows(filled, grid, source, result, results)]
         if rows:
-            filled.grids.append(FilledGrid(grid.printed, rows))
+            filled.grids.append((grid.printed, rows))
     filled.missing += results.damaged.values()
     return filled
 
@@ -162,7 +155,7 @@ WIDTH = 118
 
 def table_as_text(table: PaperTable, filled: Filled) -> str:
     """The table for a terminal."""
-    blocks = [f"{grid.printed.title}\n\n{columns(grid.printed.headings, grid.rows)}" for grid in filled.grids]
+    blocks = [f"{grid.title}\n\n{columns(grid.headings, rows)}" for grid, rows in filled.grids]
     for heading, lines in _notes(table, filled):
         whole = lines is filled.measured  # a run's place is copied as it stands
         blocks.append("\n".join([heading, *(f"  {line}" if whole else _wrapped(line) for line in lines)]))
@@ -172,11 +165,10 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
 def table_as_markdown(table: PaperTable, filled: Filled) -> str:
     """The table as a section of a document."""
     blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
-    for grid in filled.grids:
-        rows = ([_escaped_text(cell) for cell in row] for row in grid.rows)
-        headings = grid.printed.headings
-        lines = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
-        blocks += [f"**{_escaped_text(grid.printed.title)}**", "\n".join(lines)]
+    for grid, rows in filled.grids:
+        cells = ([_escaped_text(cell) for cell in row] for row in rows)
+        lines = [f"| {' | '.join(row)} |" for row in (grid.headings, ["---"] * len(grid.headings), *cells)]
+        blocks += [f"**{_escaped_text(grid.title)}**", "\n".join(lines)]
     for heading, notes in _notes(table, filled):
         items = [f"{_indent(note)}- {_escaped_text(note.strip())}" for note in notes]
         blocks.append("\n".join([f"{heading}:", "", *items]))

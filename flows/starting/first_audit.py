@@ -25,13 +25,8 @@ from assay.tasks.ingest.file_search import is_remote
 from assay.tasks.labeling.settings import WrittenRule
 
 SCHEMA = "pipelines.schema.json"
-PIPELINES, RULES, TEST, IGNORED, JOB = (
-    "pipelines.yaml",
-    "rules.yaml",
-    "test_rules.py",
-    ".gitignore",
-    ".github/workflows/assay.yml",
-)
+PIPELINES, RULES, TEST = "pipelines.yaml", "rules.yaml", "test_rules.py"
+IGNORED, JOB = ".gitignore", ".github/workflows/assay.yml"
 NAMES = (PIPELINES, RULES, TEST, IGNORED, JOB, SCHEMA)
 _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./*+-]*( [A-Za-z0-9_./+-]+)*")
 _FRACTION = re.compile(r"\d+/\d+")

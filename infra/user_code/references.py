@@ -104,7 +104,7 @@ class Ingredients:
     def note(self, path: Path, of: str = "", content: bytes | None = None) -> None:
         """Note a file, once; its content too, where that is in hand already."""
         path = Path(os.path.abspath(path))
-        if self._home is None or not path.is_file() or is_of_the_system(str(path)) or _is_ours(path):
+        if self._home is None or not path.is_file() or is_of_the_system(str(path)):
             return
         inside = path.is_relative_to(self._home)
         name = str(path.relative_to(self._home)) if inside else str(path)
@@ -185,12 +185,6 @@ def _file_of(home: Path, module: str) -> Path:
     place = home / module.replace(".", "/")
     package = place / "__init__.py"
     return package if package.is_file() else place.with_name(f"{place.name}.py")
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file is a part of Assay, run from its repository."""
-    root = Path(__file__).resolve().parent.parent.parent
-    return any(path.resolve().is_relative_to(root / storey) for storey in ("flows", "tasks", "data", "infra"))
 
 
 MOST_BYTES = 16 << 30
