@@ -74,8 +74,9 @@ def ordering_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> It
     """A gate on the order names an approach and a labeler that are measured."""
     of, group = gate.get("of"), gate.get("group")
     compared = as_dict(pipeline.get("ordering")).get("compare") is True
-    if isinstance(of, str) and of not in APPROACHES:
-        yield Clash((*where, "of"), f"is no approach; {suggestion(of, APPROACHES)}")
+    names = ordering.SCORES if gate.get("finding") == "ordering.by_gain" else APPROACHES
+    if isinstance(of, str) and of not in names:
+        yield Clash((*where, "of"), f"is no approach; {suggestion(of, names)}")
     elif isinstance(of, str) and of != "ours" and not compared and pipeline.get("ordering") is not None:
         yield Clash((*where, "of"), "is measured only with ordering.compare: true; add it, or write ours")
     labelers = as_dict(pipeline.get("weak_labels")).get("labelers") or list(LABELERS)

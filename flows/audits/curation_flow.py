@@ -56,6 +56,7 @@ from assay.tasks.ordering.task import (
     judge_order,
     measure_ordering,
     order_adversarially,
+    score_samples,
     sketch_order,
 )
 from assay.tasks.pruning import page as pruning_page
@@ -279,15 +280,17 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
             continue
         intervals = bound_confidence(labelled.labels, voted.ordering)
         if is_ours:
-            ordered = order_samples(voted, intervals, voted.ordering, labeler)
+            ordered, rivals = order_samples(voted, intervals, voted.ordering, labeler)
+            judged += rivals
+        assert ordered is not None, "the panel comes first"
+        by = {approach.name: ordered.intervals if approach is OURS else intervals for approach in approaches}
         measured += [
-            measure_ordering(intervals, voted.data.samples, voted.ordering, approach.name, labeler)
+            measure_ordering(by[approach.name], voted.data.samples, voted.ordering, approach.name, labeler)
             for approach in approaches
         ]
-        assert ordered is not None, "the panel comes first"
         judged += [
             judge_order(
-                intervals,
+                by[approach.name],
                 ordered.intervals,
                 voted.data.samples,
                 voted.clusters[functions],
@@ -301,10 +304,18 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     return LabelerBranch(ours, ordered, tuple(measured), tuple(judged))
 
 
-def order_samples(voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str) -> Ordered:
-    """D1 … DN by the lower ends of the confidence intervals."""
-    curated = order_adversarially(intervals, voted.data.samples, settings, labeler)
-    return Ordered(intervals, curated, check_order(curated, voted.data.classes, settings), sketch_order(curated))
+def order_samples(
+    voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str
+) -> tuple[Ordered, list[Artifact[Findings]]]:
+    """D1 … DN by the score that was asked for; where scores are asked for, also how the others would do."""
+    data, findings = voted.data, list[Artifact[Findings]]()
+    if settings.compare or settings.by != "bound":
+        beside = (voted.votes, voted.panel, data.samples, voted.clusters["panel"], data.classes)
+        intervals, rivals = score_samples(intervals, *beside, settings, labeler)
+        findings.append(rivals)
+    curated = order_adversarially(intervals, data.samples, settings, labeler)
+    contract = check_order(curated, data.classes, settings)
+    return Ordered(intervals, curated, contract, sketch_order(curated)), findings
 
 
 def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:

@@ -287,14 +287,14 @@ def order_test_of(judged: OrderCounts, generator: np.random.Generator) -> OrderT
     return order_test_of_sums(judged.area, judged.patterns, judged.one_score, generator)
 
 
-def area_gain(judged: OrderCounts, ours: OrderCounts) -> Interval | None:
+def area_gain(judged: OrderCounts, ours: OrderCounts, level: float = 0.95) -> Interval | None:
     """The order's area less ours, paired; None where one of them has none."""
     for order in (judged, ours):
         area = order.area
         independent = int(np.count_nonzero(area.right + area.wrong))
         if why_not_tested(area.n, int(area.right.sum()), independent, order.one_score):
             return None
-    return area_difference(judged.area, ours.area)
+    return area_difference(judged.area, ours.area, level)
 
 
 def share_finding(stage: str, judged: OrderCounts, name: str) -> Finding:

@@ -135,7 +135,7 @@ def interval_plot(curated: pa.Table, samples: int) -> LinePlot:
         "the band reaches up to the upper bound.",
         scale="percent",
         y_range=(0.0, 1.0),
-        note="The line is the lower bound of the Clopper–Pearson interval, which makes the order. "
+        note="The line is the lower bound of the Clopper–Pearson interval, or the score, which makes the order. "
         f"{groups}: inside a plateau, samples are tied.",
     )
 
@@ -191,7 +191,7 @@ def page(
     n = curated.num_rows if samples is None else samples
     if known:
         blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), *_calibration(findings, chosen)]
-        blocks += approaches_plot(findings, measured, chosen)
+        blocks += [*approaches_plot(findings, measured, chosen), *_recommended(findings, chosen)]
     elif n:
         blocks.append(interval_plot(curated, n))
     hardest, unvoted = (_named(rows, classes, looks or {}) for rows in hardest_of(curated))
@@ -278,7 +278,7 @@ def _facts(findings: FindingIndex, labeler: str, datasets: int) -> Paragraph:
         f"Two things to know. First, D1 … D{datasets} share samples, so their accuracies move together, and the "
         f"paper's test{_tested(nested)} calls even a random order valid {often}; on disjoint strata{_tested(disjoint)} "
         "the samples are counted once each. Both describe; what is concluded here rests on every sample: whether right "
-        "labels have higher bounds than wrong ones, more clearly than bounds dealt at random to the patterns of votes."
+        "labels have higher scores than wrong ones, more clearly than scores dealt at random to the patterns of votes."
     )
     if tie is None or tie.value is None:
         return Paragraph(text)
@@ -303,6 +303,24 @@ def _calibration(findings: FindingIndex, labeler: str) -> list[Paragraph]:
             f"The confidence of {labeler} is a score. On average it is {share_text(error, 0)} away from the share that "
             f"is right (expected calibration error, equal-mass bins, without what chance adds{usual}); at 0 % it would "
             "be a chance."
+        )
+    ]
+
+
+def _recommended(findings: FindingIndex, labeler: str) -> list[Paragraph]:
+    """The other score that would order best, where it is shown to; nothing where no other was looked at."""
+    gains = [gain for gain in findings.select("ordering.by_gain", group=labeler) if gain.value is not None]
+    if not gains:
+        return []
+    best = max(gains, key=lambda gain: (gain.verdict == "better", gain.value))
+    shown = "orders better" if best.verdict == "better" else "comes closest, and is not shown to order better"
+    names = ", ".join(gain.of for gain in gains)
+    taken = f" ordering: {{by: {best.of}}} takes it." if best.verdict == "better" else ""
+    return [
+        Paragraph(
+            f"Of {plural(len(gains), 'other score')} ({names}) {best.of} {shown}: by it a "
+            f"right label outranks a wrong one {percent(best.value, 0, sign=False)} points "
+            f"{interval(best.low, best.high, digits=0)} more often (paired; the intervals of all hold together).{taken}"
         )
     ]
 
@@ -339,7 +357,9 @@ def _named(
         label, gold = _name(row["label"], classes), _name(row["gold"], classes)
         right: Tone = "neutral" if gold is None else "good" if gold == label else "bad"
         answer = f"labelled {label}{f', in truth {gold}' if right == 'bad' else ''}"
-        bounds = f"confidence {percent(row['confidence'], 0)} {interval(row['lower'], row['upper'], digits=0)}"
+        low, high = row["lower"], row["upper"]
+        ends = interval(low, high, digits=0) if low < high else f"· score {percent(low, 0)}"
+        bounds = f"confidence {percent(row['confidence'], 0)} {ends}"
         marks = [Mark(answer, right), *([Mark(look.note)] if look.note else []), Mark(bounds)]
         named.append(replace(look, note=f"{answer}; {look.note}" if look.note else answer, marks=marks))
     return named

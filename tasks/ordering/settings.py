@@ -5,13 +5,16 @@ four approaches of Table 1, and what ordering measures.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.tasks.statistics.metrics import metric
+
+Score = Literal["bound", "confidence", "entropy", "learned"]
+SCORES: tuple[Score, ...] = get_args(Score)
 
 
 class Ordering(Settings):
@@ -23,8 +26,13 @@ class Ordering(Settings):
     datasets: int = Field(default=10, ge=3, le=1000)
     """N: how many curated sets D1 … DN, each holding the one before it; the trend test needs three."""
 
+    by: Score = Field(default="bound", exclude_if=lambda score: score == "bound")
+    """What samples are ordered by: the lower `bound` of the confidence's interval, the `confidence`, the `entropy` of
+    the rules' votes, or a score `learned` from the samples with gold, by a model that has not seen the sample."""
+
     compare: bool = False
-    """Whether the paper's three other approaches are measured beside ours (Table 1 and Figure 2)."""
+    """Whether the paper's three other approaches are measured beside ours (Table 1 and Figure 2), and the other scores
+    of `by`."""
 
     curate: Literal["all", "labelled"] = "all"
     """Which samples are ordered: all, or only those whose true class is known; all of them train the labeler."""
@@ -81,6 +89,7 @@ METRICS = (
         "ordering.auc", unit="share", better="more", followed="ours", title="Right labels above wrong ones in the order"
     ),
     metric("ordering.auc_gain", better="more"),
+    metric("ordering.by_gain", better="more"),
     metric("ordering.spearman", unit="ρ", better="less"),
     metric("ordering.spearman_disjoint", unit="ρ", better="less"),
     metric("ordering.spearman_tie_free", unit="ρ", better="less"),

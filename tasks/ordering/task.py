@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,8 @@ from assay.data.schemas import (
     Votes,
     WeakLabels,
 )
-from assay.infra.stages.partitions import Columns, Reuse, collect, map_partitions
+from assay.infra.errors import InputError
+from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, map_partitions, reduce_partitions
 from assay.infra.stages.shuffle import Received
 from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -32,7 +33,8 @@ from assay.tasks.ordering.datasets import dataset_of_rank
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.order_test import Counting, calibration_findings, count_orders, order_test_findings
 from assay.tasks.ordering.ranges import Order, labelled_by_scores
-from assay.tasks.ordering.settings import OURS, Ordering, approach_named
+from assay.tasks.ordering.scores import known_rows, learned_lines, rival_findings, scored_rows
+from assay.tasks.ordering.settings import OURS, SCORES, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
 from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, undecided_finding, validity
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -101,13 +103,52 @@ def find_clusters(
 ) -> Artifact[Clusters]:
     """What is independent: the groups of `source.group`, else single samples; these with the pattern of the panel's
     votes, over which scores are permuted."""
-    kept = None if panel is None else collect(panel, ["function", "kept"])
-    functions = None if kept is None else kept.filter(kept["kept"])["function"].to_pylist()
+    functions = None if panel is None else _functions(votes, panel)
     clusters: Artifact[Clusters] = map_partitions(
         cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
     )
     say(f"of {clusters.rows} samples {pools_of(clusters).words}")
     return clusters
+
+
+class Scored(NamedTuple):
+    """The intervals that make the order, and how other scores would do."""
+
+    intervals: Artifact[Intervals]
+    findings: Artifact[Findings]
+
+
+@stage(version=1, title="scores")
+def score_samples(
+    intervals: Artifact[Intervals],
+    votes: Artifact[Votes],
+    panel: Artifact[Panel] | None,
+    samples: Artifact[Samples],
+    clusters: Artifact[Clusters],
+    classes: Artifact[Classes],
+    settings: Ordering,
+    labeler: str,
+) -> Scored:
+    """The intervals with the score to order by at both ends, and which others would tell right labels better."""
+    tables = (intervals, votes, clusters)
+    heard: dict[str, Any] = {"functions": _functions(votes, panel), "classes": classes.rows}
+    lines = learned_lines(reduce_partitions(known_rows, *tables, Columns(samples, ("gold",)), **heard).values)
+    if settings.by == "learned" and lines is None:
+        raise InputError(
+            "ordering.by is learned, and too few samples have gold to learn from: ten right labels and ten wrong ones "
+            "in any four fifths of them. Label more, or take bound, confidence or entropy."
+        )
+    names = [settings.by, *(by for by in SCORES if by != settings.by and (by != "learned" or lines is not None))]
+    scored = [
+        map_partitions(scored_rows, *tables, into=Intervals, name=by, by=by, lines=lines, **heard) for by in names
+    ]
+    orders = [Order(each, OURS.score, settings.undecided == "apart") for each in scored]
+    inputs = labelled_by_scores(orders, samples, clusters)
+    ours, *others = count_orders(*inputs, Counting(pools_of(clusters), whole=0))
+    findings = rival_findings(ours, dict(zip(names[1:], others, strict=True)), labeler)
+    better = [f"{finding.of} by {finding.value:.3f}" for finding in findings if finding.verdict == "better"]
+    say(f"{labeler} · by {settings.by} · {', '.join(better) or 'no other score'} shown to be better")
+    return Scored(scored[0], write_table(findings_table(findings), into=Findings))
 
 
 @stage(version=4, title="trend", draws=True)
@@ -152,6 +193,14 @@ def measure_ordering(
         curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
         findings=write_table(findings_table(findings), into=Findings),
     )
+
+
+def _functions(votes: Artifact[Votes], panel: Artifact[Panel] | None) -> list[str]:
+    """The functions of the panel; all that vote, where there is none."""
+    if panel is None:
+        return [name for name in columns_in(votes) if name != "id"]
+    kept = collect(panel, ["function", "kept"])
+    return list(kept.filter(kept["kept"])["function"].to_pylist())
 
 
 def rows_of_ranks(curated: pa.Table, stride: int, first_of_last: int) -> pa.Table:
