@@ -22,7 +22,7 @@ from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.table import ExplainerName
-from assay.tasks.trust.findings import StagesRun, Step, seconds_spent
+from assay.tasks.trust.findings import Step, seconds_spent
 from assay.tasks.trust.page import Explained as ExplanationsPage
 from assay.tasks.trust.page import page
 from assay.tasks.trust.resolved import ResolvedTrust, resolve_trust
@@ -99,18 +99,14 @@ class TrustAudit:
     opinions: Mapping[str, Mapping[ExplainerName, Opinion]]
 
     @property
-    def asked(self) -> list[StagesRun]:
-        """What was made on the way to every opinion."""
-        return [
-            StagesRun(
-                subject,
-                explainer,
-                [repeat.to_keywords for repeat in opinion.repeats],
-                [repeat.to_labels for repeat in opinion.repeats],
-            )
-            for subject, opinions in self.opinions.items()
-            for explainer, opinion in opinions.items()
-        ]
+    def asked(self) -> dict[tuple[str, str, str], list[list[Step]]]:
+        """What was made in every repeat on the way to keywords and to labels; by subject, explainer and metric."""
+        made: dict[tuple[str, str, str], list[list[Step]]] = {}
+        for subject, opinions in self.opinions.items():
+            for explainer, opinion in opinions.items():
+                made[subject, explainer, "keyword_seconds"] = [repeat.to_keywords for repeat in opinion.repeats]
+                made[subject, explainer, "label_seconds"] = [repeat.to_labels for repeat in opinion.repeats]
+        return made
 
     @property
     def findings(self) -> list[Artifact[Findings]]:

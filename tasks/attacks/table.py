@@ -27,7 +27,7 @@ from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import class_metrics, metric
+from assay.tasks.statistics.metrics import Metric, class_metrics, metric
 
 
 def _paper(levels: int, steps: int) -> PGD:
@@ -126,31 +126,28 @@ METRICS = (
 )
 
 
-_GAINS = "gain gain_over_control own_gain own_gain_over_control"
+def _gain_metrics(stage: str) -> tuple[Metric, ...]:
+    """What is measured of taggers and of scorers alike: what attacks cost, and training on attacked copies gains."""
+    return (
+        metric(f"{stage}.recovered", unit="share", better="more"),
+        metric(f"{stage}.gain", better="more"),
+        metric(f"{stage}.gain_over_control", better="more"),
+        metric(f"{stage}.own_gain", better="more"),
+        metric(f"{stage}.own_gain_over_control", better="more"),
+        metric(f"{stage}.cost", better="less"),
+        metric(f"{stage}.drop", better="less"),
+        metric(f"{stage}.cut", unit="samples"),
+        metric(f"{stage}.drop_p", unit="p"),
+    )
+
 
 TERM_METRICS = (
     metric("ner.precision", unit="share", better="more"),
     metric("ner.recall", unit="share", better="more"),
-    metric("ner.recovered", unit="share", better="more"),
     metric("ner.f1", better="more", title="F1"),
-    metric("ner.gain", better="more"),
-    metric("ner.gain_over_control", better="more"),
-    metric("ner.own_gain", better="more"),
-    metric("ner.own_gain_over_control", better="more"),
-    metric("ner.cost", better="less"),
-    metric("ner.drop", better="less"),
-    metric("ner.cut", unit="samples"),
-    metric("ner.drop_p", unit="p"),
-    metric("sts.recovered", unit="share", better="more"),
+    *_gain_metrics("ner"),
     metric("sts.pearson", better="more", title="Pearson’s r"),
     metric("sts.spearman", better="more"),
-    metric("sts.gain", better="more"),
-    metric("sts.gain_over_control", better="more"),
-    metric("sts.own_gain", better="more"),
-    metric("sts.own_gain_over_control", better="more"),
-    metric("sts.cost", better="less"),
-    metric("sts.drop", better="less"),
     metric("sts.mae", better="less"),
-    metric("sts.cut", unit="samples"),
-    metric("sts.drop_p", unit="p"),
+    *_gain_metrics("sts"),
 )

@@ -186,6 +186,7 @@ def _spread(of: Gram, cell: tuple[int, int], other: tuple[int, int]) -> float:
     return whole / (trials * tries)
 
 
+Counted = Literal["flips", "right", "wrong"]
 Answers = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 Errors = npt.NDArray[np.int64]
 """Wrong answers per block of a tally, [G]."""
@@ -204,22 +205,20 @@ class Beside(NamedTuple):
         return mean_of_ratios(self.above[:, perturbations], self.below[:, perturbations])
 
 
-def flips_beside(tally: Tally, own: int, reference: int, severities: Sequence[int]) -> Beside:
-    """How often both flip; both see the same frames, so that counts divide as shares do.
+def beside(tally: Tally, own: int, reference: int, what: Counted, severities: Sequence[int]) -> Beside:
+    """How often both flip, or are wrong at full strength, added over severities.
 
-    The mean of their ratios is mFR, the RFP of Xu et al.
+    Both see the same frames, so that counts divide as shares do: the mean of the ratios of flips is mFR, the RFP of Xu
+    et al.; ratios of wrong answers are CE, and the mean of these mCE.
     """
-    return Beside(*(tally.counted(at, "flips", severities)[..., 0].astype(np.float64) for at in (own, reference)))
-
-
-def errors_beside(tally: Tally, own: int, reference: int) -> Beside:
-    """Wrong answers at full strength, added over severities: their ratios are CE, and the mean of these mCE."""
-    return Beside(*(_wrong(tally, at) for at in (own, reference)))
+    return Beside(*(tally.counted(at, what, severities)[..., 0].astype(np.float64) for at in (own, reference)))
 
 
 def added_errors_beside(tally: Tally, own: int, reference: int, clean: Mapping[str, Errors]) -> Beside:
     """Wrong answers beyond those of each subject on `clean` samples: their ratios are the relative CE."""
-    return Beside(*(_wrong(tally, at) - tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference)))
+    wrong = beside(tally, own, reference, "wrong", range(len(tally.severities)))
+    at_first = (tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference))
+    return Beside(*(errors - clean_errors for errors, clean_errors in zip(wrong, at_first, strict=True)))
 
 
 def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:
@@ -232,12 +231,6 @@ def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64]
     return np.bincount(blocks, wrong.reshape(len(truth), -1).sum(axis=1)).astype(np.int64)
 
 
-def _wrong(tally: Tally, subject: int) -> Array:
-    every = range(len(tally.severities))
-    return tally.counted(subject, "wrong", every)[..., 0].astype(np.float64)
-
-
-Counted = Literal["flips", "right", "wrong"]
 _NO_CELL = Cell("", "", [], [])
 _WORST: tuple[tuple[Counted, str, Callable[..., tuple[float, Cell]]], ...] = (
     ("right", "worst_accuracy", min),
@@ -324,27 +317,27 @@ class _Subject:
         for cell in self.tally.cells():
             ratio = self._ratio(cell, "flips")
             if cell.of == MEAN:
-                beside = flips_beside(self.tally, self.own, self.reference, cell.severities)
-                ratio = self._resampled("relative_flip_probability", cell, beside.ratio(cell.perturbations), ratio)
+                flips = beside(self.tally, self.own, self.reference, "flips", cell.severities)
+                ratio = self._resampled("relative_flip_probability", cell, flips.ratio(cell.perturbations), ratio)
             # Among many cells some intervals leave 1 out by chance; the overall mean is one question, asked before.
             verdict = _flip_verdict(ratio) if (cell.of, cell.group) == (MEAN, ALL) else ""
             yield self._finding("relative_flip_probability", cell, ratio, "ratio", verdict)
 
     def errors(self) -> Iterator[Finding]:
         """The corruption error under each perturbation, and mCE."""
-        beside = errors_beside(self.tally, self.own, self.reference)
+        wrong = beside(self.tally, self.own, self.reference, "wrong", range(len(self.tally.severities)))
         for cell in self._over_severities():
             ratio = self._ratio(cell, "wrong")
             if cell.of == MEAN:
-                ratio = self._resampled("error", cell, beside.ratio(cell.perturbations), ratio)
+                ratio = self._resampled("error", cell, wrong.ratio(cell.perturbations), ratio)
             yield self._finding("error", cell, ratio, "ratio")
 
     def added_errors(self, clean: Mapping[str, Errors]) -> Iterator[Finding]:
         """The same of what corruption adds to the errors on clean samples; its mean is the relative mCE."""
         if clean:
-            beside = added_errors_beside(self.tally, self.own, self.reference, clean)
+            added = added_errors_beside(self.tally, self.own, self.reference, clean)
             for cell in self._over_severities():
-                ratio = self._resampled("relative_error", cell, beside.ratio(cell.perturbations))
+                ratio = self._resampled("relative_error", cell, added.ratio(cell.perturbations))
                 yield self._finding("relative_error", cell, ratio, "ratio")
 
     def _over_severities(self) -> Iterator[Cell]:

@@ -149,30 +149,13 @@ def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws
     return perturbed
 
 
-def gaussian_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
-    """Frames of normal noise."""
-    from assay.tasks.corruptions.camera import gaussian_noise
+def noisy(noise: str, at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
+    """Frames of normal noise, of noise in proportion to the light, or of counted photons."""
+    from assay.tasks.corruptions import camera
 
-    return _noisy(images, draws, shares, lambda normals, out: gaussian_noise(images, normals, at["sd"], out=out))
-
-
-def speckle_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
-    """Frames of noise in proportion to the light."""
-    from assay.tasks.corruptions.camera import speckle_noise
-
-    return _noisy(images, draws, shares, lambda normals, out: speckle_noise(images, normals, at["sd"], out=out))
-
-
-def shot_noisy(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
-    """Frames of counted photons."""
-    from assay.tasks.corruptions.camera import shot_noise
-
-    return _noisy(images, draws, shares, lambda normals, out: shot_noise(images, normals, at["photons"], out=out))
-
-
-def _noisy(images: Tensor, draws: Draws, shares: Sequence[float], noise: Callable[[Tensor, Tensor], None]) -> Tensor:
-    frames = images.new_empty(len(shares), *images.shape)
-    noise(draws.noise(len(shares) - 1, tuple(images.shape[1:])), frames[1:])
+    makers = {"gaussian": camera.gaussian_noise, "speckle": camera.speckle_noise, "shot": camera.shot_noise}
+    frames, (amount,) = images.new_empty(len(shares), *images.shape), at.values()
+    makers[noise](images, draws.noise(len(shares) - 1, tuple(images.shape[1:])), amount, out=frames[1:])
     return frames
 
 
@@ -327,17 +310,21 @@ CORRUPTIONS = NamedChoices(
             "gaussian-noise",
             "noise",
             "noise",
-            gaussian_noisy,
+            partial(noisy, "gaussian"),
             single("sd", (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38)),
         ),
         Corruption(
-            "shot-noise", "noise", "noise", shot_noisy, single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
+            "shot-noise",
+            "noise",
+            "noise",
+            partial(noisy, "shot"),
+            single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3)),
         ),
         Corruption(
             "speckle-noise",
             "noise",
             "noise",
-            speckle_noisy,
+            partial(noisy, "speckle"),
             single("sd", (0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60)),
         ),
         Corruption(

@@ -77,7 +77,7 @@ def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
 
 
 def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
-    mean, low, high = ([getattr(spread, end, None) for spread in spreads] for end in ("mean", "low", "high"))
+    mean, low, high = ([getattr(spread, end, None) for spread in spreads] for end in ("value", "low", "high"))
     return Series(name, _places(runs), mean, low, high)
 
 

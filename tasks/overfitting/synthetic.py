@@ -13,7 +13,7 @@ numbers per point: its margin y (wᵀx + b), y x₁ and y uᵀx. So all ε toget
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import exp
 from typing import Literal
@@ -324,7 +324,7 @@ _TAIL = 0.025
 class Spread:
     """The mean of some numbers, and between which values 95 % of them lie."""
 
-    mean: float
+    value: float
     low: float
     high: float
     n: int
@@ -377,7 +377,7 @@ def spread(values: npt.NDArray[np.float64], extremes: bool = False) -> Spread | 
     """Mean and the middle 95 % (or the extremes, where values are few); None of nothing.
 
     >>> spread(np.array([0.0, 1.0]), extremes=True)
-    Spread(mean=0.5, low=0.0, high=1.0, n=2)
+    Spread(value=0.5, low=0.0, high=1.0, n=2)
     """
     if not len(values):
         return None
@@ -414,7 +414,4 @@ def _findings(runs: Runs, alpha: float) -> Iterator[Finding]:
 
 
 def _finding(metric: str, of: str, group: str, spread: Spread | None) -> Finding:
-    if spread is None:
-        return Finding(f"overfitting.{metric}", of, group, n=0, verdict="not measured")
-    blank = Finding(f"overfitting.{metric}", of, group, n=spread.n)
-    return replace(blank, value=spread.mean, low=spread.low, high=spread.high)
+    return Finding(f"overfitting.{metric}", of, group, n=0 if spread is None else spread.n).estimated(spread)

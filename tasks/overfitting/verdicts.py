@@ -319,7 +319,8 @@ def group_of(record: Record) -> str:
 
 def _findings(judged: Judged) -> Iterator[Finding]:
     record, tested = judged.record, judged.record.tested
-    blank = Finding("", of=record.generator, group=group_of(record), subject=record.subject, n=tested.n)
+    of, group, subject = record.generator, group_of(record), record.subject
+    blank = Finding("", of, group, subject, n=tested.n)
 
     def measured(metric: str, value: float | None) -> Finding:
         return replace(blank, metric=f"overfitting.{metric}", value=value)
@@ -330,9 +331,9 @@ def _findings(judged: Judged) -> Iterator[Finding]:
     low, high = (None, None) if floor is None else (tested.mean - floor, tested.mean + floor)
     yield replace(measured("gap", tested.mean), low=low, high=high)
     yield measured("minimum_gap", floor)
-    yield _share("overfitting.error", record.error, judged)
-    if record.adversarial_error is not None:
-        yield _share("overfitting.adversarial_error", record.adversarial_error, judged)
+    for metric, error in (("error", record.error), ("adversarial_error", record.adversarial_error)):
+        if error is not None:
+            yield share(f"overfitting.{metric}", round(error * tested.n), tested.n, of=of, group=group, subject=subject)
     yield measured("estimate", record.estimate)
     if judged.needed is not None:
         yield measured("samples_needed", judged.needed)
@@ -341,18 +342,6 @@ def _findings(judged: Judged) -> Iterator[Finding]:
     if judged.verdict is not None:
         yield replace(measured("level", judged.level), n=judged.look)
         yield replace(measured("look_up", judged.look), of=record.test_set, group=judged.look_up)
-
-
-def _share(metric: str, value: float, judged: Judged) -> Finding:
-    record = judged.record
-    return share(
-        metric,
-        round(value * record.tested.n),
-        record.tested.n,
-        of=record.generator,
-        group=group_of(record),
-        subject=record.subject,
-    )
 
 
 _COUNTED, _HIGHEST = "overfitting.look_up", "overfitting.look_ups"

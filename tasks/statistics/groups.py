@@ -6,6 +6,7 @@ read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -89,3 +90,9 @@ def groups_by_id(samples: Artifact[Any], column: str = GROUP) -> dict[str, int] 
     if codes is None:
         return None
     return dict(zip(collect(samples, ["id"])["id"].to_pylist(), codes.tolist(), strict=True))
+
+
+def groups_of_ids(samples: Artifact[Any], ids: Sequence[str], column: str = GROUP) -> npt.NDArray[np.int64] | None:
+    """The codes of the groups of some samples, in the order of their ids; None where samples are independent."""
+    of_id = groups_by_id(samples, column)
+    return None if of_id is None else np.array([of_id[sample] for sample in ids], dtype=np.int64)

@@ -4,7 +4,7 @@ truth is known, means over repeats, and the seconds spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from assay.infra.storage.store import Store
 from assay.tasks.statistics.auc import auc_finding, binary_auc
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import Integers, effective_size, share_by
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, measured
 from assay.tasks.statistics.paired import bootstrap_difference, mean_difference_by_cluster
 from assay.tasks.statistics.proportions import Judge, corrected_share, share, unvaried
 from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
@@ -202,40 +202,26 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
     together: dict[tuple[str, str, str, str], list[Finding]] = {}
     for findings in repeats:
         for finding in findings:
-            together.setdefault((finding.metric, finding.of, finding.group, finding.subject), []).append(finding)
+            together.setdefault(finding.key, []).append(finding)
     return [mean for same in together.values() for mean in _average(same)]
 
 
 def _average(same: Sequence[Finding]) -> list[Finding]:
-    measured = [finding for finding in same if finding.value is not None]
-    if not measured:
+    known = measured(same)
+    if not known:
         return [same[0]]
-    values = [finding.value for finding in measured if finding.value is not None]
-    counts = [finding.n for finding in measured if finding.n is not None]
-    mean = replace(
-        measured[0],
-        value=float(np.mean(values)),
-        low=_mean([finding.low for finding in measured]),
-        high=_mean([finding.high for finding in measured]),
-        n=round(float(np.mean(counts))) if counts else None,
-        p_value=None,
-    )
-    if len(values) < 2:
+    value, low, high, n = (_mean([getattr(each, name) for each in known]) for name in ("value", "low", "high", "n"))
+    count = None if n is None else round(n)
+    mean = replace(known[0], value=value, low=low, high=high, n=count, p_value=None)
+    if len(known) < 2:
         return [mean]
-    spread = replace(
-        mean,
-        metric=mean.metric + SPREAD,
-        value=float(np.std(values, ddof=1)),
-        low=None,
-        high=None,
-        n=len(values),
-        unit="",
-    )
-    return [mean, spread]
+    values = np.array([finding.value for finding in known], dtype=np.float64)
+    spread = Finding(mean.metric + SPREAD, mean.of, mean.group, mean.subject, n=len(known), verdict=mean.verdict)
+    return [mean, replace(spread, value=float(np.std(values, ddof=1)))]
 
 
-def _mean(ends: Sequence[float | None]) -> float | None:
-    known = [end for end in ends if end is not None]
+def _mean(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
     return float(np.mean(known)) if known else None
 
 
@@ -243,32 +229,22 @@ Step = tuple[str, Artifact[Any]]
 """The name of a stage, and what it made."""
 
 
-@dataclass(frozen=True)
-class StagesRun:
-    """What was made on the way to keywords, and to labels, in every repeat, about one subject by one explainer."""
-
-    subject: str
-    explainer: str
-    keywords: Sequence[Sequence[Step]]
-    labels: Sequence[Sequence[Step]]
-
-
-def seconds_spent(asked: Iterable[StagesRun], store: Store) -> list[Finding]:
+def seconds_spent(made: Mapping[tuple[str, str, str], Sequence[Sequence[Step]]], store: Store) -> list[Finding]:
     """The time columns of Table 3 per subject and explainer, as they were when the stages ran, in this run or before.
 
     `trust.keyword_seconds` counts the explanation of the training texts, word vectors and keywords; its n are the
     training texts. `trust.label_seconds` counts the explanation of the audited texts and their labels. Word vectors are
-    made once for all explainers, and counted for each. Of several repeats it is the mean.
+    made once for all explainers, and counted for each. Of several repeats it is the mean. `made` is by subject,
+    explainer and metric.
     """
     return [
-        About(work.subject, work.explainer).finding(
+        About(subject, explainer).finding(
             metric,
             n=repeats[0][0][1].rows,
             unit="seconds",
             value=sum(_wall(store, *step) for repeat in repeats for step in repeat) / len(repeats),
         )
-        for work in asked
-        for metric, repeats in (("keyword_seconds", work.keywords), ("label_seconds", work.labels))
+        for (subject, explainer, metric), repeats in made.items()
     ]
 
 

@@ -128,14 +128,14 @@ def _estimated(
     counts = cells.sum(axis=0)
     value = float(measure(counts)) if len(cells) else float("nan")
     if np.isnan(value):
-        return replace(about, verdict="not measured")
+        return about.estimated(None)
     # Drawn from the posterior under Jeffreys' prior: resampled counts would call a perfect score certain.
     drawn = measure(generator.dirichlet(counts + 0.5, size=RESAMPLES))
     low, high = np.quantile(drawn, [0.025, 0.975])
     low, high = min(low, value), max(high, value)
     if groups is not None:  # no narrower than of as many samples alone, which know that a perfect score is not certain
         low, high = _widened((float(low), float(high)), measure, cells, groups, generator)
-    return replace(about, value=value, low=float(low), high=float(high), unit="share")
+    return replace(about, unit="share").estimated(Interval(value, float(low), float(high)))
 
 
 def _widened(
@@ -193,9 +193,7 @@ def difference_findings(
     first, second, positive = np.array(known, dtype=np.bool_).T
     accuracy, p = compared_shares(first, second, together)
     of_accuracy, of_g_mean = (Finding(name, of, group, subject, n=len(known)) for name in names)
-    g_mean = Interval(*g_mean_difference(first, second, positive, generator, together))
-    if not g_mean.low < g_mean.high:
-        g_mean = Interval(g_mean.value, np.nan, np.nan)
+    g_mean = g_mean_difference(first, second, positive, generator, together)
     return [replace(of_accuracy.estimated(accuracy), p_value=p), of_g_mean.estimated(g_mean)]
 
 
@@ -205,8 +203,9 @@ def g_mean_difference(
     positive: npt.NDArray[np.bool_],
     generator: np.random.Generator,
     groups: Groups = None,
-) -> tuple[float, float, float]:
-    """G-mean of the first less that of the second, from who is right about what, with its interval (by group).
+) -> Interval:
+    """G-mean of the first less that of the second, from who is right about what, with its interval (by group), where
+    draws differ.
 
     NaN where all predictions, or none, are trustworthy.
 
@@ -226,7 +225,7 @@ def g_mean_difference(
     with_value = np.concatenate([cells[None], drawn])
     spread = g_mean(_counts(with_value, first=True)) - g_mean(_counts(with_value, first=False))
     low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], [0.025, 0.975])
-    return float(spread[0]), float(low), float(high)
+    return Interval(float(spread[0]), *((float(low), float(high)) if low < high else (np.nan, np.nan)))
 
 
 def _counts(cells: npt.NDArray[np.int64], first: bool) -> npt.NDArray[np.float64]:

@@ -49,9 +49,6 @@ class Estimate:
             return Estimate(self.value - other.value, np.array([]), both)
         return Estimate(self.value - other.value, self.resamples - other.resamples, both)
 
-    def __neg__(self) -> Estimate:
-        return Estimate(-self.value, -self.resamples, self.samples)
-
     @property
     def interval(self) -> tuple[float, float]:
         """Its 95 % percentile interval; where all resamples are alike, by the rule of three, or none.
@@ -139,13 +136,10 @@ def gain_findings(
     that the copies were made with stands once more as `….own_gain`: the promise of adversarial training, to be read
     (and gated) by itself.
     """
-    gain = after - before
-    findings = [finding(f"{stage}.gain", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))]
+    findings = gained(stage, "gain", key, subject, after - before, n, unit, trained_on)
     if key[0] == CLEAN:
-        cost = -gain
+        cost = before - after
         return [*findings, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
-    if key[0] in trained_on:
-        findings.append(replace(findings[0], metric=f"{stage}.own_gain"))
     shown = (clean - before).verdict(LOWER, HIGHER, NOTHING_LOST)
     if shown != LOWER:  # a share of a drop that is not shown would be a share of noise
         why = TOO_FEW if shown == TOO_FEW else NOTHING_LOST
@@ -154,23 +148,14 @@ def gain_findings(
     return [*findings, finding(f"{stage}.recovered", key, subject, share_recovered(clean, before, after), n, "share")]
 
 
-def control_findings(
-    stage: Stage,
-    key: Key,
-    subject: str,
-    control: Estimate,
-    after: Estimate,
-    n: int,
-    unit: str,
-    trained_on: Collection[str],
+def gained(
+    stage: Stage, metric: str, key: Key, subject: str, gain: Estimate, n: int, unit: str, trained_on: Collection[str]
 ) -> list[Finding]:
-    """`….gain_over_control`: what attacked copies gain over as many unchanged ones, so with as many steps.
+    """`….gain`, or `….gain_over_control`: over as many unchanged copies, so with as many steps.
 
-    On an attack that the copies were made with once more as `….own_gain_over_control`: what is due to the attack.
+    On an attack that the copies were made with once more as `….own_gain`, and `….own_gain_over_control`: what is due to
+    the attack.
     """
-    gain = after - control
-    over_control = finding(
-        f"{stage}.gain_over_control", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN)
-    )
+    gain_finding = finding(f"{stage}.{metric}", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))
     own = key[0] in trained_on and key[0] != CLEAN
-    return [over_control, replace(over_control, metric=f"{stage}.own_gain_over_control")] if own else [over_control]
+    return [gain_finding, replace(gain_finding, metric=f"{stage}.own_{metric}")] if own else [gain_finding]

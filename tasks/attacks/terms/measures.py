@@ -32,10 +32,10 @@ from assay.tasks.attacks.terms.estimates import (
     Estimate,
     Key,
     Stage,
-    control_findings,
     drop_finding,
     finding,
     gain_findings,
+    gained,
 )
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.correlation import Statistic, measured, resamples_of
@@ -394,17 +394,17 @@ def trained_findings(
     """`….gain`, `….recovered` and `….cost` of a model that was trained on attacked copies, wherever both were tested;
     with a control, that learned from unchanged copies, `….gain_over_control` as well."""
     unit = "F1" if stage == "ner" else "r"
-    gained = _together(stage, before, after, seeds.generator(f"{subject}/gain"), groups)
-    clean = gained[CLEAN, ""][0]
+    paired = _together(stage, before, after, seeds.generator(f"{subject}/gain"), groups)
+    clean = paired[CLEAN, ""][0]
     findings = [
         finding_
-        for key, (first, second, n) in gained.items()
+        for key, (first, second, n) in paired.items()
         for finding_ in gain_findings(stage, key, subject, clean, first, second, n, unit, trained_on)
     ]
     if control is not None:
         beside = _together(stage, control, after, seeds.generator(f"{subject}/control"), groups)
         for key, (first, second, n) in beside.items():
-            findings += control_findings(stage, key, subject, first, second, n, unit, trained_on)
+            findings += gained(stage, "gain_over_control", key, subject, second - first, n, unit, trained_on)
     return findings
 
 

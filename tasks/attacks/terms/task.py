@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged, TermChanges
@@ -30,7 +29,7 @@ from assay.tasks.attacks.terms.measures import (
 from assay.tasks.attacks.terms.perturbing import ResolvedAttack, SentenceColumns, attacked_rows
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_table
-from assay.tasks.statistics.groups import GROUP, count_groups, groups_by_id
+from assay.tasks.statistics.groups import GROUP, count_groups, groups_of_ids
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.holding_out import DOCUMENT, in_documents
 
@@ -207,11 +206,7 @@ def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
 def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagged: bool = False) -> Groups:
     """What each sample belongs to, in the order of the tables."""
     column = column_of_units(samples, tagged=tagged)
-    of_id = None if column is None else groups_by_id(samples, column)
-    if of_id is None:
-        return None
-    first = next(iter(tables.values()))
-    return np.array([of_id[sample] for sample in first["id"].to_pylist()], dtype=np.int64)
+    return None if column is None else groups_of_ids(samples, next(iter(tables.values()))["id"].to_pylist(), column)
 
 
 def _drops(stage: Stage, subject: str, findings: list[Finding]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -343,14 +344,20 @@ def rows_named(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
     return samples.filter(pa.array([sample in ids for sample in samples["id"].to_pylist()], pa.bool_()))
 
 
-def _shown_row(row: dict[str, object], called: str, masked: bool) -> dict[str, object]:
-    count = int(str(row["changed"]))
-    shown = {name: row[name] for name in ("id", "gold", "status", "words", "similarity", "text", "starts", "ends")}
+def _shown_row(row: dict[str, Any], called: str, masked: bool) -> dict[str, object]:
+    shown = {name: row[name] for name in ("id", "gold", "status", "words", "similarity")}
     shown |= {"attack": called, "group": "", "before": row["predicted"], "after": row["attacked"]}
+    return shown | changes_shown(row["text"], row["starts"], row["ends"], row["replacements"], masked=masked)
+
+
+def changes_shown(
+    text: str, starts: Sequence[int], ends: Sequence[int], news: Sequence[str], *, masked: bool
+) -> dict[str, object]:
+    """A text and its changes as columns of `ChangedTexts`; masked, only that there were so many."""
     if masked:
-        places = list(range(count))
-        return shown | {"text": "", "starts": places, "ends": places, "news": [MASK] * count}
-    return shown | {"news": row["replacements"]}
+        places = list(range(len(news)))
+        return {"text": "", "starts": places, "ends": places, "news": [MASK] * len(news)}
+    return {"text": text, "starts": starts, "ends": ends, "news": news}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import Tallied
 from assay.tasks.attacks.terms.typos import neighbours
+from assay.tasks.attacks.texts.measures import changes_shown
 from assay.tasks.attacks.texts.settings import NoiseKind
 from assay.tasks.language.words import words_of
 from assay.tasks.statistics.class_scores import class_counts
@@ -73,25 +74,13 @@ def casing(text: str, generator: np.random.Generator) -> list[Edit]:
 
 
 def _cases(word: str) -> list[str]:
-    small, capital = "".join(map(_lower, word)), "".join(map(_upper, word))
-    return [small, capital, capital[:1] + small[1:], "".join(map(_other, word))]
-
-
-def _lower(letter: str) -> str:
-    return _same_length(letter.lower(), letter)
-
-
-def _upper(letter: str) -> str:
-    return _same_length(letter.upper(), letter)
-
-
-def _other(letter: str) -> str:
-    return _upper(letter) if letter.islower() else _lower(letter)
-
-
-def _same_length(cased: str, letter: str) -> str:
-    """The letter in its other case, or as it was where that would be several (ß in capitals)."""
-    return cased if len(cased) == 1 else letter
+    """The word in small letters, in capitals, with a capital, and with every case turned round; a letter whose other
+    case would be several (ß in capitals) stays as it is."""
+    ways = (str.lower, str.upper, lambda letter: letter.upper() if letter.islower() else letter.lower())
+    small, capital, turned = (
+        "".join(cased if len(cased := way(letter)) == 1 else letter for letter in word) for way in ways
+    )
+    return [small, capital, capital[:1] + small[1:], turned]
 
 
 # Out of Unicode's table of confusable characters (UTS 39); none of them is folded back by compatibility normalisation.
@@ -450,29 +439,13 @@ def _change(
         return []
     before, after = (clean == truth)[known], right[known]
     change, p = compared_shares(after, before, None if groups is None else groups[known])
-    finding = Finding(
-        "attack.accuracy_change",
-        of=about.of,
-        group=about.group,
-        subject=about.subject,
-        n=change.n,
-        value=change.value,
-        low=change.low,
-        high=change.high,
-        p_value=p,
-        unit="share",
-    )
-    if not concluded:
-        return [finding]
+    finding = Finding("attack.accuracy_change", about.of, about.group, about.subject, n=change.n, p_value=p)
     verdict = not_shown(significance) if p > significance else "worse" if change.value < 0 else "better"
-    test = replace(finding, metric="attack.mcnemar_p", value=p, low=None, high=None, unit="p", verdict=verdict)
-    return [finding, test]
+    test = replace(finding, metric="attack.mcnemar_p", value=p, unit="p", verdict=verdict)
+    return [replace(finding, unit="share").estimated(change), *([test] if concluded else [])]
 
 
-MASK = "\u25a0\u25a0\u25a0\u25a0"
-
-
-def telling_samples(
+def samples_that_flip(
     noisy: Sequence[Answered], ids: Sequence[str], clean: Codes, truth: Codes, limit: int
 ) -> list[tuple[int, Answered]]:
     """At most `limit` pairs of a sample (its row) and the noise that makes a right prediction of it wrong.
@@ -509,23 +482,10 @@ def noise_examples(
         sample = samples.slice(row, 1)
         under = noisy.filter(rows_under(noisy, answered.condition))
         noisy_row = under.filter(pc.equal(under[ORIGINAL], sample["id"][0])).to_pylist()[0]
-        count = len(noisy_row[NEWS])
-        places = list(range(count))
-        rows.append(
-            {
-                "id": noisy_row[ORIGINAL],
-                "attack": called,
-                "group": answered.condition.group,
-                "gold": noisy_row["gold"],
-                "before": int(clean[row]),
-                "after": int(answered.predicted[row]),
-                "status": "success",
-                "text": "" if masked else texts_of(sample, text)[0],
-                "starts": places if masked else noisy_row[STARTS],
-                "ends": places if masked else noisy_row[ENDS],
-                "news": [MASK] * count if masked else noisy_row[NEWS],
-                "words": None,
-                "similarity": None,
-            }
+        about = {"id": noisy_row[ORIGINAL], "attack": called, "group": answered.condition.group, "status": "success"}
+        answers = {"gold": noisy_row["gold"], "before": int(clean[row]), "after": int(answered.predicted[row])}
+        changes = changes_shown(
+            texts_of(sample, text)[0], noisy_row[STARTS], noisy_row[ENDS], noisy_row[NEWS], masked=masked
         )
+        rows.append(about | answers | changes)
     return pa.Table.from_pylist(rows, schema=ChangedTexts.schema)

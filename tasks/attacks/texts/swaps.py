@@ -100,14 +100,7 @@ def neighbour_rows(
     """Of each word its nearest words of a vocabulary, by the cosine of their vectors."""
     near = vocabulary.nearest(asked, provider.vectors(list(asked)), count, least)
     return [
-        _row(
-            EVERY_CLASS,
-            word,
-            None,
-            [neighbour.word for neighbour in nearest],
-            [neighbour.cosine for neighbour in nearest],
-            None,
-        )
+        _row(word, [neighbour.word for neighbour in nearest], [neighbour.cosine for neighbour in nearest])
         for word, nearest in zip(asked, near, strict=True)
         if nearest
     ]
@@ -138,7 +131,7 @@ def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count:
         word: [other for other in lists.get(word, ()) if other != word and may_change(other) and is_one_word(other)]
         for word in asked
     }
-    return [_row(EVERY_CLASS, word, None, some[:count], None, None) for word, some in listed.items() if some]
+    return [_row(word, some[:count]) for word, some in listed.items() if some]
 
 
 def guided_rows(
@@ -176,16 +169,8 @@ def guided_rows(
             chosen = near[np.argsort(score, kind="stable")][:candidates]
             if len(chosen):
                 words = [pools.words[place] for place in chosen]
-                rows.append(
-                    _row(
-                        code,
-                        asked[place],
-                        related,
-                        words,
-                        nearness[place][chosen].tolist(),
-                        importance[chosen].tolist(),
-                    )
-                )
+                row = _row(asked[place], words, nearness[place][chosen].tolist(), importance[chosen].tolist())
+                rows.append(row | {"code": code, "related": related})
     return rows
 
 
@@ -255,18 +240,17 @@ def _similar(
 
 
 def _row(
-    code: int,
     word: str,
-    related: bool | None,
     candidates: Sequence[str],
-    cosines: Sequence[float] | None,
-    importance: Sequence[float] | None,
+    cosines: Sequence[float] | None = None,
+    importance: Sequence[float] | None = None,
 ) -> Row:
+    """What may take a word's place in any text, as a row of `WordSwaps`."""
     nothing = [float("nan")] * len(candidates)
     return {
-        "code": code,
+        "code": EVERY_CLASS,
         "word": word,
-        "related": related,
+        "related": None,
         "candidates": list(candidates),
         "cosines": nothing if cosines is None else list(cosines),
         "importance": nothing if importance is None else list(importance),

@@ -56,7 +56,7 @@ from assay.tasks.attacks.texts.noise import (
     noise_findings,
     noisy_copies,
     noisy_rows,
-    telling_samples,
+    samples_that_flip,
 )
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, asks_subject
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
@@ -80,9 +80,9 @@ from assay.tasks.language.spaces import spaces_from
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
 from assay.tasks.reporting.numerals import percent, plural
-from assay.tasks.statistics.classification import Groups, answer_name, one_answer
+from assay.tasks.statistics.classification import answer_name, one_answer
 from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.statistics.groups import groups_by_id, groups_of
+from assay.tasks.statistics.groups import groups_of, groups_of_ids
 from assay.tasks.subjects.holding_out import draw_in_proportion
 from assay.tasks.subjects.predictions import codes_known, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -399,7 +399,7 @@ def measure_words(
     table, spaces = collect(attacked, None), collect(limits, None)
     say(f"{name} on {subject} · {summary(table)}")
     names = class_names(collect(classes, None))
-    measured = word_findings(table, name, subject, names, _groups(table, samples))
+    measured = word_findings(table, name, subject, names, groups_of_ids(samples, table["id"].to_pylist()))
     return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 
@@ -416,7 +416,7 @@ def compare_words(
     """Two attacks on the same texts: McNemar's test of success, Wilcoxon's of the words changed where both succeed."""
     generator = Seeds(0, "word attacks compared").generator(f"{subject}/{first_name}/{second_name}")
     first_table, second_table = collect(first, None), collect(second, None)
-    pair, groups = f"{first_name} - {second_name}", _groups(first_table, samples)
+    pair, groups = f"{first_name} - {second_name}", groups_of_ids(samples, first_table["id"].to_pylist())
     findings = comparison_findings(first_table, second_table, pair, subject, generator, significance, groups)
     difference = next(finding for finding in findings if finding.metric == "attack.success_difference")
     value = "not measured"
@@ -427,12 +427,6 @@ def compare_words(
         value += f" · replacements at cosine ≥ {limits[0]} against {limits[1]}"
     say(f"{first_name} against {second_name} on {subject} · {value}")
     return write_table(findings_table(findings), into=Findings)
-
-
-def _groups(attacked: pa.Table, samples: Artifact[Samples]) -> Groups:
-    """The group of every attacked text, where the samples stand in some."""
-    of_id = groups_by_id(samples)
-    return None if of_id is None else np.array([of_id[sample] for sample in attacked["id"].to_pylist()])
 
 
 def _unknown_words(samples: Artifact[Samples], subject: ResolvedSubject, attack: ResolvedWordAttack) -> str:
@@ -508,13 +502,8 @@ def _noised(
     kinds: Sequence[NoiseKind],
     severities: Sequence[int],
 ) -> Artifact[Samples]:
-    options: dict[str, Any] = {
-        "text": text,
-        "kinds": tuple(kinds),
-        "severities": tuple(severities),
-        "seeds": stage_seeds(),
-    }
-    noisy: Artifact[Samples] = map_partitions(function, samples, into=Samples, **options)
+    options: dict[str, Any] = {"text": text, "kinds": tuple(kinds), "severities": tuple(severities)}
+    noisy: Artifact[Samples] = map_partitions(function, samples, into=Samples, **options, seeds=stage_seeds())
     return noisy
 
 
@@ -557,7 +546,7 @@ def show_noise(
     known, before, truth = _known(samples, clean, classes)
     rows = collect(noisy, [*_MEASURED, "gold", STARTS, ENDS])
     answers = answers_under_noise(rows, collect(said, ["id", "predicted"]), known)
-    chosen = telling_samples(answers, known["id"].to_pylist(), before, truth, examples)
+    chosen = samples_that_flip(answers, known["id"].to_pylist(), before, truth, examples)
     texts = collect(samples, ["id", text])
     shown = noise_examples(rows, texts, chosen, before, text=text, called=called, masked=masked)
     say(f"{shown.num_rows} texts" + (", masked" if masked else ""))
