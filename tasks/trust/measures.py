@@ -4,8 +4,8 @@ on the same predictions, with intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,44 +18,6 @@ from assay.tasks.statistics.resampling import Interval, bca_interval, expanded, 
 
 RESAMPLES = 2000
 Counts = npt.NDArray[np.float64]  # [..., 4]: tp, fp, fn, tn
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Predictions with a label and a known truth; "positive" is trustworthy. `undecided` ones are beside the four."""
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-    undecided: int = 0
-
-    @property
-    def n(self) -> int:
-        """How many are judged and known."""
-        return self.tp + self.fp + self.fn + self.tn
-
-
-def confusion(labels: Iterable[str], truths: Iterable[str | None]) -> Confusion:
-    """The counts over all predictions whose truth is known.
-
-    >>> confusion(["trustworthy", "undecided", "untrustworthy"], ["trustworthy", "trustworthy", None])
-    Confusion(tp=1, fp=0, fn=0, tn=0, undecided=1)
-    """
-    labels, truths = list(labels), list(truths)
-    known = sum(truth is not None for truth in truths)
-    tp, fp, fn, tn = _cells(labels, truths).sum(axis=0).tolist()
-    return Confusion(tp, fp, fn, tn, known - (tp + fp + fn + tn))
-
-
-def accuracy(counts: Counts) -> Counts:
-    """(TP + TN) / all."""
-    return _ratio(counts[..., 0] + counts[..., 3], counts.sum(axis=-1))
-
-
-def precision(counts: Counts) -> Counts:
-    """TP / (TP + FP)."""
-    return _ratio(counts[..., 0], counts[..., 0] + counts[..., 1])
 
 
 def sensitivity(counts: Counts) -> Counts:
@@ -90,7 +52,7 @@ def measure_findings(
 ) -> list[Finding]:
     """The six measures of what is judged and known: Wilson's interval where one is a share of samples, else one from
     drawn counts (95 %); by group, where samples stand in some."""
-    cells = _cells(labels, truths)
+    cells = cells_of(labels, truths)
     judged = cells.any(axis=1)
     cells, groups = cells[judged], None if groups is None else groups[judged]
     tp, fp, fn, tn = (cells[:, at] for at in range(4))
@@ -112,8 +74,9 @@ def measure_findings(
     return findings
 
 
-def _cells(labels: Sequence[str], truths: Sequence[str | None]) -> npt.NDArray[np.bool_]:
-    """Whether each prediction is a tp, fp, fn or tn [n, 4]; none of them where it is undecided or not known."""
+def cells_of(labels: Sequence[str], truths: Sequence[str | None]) -> npt.NDArray[np.bool_]:
+    """Whether each prediction is a tp, fp, fn or tn [n, 4], "positive" being trustworthy; none of them where it is
+    undecided or not known."""
     positive, trusted = (
         np.array([label == "trustworthy" for label in row], dtype=np.bool_) for row in (labels, truths)
     )

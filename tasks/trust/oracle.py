@@ -18,7 +18,7 @@ from assay.tasks.language.relatedness import cosines
 from assay.tasks.language.spaces import Anchors, Space, related_words
 from assay.tasks.language.words import words_of
 from assay.tasks.trust.keywords import Pool, agreed, election, opinions_of, spoken_for
-from assay.tasks.trust.measures import confusion, g_mean
+from assay.tasks.trust.measures import cells_of, g_mean
 from assay.tasks.trust.settings import Asking
 
 Label = Literal["trustworthy", "untrustworthy", "undecided", "out of scope"]
@@ -309,8 +309,8 @@ def cut_rows(
 
 
 def _setting_row(asked: Variation, question: Question, labels: Sequence[str]) -> dict[str, Any]:
-    counts = confusion(labels, question.truth)
-    value = float(g_mean(np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=np.float64)))
+    counts = cells_of(labels, question.truth).sum(axis=0)
+    value = float(g_mean(counts.astype(np.float64)))
     return {
         "explainer": question.explainer,
         "setting": asked.setting,
@@ -319,6 +319,6 @@ def _setting_row(asked: Variation, question: Question, labels: Sequence[str]) ->
         "n": len(labels),
         "trustworthy": labels.count("trustworthy"),
         "undecided": labels.count("undecided"),
-        "known": counts.n,
+        "known": int(counts.sum()),
         "g_mean": None if np.isnan(value) else value,
     }

@@ -15,6 +15,7 @@ from assay.data.text_schemas import AttackedTexts
 from assay.infra.errors import InputError
 from assay.tasks.attacks.texts.measures import BLIND, is_blind
 from assay.tasks.attacks.texts.resolved import WORD_VECTORS, ResolvedWordAttack
+from assay.tasks.attacks.texts.rewriting import WRONG, Outcome, outcome_columns
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, Encoder, NetworkEncoder, WordVectorEncoder
 from assay.tasks.attacks.texts.swaps import EVERY_CLASS
 from assay.tasks.language.words import normalised, words_of
@@ -24,11 +25,10 @@ from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 
 if TYPE_CHECKING:
-    from assay.tasks.attacks.texts.composing import Outcome, WordAttacker
+    from assay.tasks.attacks.texts.composing import WordAttacker
 
 
 Probabilities = npt.NDArray[np.float64]
-WRONG = "the prediction is wrong already"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     asked = [place for place, outcome in enumerate(outcomes) if outcome.changes]
     if asked:
         after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
-    rows = []
+    rows, (providers, limits) = [], (kit.limits[name].to_pylist() for name in ("provider", "limit"))
     for at, outcome in enumerate(outcomes):
         predicted, confirmed = int(answered_classes(before[at])), _confirmed(outcome, texts[at], before[at], after[at])
         refused = ready.offered.refused(texts[at], predicted)
@@ -113,19 +113,10 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
             confirmed = replace(confirmed, reason=REFUSED)
         answer = before[at] if confirmed.status == "skipped" else after[at]
         assert confirmed.status != "success" or confirmed.changes
-        rows.append(
-            {
-                "id": ids[at],
-                "gold": samples["gold"][at].as_py(),
-                "text": texts[at],
-                "predicted": predicted,
-                "probabilities": before[at].tolist() if chances else [],
-                "refused": refused,
-                "attacked": int(answered_classes(answer)),
-                "attacked_probabilities": answer.tolist() if chances else [],
-                **_outcome_columns(confirmed, ready, kit),
-            }
-        )
+        about = {"id": ids[at], "gold": samples["gold"][at].as_py(), "refused": refused}
+        about |= {"encoder": ready.encoder.name, "second_encoder": ready.second.name}
+        about |= {"ranking": ready.attacker.ranking, "providers": providers, "limits": limits}
+        rows.append(about | outcome_columns(confirmed, texts[at], before[at], answer, chances=chances))
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
 
@@ -184,8 +175,6 @@ def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...],
 
 
 def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, predicted: int, blind: bool) -> Outcome:
-    from assay.tasks.attacks.texts.composing import Outcome
-
     if (gold is not None and gold >= 0 and gold != predicted) or predicted >= attacker.victim.model.classes:
         return Outcome("skipped", WRONG, text, len(words_of(text)))
     if blind:
@@ -194,28 +183,3 @@ def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, p
         return attacker.outcome(text, predicted)
     except UnusableTextError as fault:
         raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
-
-
-def _outcome_columns(outcome: Outcome, ready: Ready, kit: AttackKit) -> dict[str, object]:
-    """The columns that say what the attack did."""
-    return {
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "attacked_text": outcome.text,
-        "words": outcome.words,
-        "positions": [change.position for change in outcome.changes],
-        "starts": [change.start for change in outcome.changes],
-        "ends": [change.end for change in outcome.changes],
-        "originals": [change.original for change in outcome.changes],
-        "replacements": [change.replacement for change in outcome.changes],
-        "changed": len(outcome.changes),
-        "modified": len(outcome.changes) / outcome.words if outcome.words else 0.0,
-        "similarity": outcome.similarity,
-        "encoder": ready.encoder.name,
-        "second_encoder": ready.second.name,
-        "queries": outcome.queries,
-        "second_similarity": outcome.second,
-        "ranking": ready.attacker.ranking,
-        "providers": kit.limits["provider"].to_pylist(),
-        "limits": kit.limits["limit"].to_pylist(),
-    }

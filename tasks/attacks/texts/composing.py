@@ -15,6 +15,7 @@ textattack()
 from textattack import Attack  # noqa: E402
 from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification  # noqa: E402
 
+from assay.tasks.attacks.texts.rewriting import Change, Outcome  # noqa: E402
 from assay.tasks.attacks.texts.settings import Ranking, WordAttack  # noqa: E402
 from assay.tasks.attacks.texts.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.texts.textattack_parts import (  # noqa: E402
@@ -48,31 +49,6 @@ FICKLE = "the subject answers the same text differently"
 STANDS = "the prediction stands"
 STANDS_SO_FAR = f"{STANDS}, and only the first {MOST_RANKED} words that could be replaced were tried"
 STANDS_IN_THE_HEAD = f"{STANDS}, and only the first {MOST_WORDS} words were tried"
-
-
-@dataclass(frozen=True)
-class Change:
-    """A word that the attack changed: which word of the text, where it stood, and what stands there now."""
-
-    position: int
-    start: int
-    end: int
-    original: str
-    replacement: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one text: `similarity` and `second` (by another encoder) are None where nothing was changed."""
-
-    status: str
-    reason: str
-    text: str
-    words: int
-    changes: tuple[Change, ...] = ()
-    similarity: float | None = None
-    second: float | None = None
-    queries: int = 0
 
 
 class CountedAttack(Attack):  # type: ignore[misc]
@@ -204,15 +180,6 @@ def compose(
 def ranking_for(model: TextModel, settings: WordAttack) -> Ranking:
     """How words are ranked: as asked, where the subject has gradients."""
     return settings.ranking if isinstance(model, TokenModel) else "deletion"
-
-
-def most_changes(words: int, settings: WordAttack) -> int:
-    """How many words of a text may be changed.
-
-    >>> [most_changes(words, WordAttack()) for words in (5, 40, 41)]
-    [4, 4, 5]
-    """
-    return max(int(np.ceil(words * settings.modified)), settings.modified_floor)
 
 
 def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:

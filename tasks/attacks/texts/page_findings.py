@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from assay.tasks.attacks.texts.measures import BLIND
+from assay.tasks.attacks.texts.rewriting import WRONG
 from assay.tasks.reporting.numerals import integer, interval, p_concluded
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
-
-WRONG_ALREADY = "the prediction is wrong already"
-"""Why a text is skipped whose prediction needs no attack to be wrong."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class WordFindings:
         texts = self.get("skipped", subject, attack)
         if texts is None or not texts.n or not self.all_known(subject, attack):
             return None
-        wrong = self.get("skipped", subject, attack, WRONG_ALREADY)
+        wrong = self.get("skipped", subject, attack, WRONG)
         return texts.n - (0 if wrong is None else round((wrong.value or 0.0) * texts.n)), texts.n
 
     def limits(self, subject: str, attack: str) -> dict[str, float]:
@@ -125,11 +123,7 @@ def limits_in_short(limits: Mapping[str, float]) -> str:
     return least if len(limits) == 1 else f"{least} by {len(limits)} vector spaces"
 
 
-_SAME_COSINE = 0.005
-"""The paired differences: what each is called, and how it is written."""
-
-
-"""Rows from which a table is folded."""
+_SAME_COSINE = 0.005  # limits that lie no further apart are the same
 
 
 def opposites(findings: WordFindings) -> str:

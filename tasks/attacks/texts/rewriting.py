@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ import pyarrow as pa
 from assay.data.text_schemas import AttackedTexts
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.attacking import WRONG
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to
 from assay.tasks.language.words import words_of
 from assay.tasks.subjects.predictions import answered_classes
@@ -30,8 +30,64 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.resolved import ResolvedSubject
     from assay.tasks.subjects.texts.model import TextModel
 
+WRONG = "the prediction is wrong already"
+"""Why a text is skipped whose prediction needs no attack to be wrong."""
 UNTOUCHED, STANDS = "the attack left the text as it is", "the prediction stands"
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an attack changed: at which word of the text, where it stood, and what stands there now."""
+
+    position: int
+    start: int
+    end: int
+    original: str
+    replacement: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one text: `similarity` and `second` (by another encoder) are None where nothing was changed."""
+
+    status: str
+    reason: str
+    text: str
+    words: int
+    changes: tuple[Change, ...] = ()
+    similarity: float | None = None
+    second: float | None = None
+    queries: int = 0
+
+
+def outcome_columns(
+    outcome: Outcome, text: str, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], *, chances: bool
+) -> dict[str, object]:
+    """What came of a text, and what the subject says of it before and after, as columns of `AttackedTexts`; without
+    `chances` there are no probabilities."""
+    changes = outcome.changes
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "text": text,
+        "predicted": int(answered_classes(before)),
+        "probabilities": before.tolist() if chances else [],
+        "attacked": int(answered_classes(after)),
+        "attacked_probabilities": after.tolist() if chances else [],
+        "attacked_text": outcome.text,
+        "words": outcome.words,
+        "positions": [change.position for change in changes],
+        "starts": [change.start for change in changes],
+        "ends": [change.end for change in changes],
+        "originals": [change.original for change in changes],
+        "replacements": [change.replacement for change in changes],
+        "changed": len(changes),
+        "modified": len(changes) / outcome.words if outcome.words else 0.0,
+        "similarity": outcome.similarity,
+        "second_similarity": outcome.second,
+        "queries": outcome.queries,
+    }
 
 
 class Asking:
@@ -73,54 +129,35 @@ def rewrite_rows(
             new = choice.rewrite(text, predicted, asking, attack, seeds.generator(sample))
             if not isinstance(new, str):
                 raise InputError(f"The attack {choice.word} made a {type(new).__name__} of a text, expected a text.")
-        changes = list(changed_stretches(text, new))
+        changes = tuple(changed_stretches(text, new))
         after = model.probabilities([new])[0] if changes else said
-        attacked = int(answered_classes(after))
-        fooled = attacked != predicted
-        similarity = float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None
-        words = len(words_of(text))
-        rows.append(
-            {
-                "id": sample,
-                "gold": gold,
-                "status": "skipped" if not changes else "success" if fooled else "failed",
-                "reason": WRONG if wrong else UNTOUCHED if not changes else "" if fooled else STANDS,
-                "predicted": predicted,
-                "probabilities": said.tolist() if chances else [],
-                "attacked": attacked,
-                "attacked_probabilities": after.tolist() if chances else [],
-                "text": text,
-                "attacked_text": new,
-                "positions": [len(words_of(text[:start])) for start, _, _ in changes],
-                "starts": [start for start, _, _ in changes],
-                "ends": [end for _, end, _ in changes],
-                "originals": [text[start:end] for start, end, _ in changes],
-                "replacements": [put_in for _, _, put_in in changes],
-                "words": words,
-                "changed": len(changes),
-                "modified": len(changes) / words if words else 0.0,
-                "similarity": similarity,
-                "encoder": encoder.name,
-                "second_similarity": None,
-                "second_encoder": "",
-                "queries": asking.queries,
-                "refused": 0,
-                "ranking": "",
-                "providers": [],
-                "limits": [],
-            }
+        fooled = int(answered_classes(after)) != predicted
+        outcome = Outcome(
+            "skipped" if not changes else "success" if fooled else "failed",
+            WRONG if wrong else UNTOUCHED if not changes else "" if fooled else STANDS,
+            new,
+            len(words_of(text)),
+            changes,
+            float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None,
+            queries=asking.queries,
         )
+        about = {"id": sample, "gold": gold, "refused": 0, "encoder": encoder.name, "second_encoder": ""}
+        about |= {"ranking": "", "providers": [], "limits": []}
+        rows.append(about | outcome_columns(outcome, text, said, after, chances=chances))
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
 
-def changed_stretches(text: str, new: str) -> Iterator[tuple[int, int, str]]:
-    """The stretches of a text that gave way, as (start, end, what stands there now), in reading order.
+def changed_stretches(text: str, new: str) -> Iterator[Change]:
+    """The stretches of a text that gave way, in reading order.
 
-    >>> list(changed_stretches("so bad, so sad", "so baad so sad!"))
+    >>> changes = changed_stretches("so bad, so sad", "so baad so sad!")
+    >>> [(change.start, change.end, change.replacement) for change in changes]
     [(3, 7, 'baad'), (14, 14, '!')]
     """
     old_tokens, new_tokens = _TOKEN.findall(text), _TOKEN.findall(new)
     starts = np.cumsum([0, *map(len, old_tokens)]).tolist()
     for kind, first, last, new_first, new_last in SequenceMatcher(None, old_tokens, new_tokens, False).get_opcodes():
         if kind != "equal":
-            yield starts[first], starts[last], "".join(new_tokens[new_first:new_last])
+            start, end = starts[first], starts[last]
+            put_in = "".join(new_tokens[new_first:new_last])
+            yield Change(len(words_of(text[:start])), start, end, text[start:end], put_in)

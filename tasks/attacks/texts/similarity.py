@@ -174,13 +174,6 @@ class Compared:
         return float(cosine_to(self._known[first], self._known[second][None])[0])
 
 
-def similarity(encoder: Encoder, text: str, other: str, reads: Callable[[str], bool] | None = None) -> float:
-    """How similar two texts are that differ in words put in the place of words, by an encoder."""
-    pairs = zip(words_of(text), words_of(other), strict=True)
-    changes = {index: after.text for index, (before, after) in enumerate(pairs) if before.text != after.text}
-    return float(Compared(encoder, text, reads).similarities([changes])[0])
-
-
 def _passages(words: Sequence[Word]) -> list[int]:
     """In which passage every word is: passages are filled one after another, each with one word at least."""
     passages: list[int] = []

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from unittest.mock import patch
 
 from assay.tasks.language.words import stop_words
@@ -49,9 +48,13 @@ def _import_quietly() -> None:
         declare_image_operators()
         for name in _READ_THE_ENVIRONMENT:
             importlib.import_module(name)
-        stack.enter_context(_flair_kept())
-        stack.enter_context(_own_stop_words())
-        stack.enter_context(_without_plots())
+        flair = sys.modules["flair"]
+        stack.enter_context(patch.object(flair, "device", flair.device))  # what it is set to is put back
+        corpora = importlib.import_module("nltk.corpus")  # `nltk.corpus` itself is a stand-in until it is used
+        stack.enter_context(patch.object(corpora, "stopwords", _StopWords()))
+        if "bert_score" not in sys.modules:  # a score that nobody uses; it brings matplotlib, which makes a folder
+            sys.modules["bert_score"] = ModuleType("bert_score")
+            stack.callback(sys.modules.pop, "bert_score")
         stack.enter_context(patch.object(logging.config, "dictConfig", lambda *_, **__: None))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-textattack-")))
         (folder / _INSTALLED).touch()
@@ -74,44 +77,8 @@ def _environment_kept() -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextmanager
-def _flair_kept() -> Iterator[None]:
-    import flair
+class _StopWords:
+    """What TextAttack asks NLTK's corpus for, to make a constraint that nobody here uses as it is imported."""
 
-    before = flair.device
-    try:
-        yield
-    finally:
-        flair.device = before
-
-
-@contextmanager
-def _own_stop_words() -> Iterator[None]:
-    """NLTK's list is needed for a constraint that TextAttack makes as it is imported, and that nobody here uses."""
-
-    class Ours:
-        """What TextAttack asks NLTK's corpus for."""
-
-        def words(self, _: str) -> list[str]:
-            return sorted(stop_words())
-
-    corpora: Any = importlib.import_module("nltk.corpus")  # `nltk.corpus` itself is a stand-in until it is used
-    before = corpora.stopwords
-    corpora.stopwords = Ours()
-    try:
-        yield
-    finally:
-        corpora.stopwords = before
-
-
-@contextmanager
-def _without_plots() -> Iterator[None]:
-    """A score that nobody here uses brings matplotlib, which makes a folder in the user's home: a stand-in for it."""
-    if "bert_score" in sys.modules:
-        yield
-        return
-    sys.modules["bert_score"] = ModuleType("bert_score")
-    try:
-        yield
-    finally:
-        del sys.modules["bert_score"]
+    def words(self, _: str) -> list[str]:
+        return sorted(stop_words())

@@ -22,7 +22,7 @@ from assay.tasks.attacks.texts.composing import (
 )
 from assay.tasks.attacks.texts.resolved import Sought, resolve_word_attack
 from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
-from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared, similarity
+from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared
 from assay.tasks.attacks.texts.swaps import Words, neighbour_piece, synonym_cosine
 from assay.tasks.attacks.texts.textattack_parts import MOST_RANKED, SpannedText
 from assay.tasks.language.relatedness import theta_relate
@@ -103,6 +103,12 @@ class Nearsighted(CharacterEncoder):
 
     def encode(self, texts):
         return super().encode([text[:512] for text in texts])
+
+
+def similarity(encoder, text, other):
+    pairs = zip(words_of(text), words_of(other), strict=True)
+    changes = {index: after.text for index, (before, after) in enumerate(pairs) if before.text != after.text}
+    return float(Compared(encoder, text).similarities([changes])[0])
 
 
 FILLED = " ".join(["the plot of this film is about boats and people on the sea"] * 60)
