@@ -33,15 +33,7 @@ from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
 from assay.tasks.attacks.terms.measures import counts_of
-from assay.tasks.attacks.terms.page import (
-    PairExample,
-    TaggedExample,
-    most_moved,
-    most_telling,
-    page,
-    pairs_block,
-    tagged_blocks,
-)
+from assay.tasks.attacks.terms.page import TaggedExample, most_moved, most_telling, page, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.perturbing import SentenceColumns, resolve_attack
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.task import (
@@ -55,7 +47,7 @@ from assay.tasks.attacks.terms.task import (
     perturb_terms,
 )
 from assay.tasks.reporting.estimates import counted_by
-from assay.tasks.reporting.parts import Block, Part
+from assay.tasks.reporting.parts import Block, Cell, Part
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.groups import count_groups
@@ -361,7 +353,7 @@ def _moved_pairs(
     attacks: Sequence[TermAttack], examination: Examination, subject: Examined, sets: SetsAsked
 ) -> list[Block]:
     """Pairs whose score an attack moved most."""
-    examples, pair = list[PairExample](), subject.resolved.settings.pair
+    pairs, pair = list[list[Cell]](), subject.resolved.settings.pair
     for attack in attacks:
         key, words = f"{attack.called}|{attack.each()[0].group}", attacked_columns(subject.resolved, attack).words
         perturbed = sets[key].perturbed if key in sets else None
@@ -373,20 +365,11 @@ def _moved_pairs(
         samples = _by_id(collect_rows(examination.evaluation, moved).to_pylist())
         attacked = _by_id(collect_rows(perturbed.samples, moved).to_pylist())
         other = pair[1 if attack.sentence == "first" else 0]
-        examples += [
-            PairExample(
-                attack.called,
-                sample,
-                samples[sample][words],
-                attacked[sample][words],
-                samples[sample][other],
-                before[sample]["gold"],
-                before[sample]["predicted"],
-                after[sample]["predicted"],
-            )
-            for sample in moved
-        ]
-    return pairs_block(subject.name, examples)
+        for sample in moved:
+            sentences = [samples[sample][words], attacked[sample][words], samples[sample][other]]
+            scored = [before[sample]["gold"], before[sample]["predicted"], after[sample]["predicted"]]
+            pairs.append([attack.called, *sentences, *scored])
+    return pairs_block(subject.name, pairs)
 
 
 def _by_id(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from assay.infra.errors import AssayError, InputError, RunError, error_text
+from assay.infra.errors import InputError, RunError
 from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
@@ -198,20 +198,16 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
         It gives a change of the term that it was handed, whose words are texts without blanks, which says that it is
         one exactly where words differ; and the same draws make the same of a term, whatever it changed in between.
         """
-        if sentences := super().conformance():
-            return sentences
-        try:
-            first = [self._checked_change(words) for words in TERMS]
-            if first != [self._checked_change(words) for words in reversed(TERMS)][::-1]:
-                raise InputError(
-                    f"The attack {self.word} makes something else of a term when it is asked again with the same "
-                    "generator: all draws come from that."
-                )
-        except AssayError as error:
-            return [str(error)]
-        except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-            return [f"The attack {self.word} raised {error_text(fault)}"]
-        return []
+        return super().conformance() or tried(self._check_changes)
+
+    def _check_changes(self) -> None:
+        """Nothing, or what no change of a term may be."""
+        first = [self._checked_change(words) for words in TERMS]
+        if first != [self._checked_change(words) for words in reversed(TERMS)][::-1]:
+            raise InputError(
+                f"The attack {self.word} makes something else of a term when it is asked again with the same "
+                "generator: all draws come from that."
+            )
 
     def _checked_change(self, words: tuple[str, ...]) -> Change:
         import numpy as np

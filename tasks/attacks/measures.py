@@ -95,15 +95,11 @@ def trials(tables: Iterable[pa.Table]) -> list[Trial]:
 def trials_one_by_one(tables: Iterable[pa.Table]) -> Iterator[Trial]:
     """The same, one after the other: neither the next table nor the next trial is there before it is asked for."""
     for table in tables:
-        yield from _trials_of(table)
-
-
-def _trials_of(table: pa.Table) -> Iterator[Trial]:
-    keys = table.select(["subject", "attack", "eps"]).group_by(["subject", "attack", "eps"]).aggregate([])
-    for key in sorted(keys.to_pylist(), key=lambda key: (key["subject"], key["attack"], key["eps"])):
-        where = pc.and_(pc.equal(table["subject"], key["subject"]), pc.equal(table["attack"], key["attack"]))
-        rows = table.filter(pc.and_(where, pc.equal(table["eps"], key["eps"])))
-        yield _trial(rows.sort_by("id"), **key)
+        keys = table.group_by(["subject", "attack", "eps"]).aggregate([]).to_pylist()
+        for key in sorted(keys, key=lambda key: (key["subject"], key["attack"], key["eps"])):
+            where = pc.and_(pc.equal(table["subject"], key["subject"]), pc.equal(table["attack"], key["attack"]))
+            rows = table.filter(pc.and_(where, pc.equal(table["eps"], key["eps"])))
+            yield _trial(rows.sort_by("id"), **key)
 
 
 def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
@@ -236,7 +232,8 @@ def attack_findings(
     if trial.eps > 0 and not split:
         findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)
         findings += chance_findings(about, trial.probabilities, trial.truth, groups)
-    return findings + _winner_shares(trial, about)
+    won = np.array([], np.str_) if trial.winner is None else trial.winner[trial.success]
+    return findings + [about.finding("winner", proportion(won == name), part=str(name)) for name in np.unique(won)]
 
 
 def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportion:
@@ -273,11 +270,3 @@ def _attackable(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:
     if target is None:
         return np.ones(len(truth), np.bool_)
     return np.asarray((truth != (np.arange(truth.shape[1]) == target)).any(axis=1))
-
-
-def _winner_shares(trial: Trial, about: About) -> list[Finding]:
-    """Of the samples that fell in the worst case: whose image it was, per attack."""
-    if trial.winner is None:
-        return []
-    won = trial.winner[trial.success]
-    return [about.finding("winner", proportion(won == name), part=str(name)) for name in np.unique(won)]

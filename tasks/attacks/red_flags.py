@@ -82,18 +82,9 @@ class Reading:
 
     def finding(self, subject: str) -> Finding:
         """The finding `attack.red_flag`: 1 where raised, so that a gate can ask for `at_most: 0`."""
-        if self.n == 0:
-            verdict = f"not measured: {self.why}" if self.why else "not measured"
-            return Finding("attack.red_flag", of=self.flag, subject=subject, n=0, verdict=verdict)
-        state = "raised" if self.raised else "silent"
-        return Finding(
-            "attack.red_flag",
-            of=self.flag,
-            subject=subject,
-            value=float(self.raised),
-            n=self.n,
-            verdict=f"{state}: {self.why}" if self.why else state,
-        )
+        state = "not measured" if self.n == 0 else "raised" if self.raised else "silent"
+        verdict, value = f"{state}: {self.why}" if self.why else state, float(self.raised) if self.n else None
+        return Finding("attack.red_flag", of=self.flag, subject=subject, value=value, n=self.n, verdict=verdict)
 
 
 Harm = npt.NDArray[np.bool_] | npt.NDArray[np.int64]

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def _record(
     attacked: Probabilities,
     eps: float,
 ) -> pa.Table:
-    n = len(posed.ids)
+    n, no_code = len(posed.ids), np.full(len(posed.ids), -1, np.int16)
     moved = (result.images.numpy() - posed.pixels).reshape(n, -1)
     columns = {
         "id": samples["id"],
@@ -215,8 +216,8 @@ def _record(
         "eps": np.full(n, eps),
         "gold": samples["gold"],
         "labels": samples["labels"].cast(pa.list_(pa.int8())) if model.multilabel else pa.nulls(n),
-        "clean": _codes(posed.clean, model),
-        "attacked": _codes(attacked, model),
+        "clean": no_code if model.multilabel else said(posed.clean, multilabel=False),
+        "attacked": no_code if model.multilabel else said(attacked, multilabel=False),
         "clean_probabilities": posed.clean.tolist(),
         "attacked_probabilities": attacked.tolist(),
         "success": result.success.numpy(),
@@ -247,13 +248,6 @@ def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
     whole, place = pa.concat_tables(tables), {sample: at for at, sample in enumerate(ids)}
     places = np.array([place[sample] for sample in whole["id"].to_pylist()], np.int64)
     return whole.take(pa.array(places.argsort(kind="stable")))
-
-
-def _codes(probabilities: Probabilities, model: ImageModel) -> npt.NDArray[np.int16]:
-    if model.multilabel:
-        return np.full(len(probabilities), -1, np.int16)
-    codes: npt.NDArray[np.int16] = said(probabilities, multilabel=False)
-    return codes
 
 
 def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -348,16 +342,12 @@ def transfer_findings(counts: Counts, assaults: Sequence[Assault]) -> list[Findi
     `subject` is the one that looks; the group names ε and the subject that the images were made for.
     """
     findings = []
-    for at, eps in enumerate(assaults[0].grid()):
-        for source, made_for in enumerate(assaults):
-            for target, shown_to in enumerate(assaults):
-                right, judged = (int(count) for count in counts[at, source, target])
-                group = f"{eps_name(eps)}, made for {made_for.name}"
-                findings.append(
-                    share(
-                        "attack.transfer", right, judged, of=made_for.attack.called, group=group, subject=shown_to.name
-                    )
-                )
+    for (at, eps), (source, made_for), (target, shown_to) in product(
+        enumerate(assaults[0].grid()), enumerate(assaults), enumerate(assaults)
+    ):
+        right, judged = counts[at, source, target].tolist()
+        of, group = made_for.attack.called, f"{eps_name(eps)}, made for {made_for.name}"
+        findings.append(share("attack.transfer", right, judged, of=of, group=group, subject=shown_to.name))
     return findings
 
 

@@ -35,9 +35,9 @@ from assay.tasks.attacks.running import (
 )
 from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
-from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.holding_out import columns_of, rows_with_ids
 from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -326,7 +326,7 @@ def probe_partition(
     from assay.tasks.attacks.running import Posed
     from assay.tasks.subjects.images.model import load_image_model
 
-    some = samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
+    some = rows_with_ids(samples, ids=ids)
     if some.num_rows == 0:
         return Probed.schema.empty_table()
     model = load_image_model(subject, files)
@@ -341,10 +341,7 @@ def _flags_in_words(readings: Sequence[Reading]) -> str:
 
 
 def _lowest_accuracy(findings: Sequence[Finding]) -> str:
-    accuracies = [finding for finding in findings if finding.metric == "attack.accuracy" and finding.value is not None]
-    if not accuracies:
-        return "nothing was attacked"
-    tied = min(accuracy.value or 0.0 for accuracy in accuracies)
     # Of several ε that leave the same, the largest is the one that says something: often everything is left at 0.
-    lowest = [accuracy for accuracy in accuracies if (accuracy.value or 0.0) == tied][-1]
-    return f"{lowest.of} at {lowest.group} leaves {lowest.value:.1%} right"
+    accuracies = [finding for finding in reversed(findings) if finding.metric == "attack.accuracy"]
+    least = lowest(accuracies)
+    return "nothing was attacked" if least is None else f"{least.of} at {least.group} leaves {least.value:.1%} right"

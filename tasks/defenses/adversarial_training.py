@@ -154,10 +154,8 @@ def standard(settings: Standard, seeds: Seeds) -> BatchHook:
     from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
-        images = attacked(
-            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
-        )
-        logits = batch.model.logits(images)
+        eps = settings.budget * settings.reach(batch.epoch)
+        logits = batch.model.logits(attacked(batch, eps, settings.steps, settings.step_size, seeds))
         return Descent(batch.loss(logits, batch.targets), logits)
 
     return hook
@@ -214,9 +212,8 @@ def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
     from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
-        images = attacked(
-            batch, settings.budget * settings.reach(batch.epoch), settings.steps, settings.step_size, seeds
-        )
+        eps = settings.budget * settings.reach(batch.epoch)
+        images = attacked(batch, eps, settings.steps, settings.step_size, seeds)
         clean = log_probabilities(batch.model, batch.model.logits(batch.images))
         logits = batch.model.logits(images)
         adversarial = log_probabilities(batch.model, logits)

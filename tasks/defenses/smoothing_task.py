@@ -25,7 +25,7 @@ from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.holding_out import columns_of, draw_evenly
+from assay.tasks.subjects.holding_out import columns_of, draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
@@ -156,7 +156,7 @@ def certify_subject(
         )
     known = collect(evaluation, ["id", "gold"])
     ids = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
-    some: Artifact[Samples] = map_partitions(_only, evaluation, into=Samples, name="some", ids=ids)
+    some: Artifact[Samples] = map_partitions(rows_with_ids, evaluation, into=Samples, name="some", ids=ids)
     certified: Artifact[Certified] = map_partitions(
         certify_partition,
         some,
@@ -248,13 +248,14 @@ def certify_partition(
 def certified_findings(
     certified: pa.Table, name: str, how: str, radii: Sequence[float], of_id: Mapping[str, int] | None = None
 ) -> list[Finding]:
-    """The share of samples that are right and certified at each radius, of those whose class is known."""
+    """The share of samples that are right, not abstained from, and certified within each radius at least, of those
+    whose class is known."""
     rows = [row for row in certified.to_pylist() if row["gold"] is not None]
     groups = None if of_id is None else [of_id[row["id"]] for row in rows]
     findings = [
         share_by(
             "defense.certified_accuracy",
-            [certified_right(row, radius) for row in rows],
+            [not row["abstains"] and row["predicted"] == row["gold"] and row["radius"] >= radius for row in rows],
             groups,
             of=how,
             group=f"radius={radius:g}",
@@ -263,12 +264,3 @@ def certified_findings(
         for radius in radii
     ]
     return [*findings, share_by("defense.abstains", [row["abstains"] for row in rows], groups, of=how, subject=name)]
-
-
-def certified_right(row: Mapping[str, object], radius: float) -> bool:
-    """Whether a sample is right, not abstained from, and certified within the radius at least."""
-    return not row["abstains"] and row["predicted"] == row["gold"] and float(str(row["radius"])) >= radius
-
-
-def _only(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
-    return samples.filter(pa.array(np.fromiter((sample in ids for sample in samples["id"].to_pylist()), bool)))

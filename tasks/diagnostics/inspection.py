@@ -28,7 +28,7 @@ from assay.tasks.diagnostics.maps import (
     saliency_maps,
 )
 from assay.tasks.diagnostics.settings import Diagnostics
-from assay.tasks.subjects.holding_out import draw_evenly
+from assay.tasks.subjects.holding_out import draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.images.model import ImageModel, load_image_model
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -191,11 +191,6 @@ def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float,
     chosen = draw_samples(telling, limit)
     others = {sample: truth for sample, truth in truths.items() if sample not in chosen}
     return chosen | draw_samples(others, limit - len(chosen))
-
-
-def rows_with_ids(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
-    """The rows of a partition that are among the ids."""
-    return samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
 
 
 def known_columns(columns: frozenset[str]) -> Sequence[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from assay.data.image_schemas import (
@@ -30,13 +29,12 @@ from assay.tasks.diagnostics.inspection import (
     features_partition,
     known_columns,
     pictures_partition,
-    rows_with_ids,
     truths_of,
 )
 from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, count_answers, pair_findings
 from assay.tasks.diagnostics.settings import Diagnostics
-from assay.tasks.statistics.findings import Finding, findings_table
-from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.statistics.findings import Finding, findings_table, measured
+from assay.tasks.subjects.holding_out import columns_of, rows_as_they_are, rows_with_ids
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.task import ROWS
 
@@ -67,7 +65,7 @@ def choose_samples(samples: Artifact[Samples], limit: int) -> Artifact[Samples]:
     """At most so many samples, as evenly over the classes as there are some, each by the hash of its id."""
     ids = draw_samples(_truths(samples), limit)
     some: Artifact[Samples] = map_partitions(rows_with_ids, samples, into=Samples, name="some", ids=ids)
-    chosen: Artifact[Samples] = map_partitions(_as_they_are, some, into=Samples, rows=ROWS)
+    chosen: Artifact[Samples] = map_partitions(rows_as_they_are, some, into=Samples, rows=ROWS)
     say(f"{chosen.rows} of {samples.rows}")
     return chosen
 
@@ -198,17 +196,6 @@ def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:
     return truths_of(collect(samples, known_columns(columns)))
 
 
-def _as_they_are(samples: pa.Table) -> pa.Table:
-    return samples
-
-
 def _summary(findings: list[Finding]) -> str:
-    last = (
-        [finding for finding in findings if finding.of == findings[-1].of and finding.value is not None]
-        if findings
-        else []
-    )
-    return (
-        ", ".join(f"{finding.group} {finding.value:.0%}" for finding in last if np.isfinite(finding.value or 0.0))
-        or "no truth"
-    )
+    last = [finding for finding in measured(findings) if finding.of == findings[-1].of]
+    return ", ".join(f"{finding.group} {finding.value:.0%}" for finding in last) or "no truth"

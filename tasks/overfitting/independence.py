@@ -249,39 +249,6 @@ class Answers:
         return values
 
 
-def record(
-    subject: str,
-    generator: str,
-    answers: Answers,
-    span: float,
-    test_set: str,
-    *,
-    role: Role = "test",
-    bound: Bound = "paper",
-    alpha: float = 0.05,
-    lowest: float = -1.0,
-) -> Record:
-    """The test of one model by one generator, from what the model answers."""
-    weighted = answers.adversarial * answers.densities
-    fooled = answers.adversarial & ~answers.errors
-    return Record(
-        subject,
-        generator,
-        pairwise_test(answers.values, span, bound, alpha, lowest),
-        error=float(answers.errors.mean()),
-        estimate=float(weighted.mean()),
-        test_set=test_set,
-        model=fingerprint(answers.values),
-        role=role,
-        bound=bound,
-        adversarial_error=float(answers.adversarial.mean()),
-        h_original=mean_or_none(answers.densities[answers.errors]),
-        h_adversarial=mean_or_none(answers.densities[fooled]),
-        moved=int(fooled.sum()),
-        basic_p=basic_p(answers.errors.astype(float), weighted),
-    )
-
-
 def fingerprint(values: Values) -> str:
     """What tells one model from another on the same samples: a hash of the T_i."""
     return hashlib.blake2b(np.ascontiguousarray(values, "<f8").tobytes(), digest_size=16).hexdigest()

@@ -358,6 +358,11 @@ def seated(sizes: Mapping[int, int], first: Mapping[int, Sequence[tuple[bytes, s
     return frozenset(sample for *_, sample in sorted(ranked)[:limit])
 
 
+def rows_with_ids(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
+    """The rows of a partition that are among the ids."""
+    return samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
+
+
 def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
     """At most `limit` ids, as evenly over the classes as there are samples, each by the hash of its id.
 

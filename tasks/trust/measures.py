@@ -157,6 +157,8 @@ def difference_findings(
     accuracy, p = compared_shares(first, second, together)
     of_accuracy, of_g_mean = (Finding(name, of, group, subject, n=len(known)) for name in names)
     g_mean = g_mean_difference(first, second, positive, generator, together)
+    if not g_mean.low < g_mean.high:
+        g_mean = Interval(g_mean.value, np.nan, np.nan)
     return [replace(of_accuracy.estimated(accuracy), p_value=p), of_g_mean.estimated(g_mean)]
 
 
@@ -167,8 +169,7 @@ def g_mean_difference(
     generator: np.random.Generator,
     groups: Groups = None,
 ) -> Interval:
-    """G-mean of the first less that of the second, from who is right about what, with its interval (by group), where
-    draws differ.
+    """G-mean of the first less that of the second, from who is right about what, with its interval (by group).
 
     NaN where all predictions, or none, are trustworthy.
 
@@ -188,7 +189,7 @@ def g_mean_difference(
     with_value = np.concatenate([cells[None], drawn])
     spread = g_mean(_counts(with_value, first=True)) - g_mean(_counts(with_value, first=False))
     low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], [0.025, 0.975])
-    return Interval(float(spread[0]), *((float(low), float(high)) if low < high else (np.nan, np.nan)))
+    return Interval(float(spread[0]), float(low), float(high))
 
 
 def _counts(cells: npt.NDArray[np.int64], first: bool) -> npt.NDArray[np.float64]:

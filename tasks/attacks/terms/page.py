@@ -80,28 +80,15 @@ class TaggedExample:
     changes: Sequence[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class PairExample:
-    """A pair before and under an attack: the sentences, what people say, and what a scorer says before and after."""
-
-    attack: str
-    sample: str
-    before: str
-    after: str
-    other: str
-    gold: float
-    said_before: float
-    said_after: float
-
-
 def tagged_blocks(model: str, examples: Sequence[TaggedExample]) -> list[Block]:
     """One small table per sentence: words, attacked words, gold tags, and the tagger's before and after."""
     return [_aligned(model, example, folded=at >= _OPEN) for at, example in enumerate(examples) if example.changes]
 
 
-def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
-    """A table of pairs whose score moved most."""
-    if not examples:
+def pairs_block(model: str, pairs: Sequence[Sequence[Cell]]) -> list[Block]:
+    """A table of pairs whose score moved most: the attack, the sentence before and under it, the other one, what people
+    say, and what a scorer says before and after."""
+    if not pairs:
         return []
     columns = [
         Column("Attack"),
@@ -112,19 +99,7 @@ def pairs_block(model: str, examples: Sequence[PairExample]) -> list[Block]:
         Column("Before", "number"),
         Column("After", "number"),
     ]
-    rows: list[list[Cell]] = [
-        [
-            example.attack,
-            example.before,
-            example.after,
-            example.other,
-            example.gold,
-            example.said_before,
-            example.said_after,
-        ]
-        for example in examples
-    ]
-    return [DataTable(f"Pairs whose score moved most, {model}", columns, rows)]
+    return [DataTable(f"Pairs whose score moved most, {model}", columns, pairs)]
 
 
 def _aligned(model: str, example: TaggedExample, *, folded: bool) -> DataTable:

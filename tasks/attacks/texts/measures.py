@@ -339,11 +339,6 @@ def word_examples(attacked: pa.Table, *, called: str, limit: int, masked: bool) 
     return pa.Table.from_pylist([_shown_row(row, called, masked) for row in chosen], schema=ChangedTexts.schema)
 
 
-def rows_named(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
-    """The rows of a partition that are named."""
-    return samples.filter(pa.array([sample in ids for sample in samples["id"].to_pylist()], pa.bool_()))
-
-
 def _shown_row(row: dict[str, Any], called: str, masked: bool) -> dict[str, object]:
     shown = {name: row[name] for name in ("id", "gold", "status", "words", "similarity")}
     shown |= {"attack": called, "group": "", "before": row["predicted"], "after": row["attacked"]}

@@ -37,7 +37,6 @@ from assay.tasks.attacks.texts.measures import (
     comparison_findings,
     limits_in,
     limits_said,
-    rows_named,
     space_findings,
     summary,
     word_examples,
@@ -83,7 +82,7 @@ from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.statistics.classification import answer_name, one_answer
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of, groups_of_ids
-from assay.tasks.subjects.holding_out import draw_in_proportion
+from assay.tasks.subjects.holding_out import draw_in_proportion, rows_with_ids
 from assay.tasks.subjects.predictions import codes_known, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import texts_of
@@ -94,7 +93,7 @@ def limit_texts(samples: Artifact[Samples], texts: int) -> Artifact[Samples]:
     """At most so many of the samples, the classes in proportion; a larger limit has all of these and more."""
     known = collect(samples, ["id", "gold"])
     chosen = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), texts)
-    kept: Artifact[Samples] = map_partitions(rows_named, samples, into=Samples, ids=chosen)
+    kept: Artifact[Samples] = map_partitions(rows_with_ids, samples, into=Samples, ids=chosen)
     say(f"{kept.rows} of {samples.rows} texts")
     return kept
 

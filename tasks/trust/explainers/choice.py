@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import AssayError, InputError, error_text
-from assay.infra.user_code.choices import Named
+from assay.infra.errors import InputError
+from assay.infra.user_code.choices import Named, tried
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
 from assay.tasks.trust.explainers.documents import Explanation, read_document
 
@@ -51,8 +52,7 @@ class ExplainerChoice(Named):
 
     def conformance(self) -> list[str]:
         """What keeps the explainer from being one, a sentence: it is tried on a few texts."""
-
-        return explainer_conformance(self)
+        return tried(partial(check_explainer, self))
 
 
 TEXTS = ("good and bad, but good", "fine", "a rather long text of words that say nothing, good or bad, of anything")
@@ -105,17 +105,6 @@ class _Brief:
 
     top_words: int = TOP
     samples: int = 50
-
-
-def explainer_conformance(choice: ExplainerChoice) -> list[str]:
-    """What keeps an explainer from being one, a sentence; nothing where all is well."""
-    try:
-        check_explainer(choice)
-    except AssayError as error:
-        return [str(error)]
-    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return [f"The explainer {choice.word} raised {error_text(fault)}"]
-    return []
 
 
 def check_explainer(choice: ExplainerChoice) -> None:

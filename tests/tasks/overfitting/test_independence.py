@@ -13,6 +13,7 @@ from assay.infra.errors import InputError
 from assay.tasks.overfitting.independence import (
     NINE_TENTHS,
     Answers,
+    Record,
     basic_p,
     bernstein_bound,
     bernstein_log_p,
@@ -22,7 +23,6 @@ from assay.tasks.overfitting.independence import (
     maurer_pontil_log_p,
     n_model_test,
     pairwise_test,
-    record,
     records_from,
     records_table,
     samples_needed,
@@ -103,11 +103,11 @@ def test_sixteen_points_give_the_error_back():
     goes[[0, 1]], goes[[8, 9]] = 4, 12
     density = np.array([1 / np.count_nonzero(goes == z) if np.any(goes == z) else 1.0 for z in range(16)])
     answers = Answers(wrong, wrong[goes], density[goes])
-    made = record("f", "g", answers, 2, "sixteen points")
-    assert (density[4], density[12], made.error, made.moved) == (1 / 3, 1 / 3, 0.5, 4)
-    assert made.estimate == pytest.approx(0.5, abs=1e-15)
-    assert made.tested.mean == pytest.approx(0.0, abs=1e-15)
-    assert made.tested.p == 1.0
+    tested = pairwise_test(answers.values, 2)
+    assert (density[4], density[12], answers.errors.mean()) == (1 / 3, 1 / 3, 0.5)
+    assert (answers.adversarial * answers.densities).mean() == pytest.approx(0.5, abs=1e-15)
+    assert tested.mean == pytest.approx(0.0, abs=1e-15)
+    assert tested.p == 1.0
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -176,10 +176,9 @@ def test_an_empty_test_set_is_refused():
 
 
 def test_records_come_back_from_their_table():
-    answers = Answers(np.array([True, False, False]), np.array([True, True, False]), np.array([0.5, 0.25, 1.0]))
-    made = record("f", "strongest", answers, 1.5, "abc", role="fresh", bound="maurer-pontil")
+    tested = pairwise_test(np.array([-0.5, 0.25, 0.0]), 1.5, "maurer-pontil")
+    made = Record("f", "strongest", tested, 1 / 3, 0.25, "abc", "m", "fresh", 3, "maurer-pontil", 2 / 3, 0.5, 0.25, 1)
     assert records_from(records_table([made])) == [made]
-    assert (made.h_original, made.h_adversarial, made.moved) == (0.5, 0.25, 1)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=5))

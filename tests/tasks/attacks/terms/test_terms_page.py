@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from assay.tasks.attacks.terms.page import PairExample, TaggedExample, pairs_block, tagged_blocks
+from assay.tasks.attacks.terms.page import TaggedExample, pairs_block, tagged_blocks
 from assay.tasks.attacks.terms.page import page as page_of
 from assay.tasks.attacks.terms.page_blocks import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
@@ -230,7 +230,7 @@ def test_long_sentences_show_what_is_around_the_change_and_everything_is_escaped
     (table,) = tagged_blocks("mine", [one])
     assert len(table.columns) == 13
     assert any(isinstance(cell, Mark) and cell.text == "<i>" for cell in table.rows[0])
-    pairs = pairs_block("mine", [PairExample("swap", "p", "<b>x", "<i>x", "y", 1.0, 1.0, 2.0)])
+    pairs = pairs_block("mine", [["swap", "<b>x", "<i>x", "y", 1.0, 1.0, 2.0]])
     part = page(ner(), "ner", [table, *pairs])
     html = render_report(Report("r", "p", "2026-01-01T00:00:00", 1.0, 0, "done", (), [part]))
     assert "<i>x" not in html
