@@ -80,11 +80,11 @@ def apgd_t(settings: APGDT, batch: Batch) -> Ledger:
     def attempt(batch: Batch, place: int) -> Ledger:
         return ascend(batch, "ratios", settings.steps, early=settings.only_accuracy, purpose=f"apgd-t {place}")
 
-    return against_each(batch, settings.classes, settings.steps, attempt)
+    return against_each(batch, settings.classes, attempt)
 
 
-def against_each(batch: Batch, classes: int, steps: int, attempt: Callable[[Batch, int], Ledger]) -> Ledger:
-    """An attempt of so many steps towards each of the likeliest wrong classes, the likeliest first; a later one is for
+def against_each(batch: Batch, classes: int, attempt: Callable[[Batch, int], Ledger]) -> Ledger:
+    """An attempt towards each of the likeliest wrong classes, the likeliest first; a later one is for
     the samples that withstood the earlier ones."""
     from assay.tasks.attacks.criteria import Rival
 
@@ -97,7 +97,7 @@ def against_each(batch: Batch, classes: int, steps: int, attempt: Callable[[Batc
         if len(rows) == 0:
             break
         towards = replace(batch.of(rows), criterion=Rival(truth[rows], ranked[rows, place]))
-        ledger.merge(rows, attempt(towards, place), place * steps)
+        ledger.merge(rows, attempt(towards, place))
     return ledger
 
 

@@ -254,6 +254,8 @@ class Ledger:
         self.steps = torch.full((n,), steps, dtype=torch.int32, device=device)
         self.steps[self.reached] = 0
         self.queries = torch.ones(n, dtype=torch.int32, device=device)
+        self.fell_to: list[str | None] | None = None
+        """Of several attacks in turn, the one that each sample fell to."""
         self._enough, self._most, self._last, self._total = batch.criterion.enough, batch.criterion.most, last, steps
         self._done = batch.clean_harm >= self._most
         self._follows = self._done | last  # whose last image counts
@@ -316,15 +318,15 @@ class Ledger:
         latest = self._counts & (self._most > 0)
         self.images[latest] = self._latest[latest]
 
-    def merge(self, rows: Tensor, other: Ledger, steps_before: int) -> None:
-        """Add what a further attempt on some rows has come to; an image of it counts where it harmed more."""
+    def merge(self, rows: Tensor, other: Ledger) -> None:
+        """Add what a further attempt on some open rows has come to; an image of it counts where it harmed more."""
         self.queries[rows] += other.queries - 1
         more = other._harm > self._harm[rows]
         better = rows[more]
         self.images[better], self._harm[better] = other.images[more], other._harm[more]
         self._done[rows] |= other._done
         withstood = ~self.reached[rows]
-        self.steps[rows[withstood]] = other.steps[withstood] + steps_before
+        self.steps[rows[withstood]] += other.steps[withstood]
         self.reached[rows] |= other.reached
 
     def result(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

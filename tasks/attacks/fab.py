@@ -32,7 +32,7 @@ def fab_t(settings: FABT, batch: Batch) -> Ledger:
     def attempt(batch: Batch, _place: int) -> Ledger:
         return _search(batch, settings.steps, early=settings.only_accuracy)
 
-    return against_each(batch, settings.classes, settings.steps, attempt)
+    return against_each(batch, settings.classes, attempt)
 
 
 def _search(batch: Batch, steps: int, *, early: bool) -> Ledger:

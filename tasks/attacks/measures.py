@@ -40,7 +40,7 @@ class Trial:
     probabilities: Floats  # [n, k], of the attacked images
     success: Bools  # [n]
     measured: dict[str, Floats]  # distance, distance_l2, steps, queries: each [n]
-    winner: npt.NDArray[np.str_] | None  # [n], in a table of the worst case
+    winner: npt.NDArray[np.str_] | None  # [n], in a table of the worst case or of several attacks in turn
 
     def answered(self) -> Trial:
         """The trial without what only its own measures are taken of; flags that compare attacks read answers alone.
@@ -123,7 +123,7 @@ def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
         probabilities,
         rows["success"].to_numpy(),
         {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED},
-        None if winner.null_count == len(winner) else np.array(winner.to_pylist(), dtype=np.str_),
+        None if winner.null_count == len(winner) else np.array(pc.fill_null(winner, "").to_pylist(), dtype=np.str_),
     )
 
 
@@ -232,7 +232,7 @@ def attack_findings(
     if trial.eps > 0 and not split:
         findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)
         findings += chance_findings(about, trial.probabilities, trial.truth, groups)
-    won = np.array([], np.str_) if trial.winner is None else trial.winner[trial.success]
+    won = np.array([], np.str_) if trial.winner is None else trial.winner[trial.success & (trial.winner != "")]
     return findings + [about.finding("winner", proportion(won == name), part=str(name)) for name in np.unique(won)]
 
 

@@ -311,7 +311,16 @@ def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
     clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
     classes = class_text("attack", findings.all, About(lowest.subject, lowest.of, lowest.group))
-    return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{f', of {classes}' if classes else ''}."
+    of_classes = f", of {classes}" if classes else ""
+    return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{of_classes}.{_fell_to(findings, lowest)}"
+
+
+def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
+    """Of several attacks in turn, how many of the images that fell there fell to which."""
+    winners = findings.all.select("attack.winner", subject=lowest.subject, of=lowest.of)
+    here = [share for share in winners if share.slice.eps == lowest.slice.eps and share.of != WORST]
+    shares = ", ".join(f"{percent(share.value, 0)} to {share.slice.name}" for share in here)
+    return f" Of what fell: {shares}." if shares else ""
 
 
 def _attack_clause(lowest: Finding) -> str:

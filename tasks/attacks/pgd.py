@@ -72,7 +72,7 @@ def pgd(settings: PGD, batch: Batch) -> Ledger:
         rows = ledger.open()
         if len(rows) == 0:
             break
-        ledger.merge(rows, attempt(batch.of(rows), restart), restart * settings.steps)
+        ledger.merge(rows, attempt(batch.of(rows), restart))
     return ledger
 
 

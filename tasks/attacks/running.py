@@ -46,6 +46,7 @@ class AttackResult:
     steps: Tensor  # int32 [n]
     queries: Tensor  # int32 [n]
     success: Tensor  # bool [n]
+    fell_to: list[str | None] | None = None  # of several attacks in turn, the one that each sample fell to
 
 
 def run_attack(
@@ -80,7 +81,8 @@ def run_attack(
     batch = pose(settings, model, images, targets, eps, draws)
     ledger = batch.ledger(steps=0) if eps == 0 else IMAGE_ATTACKS.of(settings).attack(settings, batch, perturb)
     require_numbers(model, ledger.images, draws)
-    return AttackResult(*(column.cpu() for column in ledger.result()))
+    attacked, steps, queries, success = (column.cpu() for column in ledger.result())
+    return AttackResult(attacked, steps, queries, success, ledger.fell_to)
 
 
 def _require_sound(model: Attackable, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> None:
@@ -225,7 +227,7 @@ def _record(
         "distance_l2": np.sqrt(np.square(moved, dtype=np.float64).sum(axis=1)),
         "steps": result.steps.numpy(),
         "queries": result.queries.numpy(),
-        "winner": pa.nulls(n),
+        "winner": pa.nulls(n) if result.fell_to is None else result.fell_to,
     }
     return pa.table(columns, schema=Attacked.schema)
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.infra.user_code.choices import TaggedChoices
-from assay.tasks.attacks.apgd import APGD, APGD_ATTACK, APGDT, APGDT_ATTACK
+from assay.tasks.attacks.apgd import APGD_ATTACK, APGDT_ATTACK
+from assay.tasks.attacks.autoattack import AUTOATTACK, AutoAttack
 from assay.tasks.attacks.choice import (
     GROUP,
     AnyImageAttackChoice,
@@ -17,11 +18,11 @@ from assay.tasks.attacks.choice import (
     TermAttackChoice,
     TextAttackChoice,
 )
-from assay.tasks.attacks.fab import FABT, FABT_ATTACK
+from assay.tasks.attacks.fab import FABT_ATTACK
 from assay.tasks.attacks.gap import GAP, GAP_ATTACK
 from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import SQUARE_ATTACK, Square
+from assay.tasks.attacks.square import SQUARE_ATTACK
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
@@ -42,22 +43,25 @@ PRESETS: dict[str, ImageAttack] = {
 steps of 1/255 (components 1 to 4; component 4 is component 1's second), of which the last image counts, and GAP at the
 three norms."""
 
-BUNDLES: dict[str, tuple[ImageAttack, ...]] = {
-    "autoattack": (
-        APGD(name="apgd-ce", steps=100, only_accuracy=True),
-        APGDT(steps=100, only_accuracy=True),
-        FABT(steps=100, only_accuracy=True),
-        Square(queries=5000, share=0.8, only_accuracy=True),
-    )
-}
-"""Several attacks by one name: the standard ensemble of AutoAttack (Croce and Hein 2020, section 6), whose robust
-accuracy is that of the worst case over the four."""
+BUNDLES: dict[str, tuple[ImageAttack, ...]] = {"autoattack-apart": AutoAttack().members}
+"""Several attacks by one name: the four of `autoattack`, each on every image, so that each has a number of its own; the
+worst case over them leaves what `autoattack` leaves."""
 
 IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
     "attack",
     GROUP,
     ImageAttackChoice,
-    (PGD_ATTACK, FGSM_ATTACK, MOMENTUM_PGD_ATTACK, APGD_ATTACK, APGDT_ATTACK, FABT_ATTACK, SQUARE_ATTACK, GAP_ATTACK),
+    (
+        PGD_ATTACK,
+        FGSM_ATTACK,
+        MOMENTUM_PGD_ATTACK,
+        APGD_ATTACK,
+        APGDT_ATTACK,
+        FABT_ATTACK,
+        SQUARE_ATTACK,
+        AUTOATTACK,
+        GAP_ATTACK,
+    ),
     presets=PRESETS,
     bundles=BUNDLES,
 )

@@ -52,7 +52,7 @@ from assay.tasks.overfitting.windows import (
     window_shifts_from,
 )
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
+from assay.tasks.subjects.holding_out import Rule, columns_of, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
 from assay.tasks.subjects.images.learning import learn_images, new_model, trained
 from assay.tasks.subjects.images.model import CARD, WEIGHTS, load_state
@@ -268,7 +268,7 @@ def compare_orbits(
     name: str,
 ) -> Artifact[IndependenceTests]:
     """The exact test of one subject, and the paper's beside it."""
-    columns = reduce_partitions(column_names, samples)["columns"]
+    columns = reduce_partitions(columns_of, samples)["columns"]
     for option in (settings.orbit, settings.original):
         if option not in columns:
             raise InputError(
@@ -288,11 +288,6 @@ def compare_orbits(
     records = orbit_records(orbits, name, bound, alpha, test_set)
     say(f"{name} · {records[0].tested.n} orbits, tested")  # and no more: what is said of them is counted
     return write_table(records_table(records), into=IndependenceTests)
-
-
-def column_names(samples: pa.Table) -> dict[str, frozenset[str]]:
-    """The columns of a partition."""
-    return {"columns": frozenset(samples.column_names)}
 
 
 def require_truth(table: pa.Table, settings: Orbit) -> np.ndarray[tuple[int], np.dtype[np.int16]]:

@@ -141,7 +141,7 @@ pipelines:
       - {{name: onnx, model: bands.onnx}}
       - {{name: served, model: "{url}/ok/predict", asking: {{batch: 64}}}}
     attacks:
-      - autoattack: {{eps: 0.5}}
+      - autoattack-apart: {{eps: 0.5}}
     corruptions: {{perturbations: [gaussian-noise], severities: [1], frames: 3}}
   mixed:
     source: {{images: scans}}
@@ -170,7 +170,7 @@ def test_images_at_addresses_get_the_attacks_that_need_no_gradient(images: Path)
     text = (
         (images / "pipelines.yaml")
         .read_text()
-        .replace("autoattack: {eps: 0.5}", "pgd: {eps: 0.5}\n      - square: {eps: 0.5, queries: 20}")
+        .replace("autoattack-apart: {eps: 0.5}", "pgd: {eps: 0.5}\n      - square: {eps: 0.5, queries: 20}")
     )
     (images / "pipelines.yaml").write_text(text)
     _, findings, run, said = performed(images, "asked")
@@ -199,7 +199,7 @@ def test_beside_a_network_only_the_network_is_attacked_by_its_gradient_and_looke
     assert list(made.results["diagnostics"].subjects) == ["theirs"]
 
 
-def test_autoattack_is_left_with_what_needs_no_gradient(images: Path) -> None:
+def test_autoattack_apart_is_left_with_what_needs_no_gradient(images: Path) -> None:
     project = load_project(images / "pipelines.yaml", pipeline="asked")
     assert [one.called for one in project.pipeline("asked").attacks] == ["apgd-ce", "apgd-t", "fab-t", "square"]
 

@@ -151,6 +151,7 @@ def test_what_flags_know_of_an_attack_is_what_its_value_says():
         "apgd": (True, False, False),
         "apgd-t": (True, False, False),
         "fab-t": (True, False, True),
+        "autoattack": (True, False, True),
         "square": (False, True, True),
         "gap": (False, False, False),
     }

@@ -1,0 +1,63 @@
+"""AutoAttack (Croce and Hein 2020, section 6): four attacks in turn, each on what withstood those before it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from assay.tasks.attacks.apgd import APGD, APGDT, ClassByClass, apgd, apgd_t
+from assay.tasks.attacks.choice import ImageAttackChoice
+from assay.tasks.attacks.fab import FABT, fab_t
+from assay.tasks.attacks.square import Square, square
+
+if TYPE_CHECKING:
+    from assay.tasks.attacks.batch import Batch, Ledger
+
+
+class AutoAttack(ClassByClass):
+    """AutoAttack (Croce and Hein 2020): Auto-PGD, its targeted variant, FAB and Square, each on what withstood those
+    before it."""
+
+    attack: Literal["autoattack"] = "autoattack"
+    """Which attack it is."""
+    steps: int = Field(default=100, ge=2, le=100_000)
+    """How many steps Auto-PGD takes, and its targeted variant and FAB towards each class."""
+    queries: int = Field(default=5000, ge=1, le=1_000_000)
+    """How many times Square may ask the subject per image."""
+
+    @property
+    def members(self) -> tuple[APGD, APGDT, FABT, Square]:
+        """The four attacks, as each would be asked for alone."""
+        return (
+            APGD(name="apgd-ce", steps=self.steps, only_accuracy=True),
+            APGDT(steps=self.steps, classes=self.classes, only_accuracy=True),
+            FABT(steps=self.steps, classes=self.classes, only_accuracy=True),
+            Square(queries=self.queries, share=0.8, only_accuracy=True),
+        )
+
+
+def autoattack(settings: AutoAttack, batch: Batch) -> Ledger:
+    """The cascade: nothing that a sample draws depends on the others, so it falls to the first of the four that it
+    would fall to alone, and what withstands all is what withstands each."""
+    first, targeted, nearest, squares = settings.members
+    ledger, fell_to = batch.ledger(steps=0), list[str | None]([None] * len(batch))
+    for name, attack in (
+        (first.called, partial(apgd, first)),
+        (targeted.called, partial(apgd_t, targeted)),
+        (nearest.called, partial(fab_t, nearest)),
+        (squares.called, partial(square, squares)),
+    ):
+        rows = ledger.open()
+        if len(rows) == 0:
+            break
+        outcome = attack(batch.of(rows))
+        ledger.merge(rows, outcome)
+        for row in rows[outcome.reached].tolist():
+            fell_to[row] = name
+    ledger.fell_to = fell_to
+    return ledger
+
+
+AUTOATTACK = ImageAttackChoice(AutoAttack, autoattack, follows_gradients=True, drops_fallen=True, one_class=True)
