@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.flows.kind import (
     AuditKind,
@@ -30,10 +29,6 @@ from assay.tasks.pruning import settings as pruning
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.weak_labels import table as weak_labels
 from assay.tasks.weak_labels.table import WeakLabelling
-
-if TYPE_CHECKING:
-    pass
-
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
 LABELERS = ("majority", "snorkel")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.flows.kind import (
     AuditKind,
@@ -20,10 +20,6 @@ from assay.flows.kind import (
     unknown,
 )
 from assay.tasks.hardness.association import METRICS, Hardness
-
-if TYPE_CHECKING:
-    pass
-
 
 FLOW, PAGE = Late("assay.flows.audits.hardness_flow"), Late("assay.tasks.hardness.page")
 

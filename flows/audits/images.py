@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from assay.flows.audits import challenge_clashes
 from assay.flows.audits.challenge_clashes import attack_name, needs_subject, only_asked, several_labels
@@ -30,9 +29,6 @@ from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.diagnostics import settings as diagnostics
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.subjects.settings import as_number
-
-if TYPE_CHECKING:
-    pass
 
 FLOW, INSIDE = Late("assay.flows.audits.images_flow"), Late("assay.flows.audits.images_inside_flow")
 

@@ -44,7 +44,7 @@ from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.corruptions.task import Corrupted, corrupt_subjects, measure_corruptions
 from assay.tasks.defenses import page as defences_page
 from assay.tasks.defenses.comparison import NONE
-from assay.tasks.defenses.settings import Defence, each_of
+from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.hardness.task import find_hardness
 from assay.tasks.reporting.parts import Part
@@ -239,7 +239,8 @@ def variants(pipeline: AuditRequest) -> list[Defence]:
     """Every model that the pipeline's defences make of a subject."""
     defences = of_type(pipeline.defenses, Defence)
     given = all(defence.eps is not None for defence in defences)
-    return list(each_of(defences, 0.0 if given else audited_eps(of_type(pipeline.attacks, ImageAttack))))
+    audited = 0.0 if given else audited_eps(of_type(pipeline.attacks, ImageAttack))
+    return [variant for defence in defences for variant in defence.variants(audited)]
 
 
 def audited_eps(attacks: Sequence[ImageAttack]) -> float:

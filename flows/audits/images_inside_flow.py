@@ -37,7 +37,7 @@ from assay.tasks.statistics.findings import FindingIndex
 
 
 @dataclass(frozen=True)
-class Inside:
+class Inspection:
     """What was seen inside one subject."""
 
     pictures: Artifact[DiagnosticImages]
@@ -47,10 +47,10 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Insides:
+class Inspections:
     """What was seen inside the subjects, by their names."""
 
-    subjects: Mapping[str, Inside]
+    subjects: Mapping[str, Inspection]
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
@@ -67,20 +67,20 @@ class Chosen:
 
 
 @subflow("diagnostics")
-def look(ground: Ground, settings: Diagnostics | None) -> Insides:
+def look(ground: Ground, settings: Diagnostics | None) -> Inspections:
     """Look inside every image subject, clean and under the attacks that were named."""
     pipeline, examination, robustness = ground.pipeline, ground.of(Examination), ground.of(Robustness)
     settings = settings or Diagnostics()
     wanted = settings.subjects or tuple(subject.name for subject in pipeline.subjects)
     subjects = [model for model in robustness.models.values() if model.name in wanted and model.resolved.has_gradient]
     if not subjects:
-        return Insides({})
+        return Inspections({})
     chosen = Chosen(
         choose_samples(examination.evaluation, settings.tsne_samples),
         choose_samples(examination.training, settings.tsne_samples),
     )
     watching = watched(pipeline, settings)
-    return Insides(
+    return Inspections(
         branch_outcomes(
             {
                 subject.name: start_branch(
@@ -112,7 +112,7 @@ def watched(pipeline: AuditRequest, settings: Diagnostics) -> list[ImageAttack]:
 
 def inspect_subject(
     subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
-) -> Inside:
+) -> Inspection:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
     eps = {attack.called: settings.eps or max(attack.eps) for attack in attacks}
     again = {
@@ -134,7 +134,7 @@ def inspect_subject(
         for attack, made in attacks.items()
     ]
     findings = (embedded.findings, *(measured.findings for measured in counted))
-    return Inside(pictures, embedded.points, tuple(measured.counts for measured in counted), findings)
+    return Inspection(pictures, embedded.points, tuple(measured.counts for measured in counted), findings)
 
 
 def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: AttackOnImages, eps: float) -> Attacks:
@@ -215,7 +215,7 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
     return certificates
 
 
-def show_insides(ground: Ground, insides: Insides, findings: FindingIndex) -> Iterator[Part]:
+def show_insides(ground: Ground, inspections: Inspections, findings: FindingIndex) -> Iterator[Part]:
     """What was seen inside the subjects."""
     classes = classes_of(ground)
     seen = [
@@ -226,7 +226,7 @@ def show_insides(ground: Ground, insides: Insides, findings: FindingIndex) -> It
             collect(subject.points, None),
             [collect(counts, None) for counts in subject.counts],
         )
-        for name, subject in insides.subjects.items()
+        for name, subject in inspections.subjects.items()
     ]
     if seen:
         yield insides_page(findings, seen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from assay.flows.kind import (
     AuditKind,
@@ -21,10 +20,6 @@ from assay.flows.kind import (
 from assay.flows.yaml_document import Value, Where
 from assay.tasks.overfitting.settings import METRICS, Overfitting
 from assay.tasks.subjects.settings import Evaluation
-
-if TYPE_CHECKING:
-    pass
-
 
 ANSWERING = ("network", "classifier", "predictions", "model")
 """The subjects that answer with a class."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import attack_kind, attack_name
 from assay.flows.kind import (
@@ -26,10 +25,6 @@ from assay.flows.yaml_document import Value
 from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.subjects.settings import SCORING, TAGGING
-
-if TYPE_CHECKING:
-    pass
-
 
 TAKEN = ("clean", MIXED)
 """What findings call the original samples, and defences a copy by all attacks."""

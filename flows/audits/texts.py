@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import attack_choice, attack_kind, attack_name
 from assay.flows.kind import (
@@ -26,9 +25,6 @@ from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.table import AnyTextAttack
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.subjects.kinds import kind_called
-
-if TYPE_CHECKING:
-    pass
 
 FLOW = Late("assay.flows.audits.texts_flow")
 

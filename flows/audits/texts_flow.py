@@ -38,7 +38,7 @@ from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
 from assay.tasks.attacks.texts.page_findings import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
-from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
+from assay.tasks.attacks.texts.settings import Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (
     Rewritten,
     Swaps,
@@ -152,7 +152,8 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
             return find_neighbours(samples, training, *subject.model, resolved)
         oracle = self.ground.pipeline.asked(Trust)
         opinions = self.trust.opinions.get(subject.name, {}) if self.trust is not None else {}
-        explainer = attack.guided_by or (oracle.explainers[0] if oracle is not None else None)
+        asked = attack.explainer if isinstance(attack, Guided) else None
+        explainer = asked or (oracle.explainers[0] if oracle is not None else None)
         if oracle is None or explainer is None or explainer not in opinions:
             raise RunError(
                 f"{attack.called} is guided by the trust oracle, which has no opinion of {subject.name} by "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import needs_subject
 from assay.flows.kind import (
@@ -24,9 +23,6 @@ from assay.flows.kind import (
     name_of,
 )
 from assay.tasks.trust.settings import METRICS, Trust
-
-if TYPE_CHECKING:
-    pass
 
 FLOW, PAGE = Late("assay.flows.audits.trust_flow"), Late("assay.tasks.trust.page")
 

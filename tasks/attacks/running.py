@@ -120,7 +120,7 @@ Generators = Mapping[str, dict[str, bytes]]
 
 
 @dataclass(frozen=True)
-class Assault:
+class AttackJob:
     """Everything a worker needs to attack a partition; picklable."""
 
     subject: ResolvedSubject
@@ -141,13 +141,15 @@ class Assault:
             )
         return model
 
-    def result(self, model: ImageModel, posed: Posed, eps: float) -> AttackResult:
+    def result(self, model: ImageModel, targeted: TargetedImages, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
-        images, targets = torch.from_numpy(posed.pixels), torch.from_numpy(posed.targets)
+        images, targets = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
         perturb = self._perturb(model, eps)
 
         def carry_out() -> AttackResult:
-            return run_attack(self.attack, model, images, targets, eps, Draws(self.seeds, posed.ids), perturb=perturb)
+            return run_attack(
+                self.attack, model, images, targets, eps, Draws(self.seeds, targeted.ids), perturb=perturb
+            )
 
         return deterministically(carry_out, model.device)
 
@@ -163,7 +165,7 @@ class Assault:
 
 
 @dataclass(frozen=True)
-class Posed:
+class TargetedImages:
     """A partition of samples as arrays: `targets` is what an attack takes for the truth."""
 
     ids: tuple[str, ...]
@@ -172,55 +174,55 @@ class Posed:
     targets: npt.NDArray[np.int64]  # [n], or [n, k]
 
     @staticmethod
-    def of(samples: pa.Table, model: ImageModel) -> Posed:
+    def of(samples: pa.Table, model: ImageModel) -> TargetedImages:
         """The samples; one whose class is unknown is attacked away from what the subject says of it."""
         ids = tuple(samples["id"].to_pylist())
         pixels = pixels_of(samples)
         clean = model.predict(pixels, ids)
         if model.multilabel:
-            return Posed(ids, pixels, clean, _labels(samples, model, ids))
+            return TargetedImages(ids, pixels, clean, _labels(samples, model, ids))
         gold = samples["gold"].to_numpy(zero_copy_only=False).astype(np.float64)
         unknown = np.isnan(gold)
         targets = np.where(unknown, said(clean, multilabel=False), np.where(unknown, 0, gold)).astype(np.int64)
-        return Posed(ids, pixels, clean, targets)
+        return TargetedImages(ids, pixels, clean, targets)
 
 
-def attack_partition(samples: pa.Table, *, assault: Assault, kept: frozenset[str]) -> tuple[pa.Table, pa.Table]:
+def attack_partition(samples: pa.Table, *, job: AttackJob, kept: frozenset[str]) -> tuple[pa.Table, pa.Table]:
     """The records of one partition, a row per sample and ε, and the images of the samples in `kept`."""
     if samples.num_rows == 0:
         return Attacked.schema.empty_table(), AdversarialImages.schema.empty_table()
-    model = assault.model()
-    posed = Posed.of(samples, model)
+    model = job.model()
+    targeted = TargetedImages.of(samples, model)
     records, pictures = [], []
-    for eps in assault.grid():
-        result = assault.result(model, posed, eps)
-        attacked = posed.clean if eps == 0 else model.predict(result.images.numpy(), posed.ids)
-        records.append(_record(samples, assault, model, posed, result, attacked, eps))
-        pictures.append(_pictures(assault, posed, result.images.numpy(), eps, kept))
-    return _by_sample(records, posed.ids), _by_sample(pictures, posed.ids)
+    for eps in job.grid():
+        result = job.result(model, targeted, eps)
+        attacked = targeted.clean if eps == 0 else model.predict(result.images.numpy(), targeted.ids)
+        records.append(_record(samples, job, model, targeted, result, attacked, eps))
+        pictures.append(_pictures(job, targeted, result.images.numpy(), eps, kept))
+    return _by_sample(records, targeted.ids), _by_sample(pictures, targeted.ids)
 
 
 def _record(
     samples: pa.Table,
-    assault: Assault,
+    job: AttackJob,
     model: ImageModel,
-    posed: Posed,
+    targeted: TargetedImages,
     result: AttackResult,
     attacked: Probabilities,
     eps: float,
 ) -> pa.Table:
-    n, no_code = len(posed.ids), np.full(len(posed.ids), -1, np.int16)
-    moved = (result.images.numpy() - posed.pixels).reshape(n, -1)
+    n, no_code = len(targeted.ids), np.full(len(targeted.ids), -1, np.int16)
+    moved = (result.images.numpy() - targeted.pixels).reshape(n, -1)
     columns = {
         "id": samples["id"],
-        "subject": [assault.name] * n,
-        "attack": [assault.attack.called] * n,
+        "subject": [job.name] * n,
+        "attack": [job.attack.called] * n,
         "eps": np.full(n, eps),
         "gold": samples["gold"],
         "labels": samples["labels"].cast(pa.list_(pa.int8())) if model.multilabel else pa.nulls(n),
-        "clean": no_code if model.multilabel else said(posed.clean, multilabel=False),
+        "clean": no_code if model.multilabel else said(targeted.clean, multilabel=False),
         "attacked": no_code if model.multilabel else said(attacked, multilabel=False),
-        "clean_probabilities": posed.clean.tolist(),
+        "clean_probabilities": targeted.clean.tolist(),
         "attacked_probabilities": attacked.tolist(),
         "success": result.success.numpy(),
         "distance": np.abs(moved).max(axis=1).astype(np.float64),
@@ -232,13 +234,13 @@ def _record(
     return pa.table(columns, schema=Attacked.schema)
 
 
-def _pictures(assault: Assault, posed: Posed, images: Pixels, eps: float, kept: frozenset[str]) -> pa.Table:
-    everything = assault.attack.keep_all and eps > 0
-    rows = [row for row, sample in enumerate(posed.ids) if everything or sample in kept]
+def _pictures(job: AttackJob, targeted: TargetedImages, images: Pixels, eps: float, kept: frozenset[str]) -> pa.Table:
+    everything = job.attack.keep_all and eps > 0
+    rows = [row for row, sample in enumerate(targeted.ids) if everything or sample in kept]
     columns: dict[str, Any] = {
-        "id": [posed.ids[row] for row in rows],
-        "subject": [assault.name] * len(rows),
-        "attack": [assault.attack.called] * len(rows),
+        "id": [targeted.ids[row] for row in rows],
+        "subject": [job.name] * len(rows),
+        "attack": [job.attack.called] * len(rows),
         "eps": [eps] * len(rows),
         **image_columns(images[rows]),
     }
@@ -311,41 +313,42 @@ def _hash(sample: str) -> str:
 Counts = npt.NDArray[np.int64]
 
 
-def transfer_partition(samples: pa.Table, *, assaults: Sequence[Assault]) -> Counts:
+def transfer_partition(samples: pa.Table, *, jobs: Sequence[AttackJob]) -> Counts:
     """Right answers and answers judged [ε, made for, shown to, 2] in one partition, per label where there are several.
 
     The images are made here and shown at once to every subject, so none is stored. As in the accuracy of an attack, an
     image that a subject gets wrong without it is not right for having been moved.
     """
-    grid = assaults[0].grid()
-    counts = np.zeros((len(grid), len(assaults), len(assaults), 2), np.int64)
+    grid = jobs[0].grid()
+    counts = np.zeros((len(grid), len(jobs), len(jobs), 2), np.int64)
     if samples.num_rows == 0:
         return counts
-    models = [assault.model() for assault in assaults]
+    models = [job.model() for job in jobs]
     if len({model.multilabel for model in models}) > 1:
         raise InputError("Some of the subjects know one class per image and others several labels: compare alike.")
-    posings = [Posed.of(samples, model) for model in models]
-    truth = _truth(samples, posings[0], models[0])
+    targeted_by = [TargetedImages.of(samples, model) for model in models]
+    truth = _truth(samples, targeted_by[0], models[0])
     withstood = [
-        _right(posed.clean, truth, model) | model.multilabel for posed, model in zip(posings, models, strict=True)
+        _right(targeted.clean, truth, model) | model.multilabel
+        for targeted, model in zip(targeted_by, models, strict=True)
     ]
-    for source, (assault, model, posed) in enumerate(zip(assaults, models, posings, strict=True)):
+    for source, (job, model, targeted) in enumerate(zip(jobs, models, targeted_by, strict=True)):
         for at, eps in enumerate(grid):
-            images = assault.result(model, posed, eps).images.numpy()
+            images = job.result(model, targeted, eps).images.numpy()
             for target, judge in enumerate(models):
-                right = _right(judge.predict(images, posed.ids), truth, judge) & withstood[target]
+                right = _right(judge.predict(images, targeted.ids), truth, judge) & withstood[target]
                 counts[at, source, target] = right.sum(), (truth >= 0).sum()
     return counts
 
 
-def transfer_findings(counts: Counts, assaults: Sequence[Assault]) -> list[Finding]:
+def transfer_findings(counts: Counts, jobs: Sequence[AttackJob]) -> list[Finding]:
     """`attack.transfer`: the accuracy of each subject on the images made for each, with Wilson's interval.
 
     `subject` is the one that looks; the group names ε and the subject that the images were made for.
     """
     findings = []
     for (at, eps), (source, made_for), (target, shown_to) in product(
-        enumerate(assaults[0].grid()), enumerate(assaults), enumerate(assaults)
+        enumerate(jobs[0].grid()), enumerate(jobs), enumerate(jobs)
     ):
         right, judged = counts[at, source, target].tolist()
         of, group = made_for.attack.called, f"{eps_name(eps)}, made for {made_for.name}"
@@ -359,9 +362,9 @@ def _right(probabilities: Probabilities, truth: npt.NDArray[np.int64], model: Im
     return right
 
 
-def _truth(samples: pa.Table, posed: Posed, model: ImageModel) -> npt.NDArray[np.int64]:
+def _truth(samples: pa.Table, targeted: TargetedImages, model: ImageModel) -> npt.NDArray[np.int64]:
     """What is true, -1 where nobody knows: codes [n], or labels [n, k]."""
     if model.multilabel:
-        return posed.targets
+        return targeted.targets
     unknown = np.asarray(samples["gold"].is_null().to_numpy())
-    return np.where(unknown, -1, posed.targets)
+    return np.where(unknown, -1, targeted.targets)

@@ -26,7 +26,7 @@ from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.measures import COLUMNS, Trial, attack_findings, on_grid, trials_one_by_one, worst_of
 from assay.tasks.attacks.red_flags import PROBES, Reading, flags_of_attacks
 from assay.tasks.attacks.running import (
-    Assault,
+    AttackJob,
     attack_partition,
     candidates,
     kept,
@@ -121,18 +121,18 @@ def attack_subject(
 
     `name` is what the records call the subject. `generators` are those of an attack that has them, by `eps_name`.
     """
-    assault = _assault(classes, files, subject, attack, name, generators)
-    card = json.loads(assault.files[CARD])
+    job = _attack_job(classes, files, subject, attack, name, generators)
+    card = json.loads(job.files[CARD])
     pool = reduce_partitions(candidates, evaluation, per_class=attack.keep)
     attacked, images = map_partitions(
         attack_partition,
         evaluation,
         into=(Attacked, AdversarialImages),
         rows=_rows_for(attack, evaluation.rows, (card["channels"], card["size"])),
-        assault=assault,
+        job=job,
         kept=kept(pool, attack.keep),
     )
-    say(_summary(reduce_partitions(count_successes, attacked), assault))
+    say(_summary(reduce_partitions(count_successes, attacked), job))
     return Attacks(attacked, images)
 
 
@@ -169,10 +169,10 @@ def transfer_attacks(
     `attack_subject` makes.
     """
     trained = generators or {}
-    assaults = [_assault(classes, files[name], subjects[name], attack, name, trained.get(name)) for name in files]
-    counts = reduce_partitions(transfer_partition, evaluation, assaults=assaults)
-    say(f"{attack.called} · images made for each of {len(assaults)} subjects, shown to all")
-    return write_table(findings_table(transfer_findings(counts, assaults)), into=Findings)
+    jobs = [_attack_job(classes, files[name], subjects[name], attack, name, trained.get(name)) for name in files]
+    counts = reduce_partitions(transfer_partition, evaluation, jobs=jobs)
+    say(f"{attack.called} · images made for each of {len(jobs)} subjects, shown to all")
+    return write_table(findings_table(transfer_findings(counts, jobs)), into=Findings)
 
 
 def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
@@ -217,14 +217,14 @@ def _rows_for(attack: ImageAttack, samples: int, image: tuple[int, int]) -> int 
     return rows if rows > _USUAL_ROWS else None
 
 
-def _assault(
+def _attack_job(
     classes: Artifact[Classes],
     files: Artifact[SubjectFiles],
     subject: ResolvedSubject,
     attack: ImageAttack,
     name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None,
-) -> Assault:
+) -> AttackJob:
     if attack.target is not None and attack.target >= classes.rows:
         raise InputError(
             f"The attack {attack.called} aims at class {attack.target}, and the classes are 0 to {classes.rows - 1}: "
@@ -232,16 +232,16 @@ def _assault(
         )
     trained = None if generators is None else {eps: read_files(generator) for eps, generator in generators.items()}
     seeds = Seeds(stage_seeds().run_seed, "attack")  # the same in every stage that attacks
-    return Assault(subject, name, read_files(files), classes.rows, attack, seeds, trained)
+    return AttackJob(subject, name, read_files(files), classes.rows, attack, seeds, trained)
 
 
-def _summary(counted: dict[str, int], assault: Assault) -> str:
-    largest = max(assault.grid())
+def _summary(counted: dict[str, int], job: AttackJob) -> str:
+    largest = max(job.grid())
     reached, n = counted.get(f"reached {largest!r}", 0), counted.get(f"of {largest!r}", 0)
     share = f"{reached / n:.0%}" if n else "none"
     what = "wrong under attack" if not counted.get("several labels") else "with more labels wrong"
-    what = what if assault.attack.goal == "untargeted" else "as the attack wants them"
-    return f"{assault.attack.called} on {assault.name} · {share} of {n} {what} at {eps_name(largest)}"
+    what = what if job.attack.goal == "untargeted" else "as the attack wants them"
+    return f"{job.attack.called} on {job.name} · {share} of {n} {what} at {eps_name(largest)}"
 
 
 PROBED = 64
@@ -323,16 +323,16 @@ def probe_partition(
 
     from assay.tasks.attacks.batch import Draws
     from assay.tasks.attacks.probes import probe_samples
-    from assay.tasks.attacks.running import Posed
+    from assay.tasks.attacks.running import TargetedImages
     from assay.tasks.subjects.images.model import load_image_model
 
     some = rows_with_ids(samples, ids=ids)
     if some.num_rows == 0:
         return Probed.schema.empty_table()
     model = load_image_model(subject, files)
-    posed = Posed.of(some, model)
-    images, truth = torch.from_numpy(posed.pixels), torch.from_numpy(posed.targets)
-    return probe_samples(model, images, truth, Draws(seeds, posed.ids))
+    targeted = TargetedImages.of(some, model)
+    images, truth = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
+    return probe_samples(model, images, truth, Draws(seeds, targeted.ids))
 
 
 def _flags_in_words(readings: Sequence[Reading]) -> str:

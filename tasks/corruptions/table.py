@@ -416,9 +416,6 @@ CORRUPTIONS = NamedChoices(
     ),
 )
 
-CATEGORIES = {corruption.word: corruption.category for corruption in CORRUPTIONS}
-"""The paper's four categories of perturbations."""
-
 
 def in_order(tried: Collection[str]) -> Sequence[str]:
     """Those that were tried in the order of the table, plug-ins behind them.

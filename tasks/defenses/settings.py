@@ -5,7 +5,6 @@ A defence is an immutable settings object; every ε is in pixel values of [0, 1]
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
@@ -159,16 +158,6 @@ class MAAdvT(Defence):
 
     def _grids(self) -> dict[str, tuple[Any, ...]]:
         return {"lambda_": self.lambda_}
-
-
-AnyImageDefence = Defence
-"""Any defence of a subject for images."""
-
-
-def each_of(defenses: tuple[AnyImageDefence, ...], audited: float) -> Iterator[Defence]:
-    """Every model that the defences make, as a defence with one ε, one start, one λ."""
-    for defense in defenses:
-        yield from defense.variants(audited)
 
 
 def _name_part(option: str, value: Any) -> str:

@@ -35,7 +35,7 @@ from assay.tasks.defenses.comparison import (
     comparison_findings,
     deciding_answers,
 )
-from assay.tasks.defenses.settings import AnyImageDefence, Defence
+from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
@@ -124,7 +124,7 @@ def defend_subject(
     classes: Artifact[Classes],
     files: Artifact[SubjectFiles],
     subject: ResolvedSubject,
-    defense: AnyImageDefence,
+    defense: Defence,
     name: str,
 ) -> TrainedSubject:
     """The files of the subject's defended model, called `name`, and how it learned; `defense` is a single variant.

@@ -211,15 +211,7 @@ def pair_findings(counts: Mapping[str, Counts], subject: str, attack: str, eps: 
         matrix = counts[side]
         totals = {"labels_named": int(matrix.trace()), "pairs_named": int(np.triu(matrix, 1).sum())}
         findings += [
-            Finding(
-                f"diagnostics.{metric}",
-                of=attack,
-                group=group,
-                subject=subject,
-                value=total / images,
-                n=images,
-                unit="per image",
-            )
+            Finding(f"diagnostics.{metric}", attack, group, subject, total / images, n=images, unit="per image")
             for metric, total in totals.items()
         ]
     return findings
@@ -261,6 +253,4 @@ def _agreement(layer: str, group: str, values: list[float], subject: str, severa
     mean = float(scores.mean())
     half = _Z * float(scores.std(ddof=1)) / len(scores) ** 0.5 if len(scores) > 1 else 1.0
     low, high = max(0.0, mean - half), min(1.0, mean + half)
-    return Finding(
-        metric, of=layer, group=group, subject=subject, value=mean, low=low, high=high, n=len(scores), unit="share"
-    )
+    return Finding(metric, layer, group, subject, mean, low, high, len(scores), unit="share")

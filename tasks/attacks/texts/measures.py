@@ -66,21 +66,13 @@ def is_blind(limits: pa.Table) -> bool:
 
 def space_findings(limits: pa.Table, name: str, subject: str) -> list[Finding]:
     """`attack.synonym_auc`, by source of vectors: how likely a synonym pair is nearer than a random one; n is pairs."""
-    return [
-        Finding(
-            "attack.synonym_auc",
-            of=name,
-            group=row["provider"],
-            subject=subject,
-            value=row["auc"],
-            low=row["low"],
-            high=row["high"],
-            n=row["pairs"] or 0,
-            verdict="not measured" if row["low"] is None else "no better than chance" if row["low"] <= CHANCE else "",
-        )
-        for row in limits.to_pylist()
-        if row["limit"] is not None
-    ]
+    findings = []
+    for row in limits.to_pylist():
+        about, (auc, low) = Finding("attack.synonym_auc", name, row["provider"], subject), (row["auc"], row["low"])
+        verdict = "not measured" if low is None else "no better than chance" if low <= CHANCE else ""
+        if row["limit"] is not None:
+            findings.append(replace(about, value=auc, low=low, high=row["high"], n=row["pairs"] or 0, verdict=verdict))
+    return findings
 
 
 SUCCESS, FAILED, SKIPPED = "success", "failed", "skipped"

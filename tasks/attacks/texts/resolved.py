@@ -93,7 +93,7 @@ class ResolvedWordAttack:
 
 
 @dataclass(frozen=True)
-class Sought:
+class SwapSearch:
     """A word attack as far as it matters to what may replace a word: whatever else it is, the same words are found.
 
     How near a neighbour has to be is not looked at in the search: A2T takes the nearest, and leaves out those that are

@@ -66,11 +66,6 @@ class WordAttack(Settings):
         """How similar a replacement's vector has to be, where the settings say; `related` is θ_relate."""
         return None
 
-    @property
-    def guided_by(self) -> str | None:
-        """The explainer that made the word pools that guide it, where the settings say."""
-        return None
-
 
 class A2T(WordAttack):
     """A2T (Yoo and Qi 2021): synonyms from embedding neighbours, tried in the order of the gradient."""
@@ -121,11 +116,6 @@ class Guided(WordAttack):
     def least_cosine(self) -> float | None:
         """As `min_cosine` says."""
         return self.min_cosine
-
-    @property
-    def guided_by(self) -> str | None:
-        """As `explainer` says."""
-        return self.explainer
 
 
 NoiseKind = Literal["typos", "casing", "punctuation", "whitespace", "homoglyphs"]

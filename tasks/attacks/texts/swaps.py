@@ -276,7 +276,7 @@ class Voter:
 
 
 @dataclass(frozen=True)
-class Inside:
+class SubjectVectors:
     """The subject, where its own vectors are asked."""
 
     subject: ResolvedSubject
@@ -285,7 +285,7 @@ class Inside:
 
 
 def neighbour_piece(
-    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: Inside | None, seed: int
+    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: SubjectVectors | None, seed: int
 ) -> tuple[pa.Table, pa.Table]:
     """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart."""
     asked, count = piece.words, attack.settings.candidates
@@ -343,7 +343,7 @@ def embed_piece(
     texts: Sequence[str],
     words: Sequence[str],
     providers: ResolvedProviders,
-    inside: Inside | None,
+    inside: SubjectVectors | None,
     seed: int,
 ) -> pa.Table:
     """The vectors that one provider gives the words."""
@@ -388,7 +388,7 @@ def vocabulary_words(provider: Provider, texts: Sequence[str]) -> list[str]:
 
 
 def _provider(
-    providers: ResolvedProviders, place: int, texts: Sequence[str], inside: Inside | None, seed: int
+    providers: ResolvedProviders, place: int, texts: Sequence[str], inside: SubjectVectors | None, seed: int
 ) -> Provider:
     single = ResolvedProviders((providers.providers[place],))
     if not asks_subject(single):

@@ -57,12 +57,12 @@ from assay.tasks.attacks.texts.noise import (
     noisy_rows,
     samples_that_flip,
 )
-from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, asks_subject
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch, asks_subject
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
 from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
-    Inside,
+    SubjectVectors,
     Voter,
     Words,
     content_words,
@@ -128,7 +128,7 @@ class Nearest(NamedTuple):
     known: Artifact[SynonymCosines]
 
 
-class Near(NamedTuple):
+class NearEnough(NamedTuple):
     """The words that are near enough, and how near that is."""
 
     swaps: Artifact[WordSwaps]
@@ -154,7 +154,7 @@ def find_neighbours(
 
     They are looked for once for all attacks that look for the same, however near a word has to be for each.
     """
-    sought, text = Sought(attack), subject.settings.text
+    sought, text = SwapSearch(attack), subject.settings.text
     asked = (subject, files, classes) if sought.of_subject else (None, None, None)
     nearest = look_for_neighbours(samples, training, text, sought, *asked)
     wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.least_cosine or SYNONYMS)
@@ -176,7 +176,7 @@ def find_guided_swaps(
 ) -> Swaps:
     """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
     inside = (subject, files) if asks_subject(providers) else ()
-    text, sought = subject.settings.text, Sought(attack)
+    text, sought = subject.settings.text, SwapSearch(attack)
     return look_into_pools(
         samples, training, keywords, thresholds, classes, text, sought, providers, lemmatise, *inside
     )
@@ -187,7 +187,7 @@ def look_for_neighbours(
     samples: Artifact[Samples],
     training: Artifact[Samples],
     text: str,
-    sought: Sought,
+    sought: SwapSearch,
     subject: ResolvedSubject | None = None,
     files: Artifact[SubjectFiles] | None = None,
     classes: Artifact[Classes] | None = None,
@@ -208,7 +208,7 @@ def look_for_neighbours(
 
 
 @stage(version=2, title="near enough")
-def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wanted: float | str) -> Near:
+def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wanted: float | str) -> NearEnough:
     """The neighbours at the cosine that is `wanted`, or that synonyms (`synonyms`) or related words (`related`) have;
     what comes from lists stays as it is."""
     (row,) = collect(known, None).to_pylist()
@@ -224,7 +224,7 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
     limit_text = limits_said({row["provider"]: least})
     say(f"{len(kept)} of {len(rows)} words have a replacement" + (f" · cosine ≥ {limit_text}" if limit_text else ""))
     near = write_table(pa.Table.from_pylist(kept, schema=WordSwaps.schema), into=WordSwaps)
-    return Near(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
+    return NearEnough(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
 
 @stage(version=2, title="guided swaps", draws=True, libraries=["lemminflect"])
@@ -235,7 +235,7 @@ def look_into_pools(
     thresholds: Artifact[Thresholds],
     classes: Artifact[Classes],
     text: str,
-    sought: Sought,
+    sought: SwapSearch,
     providers: ResolvedProviders,
     lemmatise: bool,
     subject: ResolvedSubject | None = None,
@@ -291,10 +291,10 @@ def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str
 
 def _inside(
     subject: ResolvedSubject | None, files: Artifact[SubjectFiles] | None, classes: Artifact[Classes] | None
-) -> Inside | None:
+) -> SubjectVectors | None:
     if subject is None or files is None or classes is None:
         return None
-    return Inside(subject, read_files(files), classes.rows)
+    return SubjectVectors(subject, read_files(files), classes.rows)
 
 
 def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVectors]:

@@ -30,12 +30,10 @@ class Effort(Protocol):
     @property
     def top_words(self) -> int:
         """How many words an explanation has at most."""
-        ...
 
     @property
     def samples(self) -> int:
         """How many perturbed texts the subject is asked about."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ def test_autoattack_apart_is_four_attacks_by_one_name(tmp_path):
     attacks = load_project(tmp_path / "pipelines.yaml", pipeline="night").pipelines["night"].attacks
     assert [one.called for one in attacks] == ["fgsm", "apgd-ce", "apgd-t", "fab-t", "square", "pgd"]
     four = attacks[1:5]
-    assert [type(one) for one in four] == [APGD, APGDT, FABT, Square] == [type(one) for one in BUNDLES["autoattack-apart"]]
+    assert (
+        [type(one) for one in four] == [APGD, APGDT, FABT, Square] == [type(one) for one in BUNDLES["autoattack-apart"]]
+    )
     assert all(one.eps == (0.1,) and one.keep == 0 and one.only_accuracy for one in four)
 
 

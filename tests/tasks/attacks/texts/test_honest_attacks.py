@@ -20,7 +20,7 @@ from assay.tasks.attacks.texts.composing import (
     STANDS_SO_FAR,
     compose,
 )
-from assay.tasks.attacks.texts.resolved import Sought, resolve_word_attack
+from assay.tasks.attacks.texts.resolved import SwapSearch, resolve_word_attack
 from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
 from assay.tasks.attacks.texts.similarity import PASSAGE, CharacterEncoder, Compared
 from assay.tasks.attacks.texts.swaps import Words, neighbour_piece, synonym_cosine
@@ -183,7 +183,7 @@ def test_a_swap_leaves_the_spans_that_the_tokenizer_finds(pieces, new, place):
 
 def test_only_what_changes_the_replacements_has_them_found_again(tmp_path):
     def key(**options):
-        return Sought(resolve_word_attack(A2T(vectors="fasttext", encoder="word-vectors", **options), tmp_path))
+        return SwapSearch(resolve_word_attack(A2T(vectors="fasttext", encoder="word-vectors", **options), tmp_path))
 
     same = [
         {},

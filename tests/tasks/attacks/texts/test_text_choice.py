@@ -18,7 +18,7 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.table import ATTACKS, TEXT_ATTACKS
 from assay.tasks.attacks.texts import rewriting
-from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, Sought, resolve_word_attack
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch, resolve_word_attack
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
 from assay.tasks.attacks.texts.settings import A2T, Guided, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.swaps import Words, neighbour_piece
@@ -64,16 +64,16 @@ def test_words_give_way_to_what_a_function_of_ones_own_says(tmp_path: Path) -> N
 def test_its_options_and_its_source_are_in_the_key_of_the_search(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SLANG)
     first = resolved(tmp_path)
-    assert Sought(first).fingerprint == Sought(resolved(tmp_path, name="other", examples=1)).fingerprint
-    assert Sought(first).fingerprint != Sought(resolved(tmp_path, strong=True)).fingerprint
+    assert SwapSearch(first).fingerprint == SwapSearch(resolved(tmp_path, name="other", examples=1)).fingerprint
+    assert SwapSearch(first).fingerprint != SwapSearch(resolved(tmp_path, strong=True)).fingerprint
     (tmp_path / "mine.py").write_text(SLANG.replace('"ace"', '"dope"'))
-    assert Sought(first).fingerprint != Sought(resolved(tmp_path)).fingerprint
+    assert SwapSearch(first).fingerprint != SwapSearch(resolved(tmp_path)).fingerprint
 
 
 def test_ours_are_searched_for_under_the_keys_that_they_had() -> None:
     # As a store has them that was written before there was a table.
     found = [
-        Sought(resolve_word_attack(one, Path())).fingerprint[:12]
+        SwapSearch(resolve_word_attack(one, Path())).fingerprint[:12]
         for one in (
             A2T(encoder="word-vectors", vectors="fasttext"),
             A2T(encoder="word-vectors", vectors="ppmi", min_cosine=0.5),
