@@ -43,6 +43,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "compare_words": "McNemar's mid-p with Tango's interval",
     "measure_trust": "McNemar's mid-p with Tango's interval",
     "conclude": "findings of the above are among what it gathers",
+    "perturb_terms": "s and ß are not swapped: where case does not count that is no change",
 }
 
 

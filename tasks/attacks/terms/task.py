@@ -41,7 +41,7 @@ class Perturbed(NamedTuple):
     changes: Artifact[TermChanges]
 
 
-@stage(version=1, title="terms", draws=True)
+@stage(version=2, title="terms", draws=True)
 def perturb_terms(
     samples: Artifact[Samples], attacks: Sequence[ResolvedAttack], sentences: SentenceColumns, reach: float = 1.0
 ) -> Perturbed:

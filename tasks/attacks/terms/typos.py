@@ -134,7 +134,8 @@ def letters_in(word: str) -> int:
 
 
 def _worth_swapping(first: str, second: str) -> bool:
-    return first.isalpha() and second.isalpha() and first.casefold() != second.casefold()
+    """Whether it shows where case does not count: "Sß" and "ßS" are both "sss" there."""
+    return (first + second).isalpha() and (first + second).casefold() != (second + first).casefold()
 
 
 def _shuffled(places: list[int], generator: np.random.Generator) -> list[int]:
