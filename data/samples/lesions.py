@@ -61,18 +61,19 @@ def lesions(seed: int = 0) -> pa.Table:
     generator = np.random.default_rng([seed, IMAGES, SIZE])
     gold = generator.permutation((np.arange(IMAGES) < MALIGNANT).astype(np.int64))
     split = stratified_split(gold, TEST, generator)
-    return image_table("lesion", in_blocks(_painted, gold, seed), split, CLASSES, gold)
+    return image_table("lesion", in_blocks(painted, gold, seed), split, CLASSES, gold)
 
 
-def _painted(generator: Generator, gold: Whole) -> npt.NDArray[np.uint8]:
-    signs = _signs(generator, gold == 1)
+def painted(generator: Generator, gold: Whole, mild_below: float = 0.62) -> npt.NDArray[np.uint8]:
+    """Pictures of benign (0) and malignant (1) lesions, [n, 3, 64, 64]; the severity of benign ones stays below a limit."""
+    signs = _signs(generator, gold == 1, mild_below)
     return levels(_photographed(generator, _skin_and_lesion(generator, signs)))
 
 
-def _signs(generator: Generator, malignant: npt.NDArray[np.bool_]) -> Signs:
+def _signs(generator: Generator, malignant: npt.NDArray[np.bool_], mild_below: float) -> Signs:
     """The signs of each lesion: a severity that overlaps between the classes, and each sign's own noise."""
     n = len(malignant)
-    mild = 0.62 * between(generator, 0, 1, n) * between(generator, 0.35, 1, n)
+    mild = mild_below * between(generator, 0, 1, n) * between(generator, 0.35, 1, n)
     severe = 0.34 + 0.66 * np.sqrt(between(generator, 0, 1, n))
     severity = np.where(malignant, severe, mild)
 

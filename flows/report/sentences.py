@@ -103,15 +103,17 @@ def _beaten(findings: FindingIndex, _: str) -> Lines:
 
 
 def _suffering(findings: FindingIndex, base: str) -> Lines:
-    """The class that a subject recognises least, and the copy of it that recognises its own worst class least."""
+    """The class that a subject recognises least, where it lies apart or a copy of the subject loses more of its own."""
     worst, whole = worst_class(findings, base), clean(findings, base)
-    if worst is None or whole is None or (worst.value or 0.0) > (whole.value or 0.0) - _APART:
+    if worst is None or whole is None:
         return
     copies = [name for name in subjects_of(findings) if name.startswith(f"{base}+")]
     copy, then = lowest(worst_class(findings, name) for name in copies), ""
     if copy is not None and (copy.value or 0.0) < (worst.value or 0.0) - _APART:
         named = "" if copy.verdict == worst.verdict else f" of {copy.verdict}"
         then = f"; {copy.subject} finds {_share(copy)}{named}"
+    elif (worst.value or 0.0) > (whole.value or 0.0) - _APART:
+        return
     text = f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}."
     yield text, "bad" if (worst.value or 0.0) < 0.5 else "neutral"
 
