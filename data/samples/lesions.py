@@ -65,7 +65,7 @@ def lesions(seed: int = 0) -> pa.Table:
 
 
 def painted(generator: Generator, gold: Whole, mild_below: float = 0.62) -> npt.NDArray[np.uint8]:
-    """Pictures of benign (0) and malignant (1) lesions, [n, 3, 64, 64]; the severity of benign ones stays below a limit."""
+    """Pictures of benign (0) and malignant (1) lesions, [n, 3, 64, 64]; benign ones are less severe than a limit."""
     signs = _signs(generator, gold == 1, mild_below)
     return levels(_photographed(generator, _skin_and_lesion(generator, signs)))
 
