@@ -37,7 +37,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.measures import THETA
 from assay.tasks.hardness.task import find_hardness
 from assay.tasks.labeling import page as labeling_page
-from assay.tasks.labeling.rulebook_source import WrittenRulebook, refer_to_rulebook
+from assay.tasks.labeling.rulebook_source import refer_to_rulebook, refer_to_written
 from assay.tasks.labeling.settings import Labeling, WrittenRules
 from assay.tasks.labeling.task import (
     AnyRulebook,
@@ -97,10 +97,10 @@ def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling
     if labeling.file is not None:
         with blame_setting("functions", labeling.file):
             written = read_rules(folder / labeling.file)
-        named = {"functions": None, "rules": written.rules, "classes": written.classes}
+        named = {"functions": None, "rules": written.rules, "classes": written.classes, "asking": written.asking}
         labeling = labeling.model_copy(update=named)
     if labeling.functions is None:
-        return WrittenRulebook(labeling), labeling
+        return refer_to_written(labeling, labeling, folder), labeling
     return refer_to_rulebook(labeling.functions, folder, labeling), labeling
 
 

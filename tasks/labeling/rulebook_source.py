@@ -31,6 +31,8 @@ from assay.infra.user_code.references import NOTHING_ELSE, CodeReference, refer_
 from assay.tasks.labeling import rulebooks
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, InBatches, Rulebook, column_in, pixels, rules_of, says
 from assay.tasks.labeling.settings import Measure, When, WrittenRule, WrittenRules
+from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.subjects.predictions import answered_classes
 
 _OURS = {
     "alarms": "662426726c732ee534d7aaf0fc95a0b1d632b224672d17f52850b0acb0295ca1",
@@ -225,12 +227,16 @@ class WrittenRulebook:
     """Written rules by content: what travels to the workers is what was written."""
 
     written: WrittenRules
+    asked: tuple[GivenModel | None, ...] = ()
+    """Whom each rule with a prompt asks, in the order of the rules."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of the rules and their classes; comments and the order of keys are no part of it."""
-        content = WrittenRules(rules=self.written.rules, classes=self.written.classes)
-        return hashlib.sha256(content.model_dump_json().encode()).hexdigest()
+        """The hash of the rules and their classes, and of whoever is asked; comments and the order of keys are no part
+        of it."""
+        plain = WrittenRules.model_construct(rules=self.written.rules, classes=self.written.classes).model_dump_json()
+        asked = "".join(given.fingerprint for given in self.asked if given is not None)
+        return hashlib.sha256(f"{plain}{asked}".encode()).hexdigest()
 
     def load(self) -> Rulebook:
         """The labelling functions.
@@ -240,20 +246,59 @@ class WrittenRulebook:
         >>> book.names, book.classes
         (('says win', 'matches song'), ('spam', 'ham'))
         """
-        classes = self.written.voted
-        return Rulebook("rules", classes, [rule_of(rule, classes.index(rule.vote)) for rule in self.written.rules])
+        classes, asked = self.written.voted, self.asked or (None,) * len(self.written.rules)
+        rules = zip(self.written.rules, asked, strict=True)
+        return Rulebook("rules", classes, [rule_of(rule, classes.index(rule.vote), given) for rule, given in rules])
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Nothing to watch: written rules open no files and ask nobody."""
+        """Nothing to watch: written rules open no files, and run nobody's code."""
         return nullcontext()
 
 
-def rule_of(rule: WrittenRule, vote: int) -> ColumnRule[Any]:
-    """The labelling function of a written rule, which votes for the class of that code."""
+def refer_to_written(written: WrittenRules, stands_on: StandsOn, beside: Path) -> WrittenRulebook:
+    """The rules, with whoever is asked what a rule's prompt says; raises in words where nobody can be asked so."""
+    from assay.tasks.subjects.addresses.endpoint import prompted
+
+    asked = tuple(
+        None
+        if rule.prompt is None
+        else prompted(str((written.asking or {})["url"]), written.asking_of(rule), rule.prompt, stands_on, beside)
+        for rule in written.rules
+    )
+    return WrittenRulebook(written, asked if any(asked) else ())
+
+
+def rule_of(rule: WrittenRule, vote: int, given: GivenModel | None = None) -> ColumnRule[Any]:
+    """The labelling function of a written rule, which votes for the class of that code; one with a prompt asks the
+    model that is given."""
+    if rule.prompt is not None:
+        return ColumnRule(rule.called, Prompted(given, vote), Values(rule.in_ or "text"))
     if rule.when is not None:
         return _threshold(rule.called, rule.when, vote)
     pattern = any_phrase(rule.keywords) if rule.keywords is not None else str(rule.pattern)
     return says(rule.called, pattern, vote, unless=rule.unless, column=rule.in_ or "text")
+
+
+_NEITHER = 2  # the code after those of voting and abstaining
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """Votes where a model that answers in words says so; an answer that is neither that nor a word for abstaining is a
+    fault of the rule on that sample."""
+
+    given: GivenModel | None
+    vote: int
+
+    def __call__(self, texts: list[object]) -> npt.NDArray[np.int64]:
+        """The votes on these texts."""
+        if self.given is None:
+            raise InputError("a rule with a prompt votes in a run, where it is known whom to ask")
+        answers = self.given.load()(["" if text is None else str(text) for text in texts])  # type: ignore[operator]
+        answered = answered_classes(answers.values)
+        if (answered == _NEITHER).any():
+            raise InputError("the model's answer is none of the words that it may say")
+        return np.where(answered == 0, self.vote, ABSTAIN)
 
 
 def any_phrase(keywords: tuple[str, ...]) -> str:

@@ -7,12 +7,14 @@ stands what labelling measures.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings, StandsOn
 from assay.tasks.statistics.metrics import metric
+from assay.tasks.subjects.addresses.chat import form_at
+from assay.tasks.subjects.addresses.given import Asking
 
 Measure = Literal["brightness", "contrast", "colourfulness", "edges"]
 """What can be measured of a picture as it is."""
@@ -73,10 +75,14 @@ class When(Settings):
         return " ".join([str(self.column or self.picture), *filter(None, bounds)])
 
 
-class WrittenRule(Settings, populate_by_name=True):
-    """One rule: `when`, `keywords` or `pattern`, and the class that it votes for where that holds, or else abstains."""
+_LONGEST_NAME = 80
 
-    name: str = Field(default="", max_length=80, examples=["big"])
+
+class WrittenRule(Settings, populate_by_name=True):
+    """One rule: `when`, `keywords`, `pattern` or `prompt`, and the class that it votes for where that holds, or else
+    abstains."""
+
+    name: str = Field(default="", max_length=_LONGEST_NAME, examples=["big"])
     """What the rule is called; left out, it is called after what it asks."""
 
     when: When | None = Field(default=None, examples=["{column: worst_radius, above: 16.8}"])
@@ -93,18 +99,31 @@ class WrittenRule(Settings, populate_by_name=True):
     unless: str | None = Field(default=None, min_length=1, examples=['"not good"'])
     """A regular expression that must not be found beside the keywords or the pattern."""
 
+    prompt: str | None = Field(
+        default=None, min_length=1, exclude_if=lambda prompt: prompt is None, examples=['"Is this an advert? {text}"']
+    )
+    """What a model that answers in words is asked (see `asking`), `{text}` where the text belongs. The rule votes where
+    it says `yes`, or the class."""
+
+    abstain: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=("no",), min_length=1, exclude_if=lambda words: words == ("no",), examples=["[no, unsure]"]
+    )
+    """What it says where the rule is to abstain; any other answer is a fault of the rule on that sample."""
+
     in_: str | None = Field(default=None, alias="in", min_length=1, examples=["text"])
-    """The column with the text that keywords and patterns are looked for in; left out, `text`."""
+    """The column with the text that keywords, patterns and prompts are about; left out, `text`."""
 
     vote: ClassName = Field(examples=["malignant"])
     """The class that it votes for, by name."""
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Self:
-        given = [name for name in ("when", "keywords", "pattern") if getattr(self, name) is not None]
+        given = [name for name in ("when", "keywords", "pattern", "prompt") if getattr(self, name) is not None]
         if len(given) != 1:
             listed = " and ".join(given) or "none of them"
-            raise ValueError(f"a rule asks exactly one of when, keywords and pattern, and here is {listed}")
+            raise ValueError(f"a rule asks exactly one of when, keywords, pattern and prompt, and here is {listed}")
+        if self.prompt is not None and (self.unless is not None or "{text}" not in self.prompt):
+            raise ValueError("a prompt has {text} where the text belongs, and no unless")
         if self.when is not None and (self.unless is not None or self.in_ is not None):
             raise ValueError("in and unless are about texts, and when is about a column or a picture; leave them out")
         for setting in ("pattern", "unless"):
@@ -122,6 +141,8 @@ class WrittenRule(Settings, populate_by_name=True):
             return self.name
         if self.when is not None:
             return self.when.called
+        if self.prompt is not None:
+            return self.prompt.replace("{text}", "").strip()[:_LONGEST_NAME]
         return f"says {self.keywords[0]}" if self.keywords else f"matches {self.pattern}"
 
     @property
@@ -159,6 +180,19 @@ class WrittenRules(Settings):
     )
     """The classes by name, where the rules do not vote for all of them."""
 
+    asking: dict[str, Any] | None = Field(
+        default=None, exclude_if=lambda asking: asking is None, examples=["{url: https://host/v1/chat/completions}"]
+    )
+    """How the rules with a `prompt` ask: the `url` of a model that answers in words, its `model`, and what else a
+    subject's `asking` says; `prompt` and `answers` are the rules' own."""
+
+    def asking_of(self, rule: WrittenRule) -> Asking:
+        """How the model is asked about one rule; raises `ValueError` where that does not say enough."""
+        asking = {name: value for name, value in (self.asking or {}).items() if name != "url"}
+        form = form_at(str((self.asking or {}).get("url")))
+        answers = {rule.vote: ("yes",), "abstain": rule.abstain}
+        return Asking.model_validate({"form": form} | asking | {"prompt": rule.called, "answers": answers})
+
     @property
     def voted(self) -> tuple[str, ...]:
         """The classes that votes stand for: those given, then those that rules vote for."""
@@ -173,6 +207,11 @@ class WrittenRules(Settings):
         if self.rules and len(self.voted) < 2:
             only = self.voted[0]
             raise ValueError(f"every rule votes for {only!r}: name the other classes too, as in classes: [{only}, …]")
+        for rule in self.rules:
+            if rule.prompt is not None:
+                if "url" not in (self.asking or {}):
+                    raise ValueError(f"the rule {rule.called!r} has a prompt: say whom to ask with asking: {{url: …}}")
+                self.asking_of(rule)
         return self
 
 

@@ -112,6 +112,8 @@ def reply(how: str, said: str, text: str, asked: dict[str, Any], served: dict[st
         content, refusal = None, "I can't."
     if how == "objects":
         content = f'```json\n{{"label": "{said}"}}\n```'
+    if how == "asked" and (word := re.search(r'mention "(\w+)"', str(asked["messages"]))):
+        content = "Perhaps." if third == "13" else "Yes." if word[1] in text else "No."
     choice: dict[str, Any] = {"index": 0, "finish_reason": finish}
     chances = {said: 0.7, OTHER[said]: 0.2, "The": 0.1}
     if "prompt" in asked:

@@ -33,6 +33,7 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.masking import mask
+from assay.infra.settings import StandsOn
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer_reason, secret_from
 from assay.infra.storage.store import (
@@ -455,14 +456,28 @@ def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenM
             features = require_named(settings.features, who)
         form = form_of(asking, Client(written, asking))
     given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, content, url=written)
-    given = replace(given, asking=asking)
-    run, store, version = _tonight(f"{written}\0{given.fingerprint}", settings)
-    vouched = settings.stands_on.version is not None
+    return _standing(replace(given, asking=asking), settings.stands_on, form.version, beside)
+
+
+def prompted(url: str, asking: Asking, prompt: str, stands_on: StandsOn, beside: Path) -> GivenModel:
+    """A model that answers in words, in hand, with a prompt that is written out."""
+    require_address(url)
+    secret_headers(asking, url)
+    content = prompt.encode()
+    read_prompt(asking, url, content)
+    given = GivenModel(shown(url), "endpoint", "classifier", open_endpoint, None, content, url=url, asking=asking)
+    return _standing(given, stands_on, "", beside)
+
+
+def _standing(given: GivenModel, stands_on: StandsOn, said: str, beside: Path) -> GivenModel:
+    """The service with what stands for its answers tonight: the version that a person names, or that it `said`."""
+    run, store, version = _tonight(f"{given.url}\0{given.fingerprint}", stands_on)
+    vouched = stands_on.version is not None
     if vouched:
-        version = version_of(settings.stands_on, written, beside, run, asks=True)
-    elif form.version and not settings.stands_on.never_cached:
-        version = f"version {form.version}, as the service says"
-    named = "" if vouched or settings.stands_on.never_cached else form.version
+        version = version_of(stands_on, given.url, beside, run, asks=True)
+    elif said and not stands_on.never_cached:
+        version = f"version {said}, as the service says"
+    named = "" if vouched or stands_on.never_cached else said
     given = replace(given, version=version, service_version=named, vouched=vouched, store=store, run=run)
     note_elsewhere(f"answers of {given.written}", given.written, given.fingerprint)  # a clean-up keeps them
     return given
@@ -483,7 +498,7 @@ def asking_at(written: str, asking: Asking | None) -> Asking:
         ) from fault
 
 
-def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:
+def _tonight(what: str, stands_on: StandsOn) -> tuple[str, str, str]:
     """The run that asks, its store, and what stands for answers of a service that names no version."""
     from assay.infra.stages.branches import Plan
     from assay.infra.stages.runs import current_run
@@ -493,7 +508,7 @@ def _tonight(what: str, settings: Addressed) -> tuple[str, str, str]:
         run = current_run()
     except LookupError:
         return "", "", ASKED_BY
-    anew = settings.stands_on.never_cached or run.fresh
+    anew = stands_on.never_cached or run.fresh
     since = resumed_run(run.store, what, run.record, anew=anew, note=not isinstance(run.conductor, Plan))
     return run.id, run.store.url, f"{ASKED_BY}{since}"
 

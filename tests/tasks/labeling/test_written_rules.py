@@ -110,7 +110,7 @@ def test_keys_know_rules_by_content() -> None:
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ({"vote": "yes"}, "exactly one of when, keywords and pattern, and here is none of them"),
+        ({"vote": "yes"}, "exactly one of when, keywords, pattern and prompt, and here is none of them"),
         ({"vote": "yes", "keywords": ["a"], "pattern": "b"}, "and here is keywords and pattern"),
         ({"vote": "yes", "pattern": "("}, "pattern is no regular expression: missing )"),
         ({"vote": "yes", "pattern": "(" * 1000 + "a" + ")" * 1000}, "pattern is no regular expression: maximum"),

@@ -1,0 +1,58 @@
+"""Labelling functions that ask a model: a data set is curated from prompts alone, and nothing is asked twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from chat_server import ChatServer, chat_server
+from direct_nights import latest, perform_night
+
+from assay.infra.errors import InputError
+from assay.tasks.statistics.findings import findings_of
+
+WORDS = {"http": "spam", "subscribe": "spam", "win": "spam", "song": "ham", "nice": "ham"}
+TEXTS = ("subscribe to http", "win a song at http", "a nice song", "nice", "subscribe to my nice song")
+
+
+def project(folder: Path, server: ChatServer, more: str = "") -> Path:
+    rows = [f"s{at:02d},{TEXTS[at % 5]} number {at},{'ham' if at % 5 in (2, 3) else 'spam'}" for at in range(60)]
+    (folder / "texts.csv").write_text("\n".join(["id,text,answer", *rows]) + "\n")
+    prompts = {word: f'Does it mention \\"{word}\\"? Yes or no. Text: {{text}}' for word in WORDS}
+    rules = [f'  - {{name: asks {word}, prompt: "{prompts[word]}", vote: {vote}}}' for word, vote in WORDS.items()]
+    asking = f"asking: {{url: '{server.at('asked')}', model: scripted, at_once: 8{more}}}"
+    (folder / "rules.yaml").write_text("\n".join([asking, "rules:", *rules]) + "\n")
+    (folder / "pipelines.yaml").write_text(
+        "pipelines:\n  night:\n    source: {csv: texts.csv, id: id, label: answer}\n"
+        "    labeling: {functions: rules.yaml, fault_limit: 0.05}\n    weak_labels: {labelers: [majority]}\n"
+        "    ordering: {datasets: 3}\n"
+    )
+    return folder
+
+
+def test_five_prompts_curate_a_data_set(tmp_path: Path) -> None:
+    with chat_server(tmp_path / "server") as server:
+        perform_night(project(tmp_path, server), "night")
+        findings = findings_of(*latest(tmp_path, "night"))
+        by_metric = {(one.metric, one.of): one.value for one in findings}
+        assert by_metric["labeling.functions", ""] == 5
+        faults = next(one for one in findings if one.metric == "labeling.faults")
+        assert faults.value is not None
+        assert faults.value > 0  # of text 13 the model says "perhaps"
+        sizes = {one.group for one in findings if one.metric == "ordering.accuracy"}
+        assert sizes
+        assert len(server.asked()) == 5 * 60
+
+
+def test_a_rule_with_a_prompt_says_whom_it_asks(tmp_path: Path) -> None:
+    with chat_server(tmp_path / "server") as server:
+        folder = project(tmp_path, server)
+        rules = (folder / "rules.yaml").read_text()
+        for written, told in (
+            (rules.partition("rules:")[1] + rules.partition("rules:")[2], "say whom to ask"),
+            (rules.replace("model: scripted, ", ""), "needs `model`"),
+            (rules.replace("{text}", "it"), r"has \{text\} where the text belongs"),
+        ):
+            (folder / "rules.yaml").write_text(written)
+            with pytest.raises(InputError, match=told):
+                perform_night(folder, "night")
