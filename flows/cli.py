@@ -12,7 +12,7 @@ import click
 
 from assay import __version__
 from assay.flows.commands.data import audit, data, export, init, label, rules, store
-from assay.flows.commands.evidence import attest, bundle, commit_plan, log, verify
+from assay.flows.commands.evidence import attest, bundle, commit_plan, ledger, log, verify
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.flows.commands.review import (
     accept,
@@ -47,7 +47,7 @@ RUNNING = (run, plan, check, list_pipelines, schema)
 REVIEWING = (runs, report, history, compare, gate, accept, blame)
 EVERY_NIGHT = (deploy, serve, notify, worker)
 HANDING_ON = (data, label, export, reproduce)
-PROVING = (commit_plan, attest, bundle, verify, log)
+PROVING = (commit_plan, attest, bundle, verify, log, ledger)
 ALL = (*BEGINNING, *RUNNING, *REVIEWING, *EVERY_NIGHT, *HANDING_ON, *PROVING, store)
 """The commands in the order a newcomer meets them."""
 for command in ALL:

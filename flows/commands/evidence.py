@@ -1,4 +1,4 @@
-"""Commands for evidence that somebody else can check: `commit-plan`, `attest`, `bundle`, `verify`, `log`."""
+"""Commands for evidence that somebody else can check: `commit-plan`, `attest`, `bundle`, `verify`, `log`, `ledger`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,25 @@ def log(last: int, store: Store) -> None:
     entries = entries_in(log_lines(store))
     echo(columns(["number", "at", "by", "did", "of"], [entry_row(entry) for entry in entries[::-1][:last]]))
     echo(f"{len(entries)} entries, none changed or missing")
+
+
+@command("ledger", example="assay ledger")
+@reads_store
+@click.pass_context
+def ledger(ctx: click.Context, store: Store) -> None:
+    """Show which nights are signed, rewritten or gone.
+
+    As the page of all nights does. The exit code is 1 where one was rewritten since it was signed, or is gone though
+    nobody cleaned up.
+    """
+    from assay.flows.report.ledger import ledger_of
+
+    kept, runs = ledger_of(store), reversed(store.runs())
+    rows = [[run.id, run.pipeline, run.status, kept.signed.get(run.id, "not signed")] for run in runs]
+    echo(columns(["run", "pipeline", "status", "evidence"], rows))
+    for sentence in kept.amiss:
+        echo(sentence)
+    ctx.exit(1 if kept.amiss else 0)
 
 
 @command("attest", example="openssl genpkey -algorithm ed25519 -out key.pem\nassay attest breast-cancer --key key.pem")

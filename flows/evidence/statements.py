@@ -19,7 +19,9 @@ from assay.flows.audit import primary_claims
 from assay.flows.configuration.loading import Project
 from assay.flows.evidence.envelope import canonical_json, key_id, merkle_root, read_private_key, signed_envelope
 from assay.flows.forecast.plan import check_inputs, walk_plan
+from assay.flows.report.all_nights import write_index
 from assay.flows.report.gates import require_whole
+from assay.flows.report.ledger import SIGNED_FILES, checksum_of
 from assay.flows.report.plans import plan_name, settings_digest
 from assay.flows.report.records import artifacts_of
 from assay.flows.reproduce.published import is_whole, published_form
@@ -36,8 +38,6 @@ TEST_RESULT, ALL_FINDINGS = "https://in-toto.io/attestation/test-result/v0.1", "
 CONFIGURATION = ("settings", "code", "environment")
 """What a run was computed with, a file each; beside them lie its plan, where it has one, and the store's log."""
 MANIFEST, _ = MANIFESTS
-_LOGGED = {"record": ".json", "findings": "/findings.parquet"}
-"""What of a run stands in the log as it was when it was signed."""
 _OUTCOMES = {"passed": "passedTests", "failed": "failedTests"}
 
 
@@ -94,10 +94,13 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
     signed_by = key_id(signer.public_key())
     for name, content in _configuration(store, record).items():
         store.folder.write(f"{evidence_folder(record.id)}/{name}.json", content)
-    checksums = {name: _checksum(store, f"runs/{record.id}{end}") for name, end in _LOGGED.items()}
+    files = {name: checksum_of(store, name) for name in files_of_run(store, record)}
+    if gone := [name for name, checksum in files.items() if not checksum]:
+        raise InputError(f"{store.url}/{gone[0]} is gone, so the run is not whole: run the pipeline again.")
+    checksums = {name: files[file.format(record.id)] for name, file in SIGNED_FILES.items()}
     entry = log_action(store, "attest", run=record.id, pipeline=record.pipeline, key=signed_by, **checksums)
     store.folder.write(log_name(record.id), b"\n".join(log_lines(store)[: entry["number"]]))
-    files = {name: _checksum(store, name) for name in files_of_run(store, record)}
+    files[log_name(record.id)] = checksum_of(store, log_name(record.id))
     subjects = _subjects(store, record, files)
     result = _test_result(record, subjects, files)
     findings = _all_findings(record, findings_of(store, record), files)
@@ -105,6 +108,7 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
         statement_names(record.id), (TEST_RESULT, ALL_FINDINGS), (result, findings), strict=True
     ):
         store.folder.write(name, signed_envelope(_statement(subjects, kind, predicate), signer))
+    write_index(store)
     return (
         f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {signed_by}, "
         f"{len(files)} files, {len(findings['findings'])} findings, {len(record.gates)} gates"
@@ -113,10 +117,9 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
 
 def files_of_run(store: Store, record: RunRecord) -> Iterator[str]:
     """Every file that a run is made of: its record, findings and page, what it was computed with and from, and what
-    its stages made."""
+    its stages made. (What is signed has the log besides.)"""
     yield from (f"runs/{record.id}.json", f"runs/{record.id}/findings.parquet")
     yield from (f"{evidence_folder(record.id)}/{name}.json" for name in configuration_names(record.plan))
-    yield log_name(record.id)
     page = f"reports/{record.id}/index.html"
     yield from (name for name in [page] if store.folder.exists(name))
     yield from sorted({f"{INGREDIENTS}/{file['sha256']}" for file in record.ingredients if file["kept"]})
@@ -139,16 +142,12 @@ def manifest_of(store: Store, stage: str, key: str) -> Manifest:
     return manifest
 
 
-def _checksum(store: Store, name: str) -> str:
-    try:
-        return hashlib.sha256(store.folder.read(name)).hexdigest()
-    except FileNotFoundError:
-        raise InputError(f"{store.url}/{name} is gone, so the run is not whole: run the pipeline again.") from None
-
-
 def _configuration(store: Store, record: RunRecord) -> dict[str, bytes]:
     """What the run was computed with, in the files whose sha256 the statement names."""
     plans = {"plan": plan_name(record.pipeline, record.plan["sha256"])} if record.plan else {}
+    for name in plans.values():
+        if not store.folder.exists(name):
+            raise InputError(f"{store.url}/{name}, the plan that run {record.id} began under, is gone: put it back.")
     form = published_form(store, record)
     versions = {stage.stage: manifest_of(store, stage.stage, stage.key).version for stage in record.stages}
     values = {

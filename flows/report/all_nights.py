@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from assay.flows.audits.table import AnyKind
 from assay.flows.report.gates import accepted_in_words, budget_in_words, detectable_in_words, looks_of
+from assay.flows.report.ledger import ledger_of
 from assay.flows.report.records import missed_nights, no_run_came, sample_in_words
 from assay.flows.report.sentences import kinds_measured
 from assay.infra.masking import mask_page
@@ -30,9 +31,10 @@ def write_index(store: Store) -> None:
     shown: list[RunEntry] | None = None
     while (entries := [*entries_of(store), *_missed(store)]) != shown:
         runs = store.runs()  # and once more: another run may have ended while this one wrote
-        names = {entry.pipeline for entry in entries}
-        notes = {name: notes_on(store, name, runs) for name in names}
-        page = render_index(_marked(entries, store, runs), notes, budget_in_words(store, runs))
+        names, ledger = {entry.pipeline for entry in entries}, ledger_of(store)
+        notes = {name: [*ledger.gaps.get(name, ()), *notes_on(store, name, runs)] for name in names}
+        lines = _marked(entries, store, runs, ledger.signed)
+        page = render_index(lines, notes, f"{ledger.broken} {budget_in_words(store, runs)}".strip())
         store.folder.write("reports/index.html", mask_page(page).encode())
         shown = entries
 
@@ -54,15 +56,24 @@ def _missed(store: Store) -> list[RunEntry]:
     ]
 
 
-def _marked(entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord]) -> list[RunEntry]:
-    """The entries with what the trends mark: which runs somebody accepted, and in which a gate found a change."""
+def _marked(
+    entries: Sequence[RunEntry], store: Store, runs: Sequence[RunRecord], signed: Mapping[str, str]
+) -> list[RunEntry]:
+    """The entries with what the trends mark (which runs somebody accepted, and in which a gate found a change), and
+    with what is said of those that were signed."""
     accepted = [acceptance for name in {entry.pipeline for entry in entries} for acceptance in acceptances(store, name)]
     baselines = {acceptance["run"]: accepted_in_words(acceptance) for acceptance in accepted}
     judged = {
         run.id: tuple(str(look["sentence"]) for look in looks_of(run) if look.get("raw") == "failed") for run in runs
     }
     return [
-        entry.model_copy(update={"accepted": baselines.get(entry.run, ""), "judged": judged.get(entry.run, ())})
+        entry.model_copy(
+            update={
+                "accepted": baselines.get(entry.run, ""),
+                "judged": judged.get(entry.run, ()),
+                "signed": signed.get(entry.run, ""),
+            }
+        )
         for entry in entries
     ]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from assay.infra.errors import AssayError
 from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.log import log_action
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
 _LEASE_SECONDS = 600.0
@@ -123,6 +124,8 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     removed: list[str] = []
     freed = 0
     remove: Callable[[str], None] = (lambda _name: None) if dry_run else store.folder.remove
+    if forgotten and not dry_run:
+        log_action(store, "clean", runs=[run.id for run in forgotten])
     for run in forgotten:
         for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
             remove(name)

@@ -253,6 +253,7 @@ def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
 
 def _run(entry: RunEntry) -> Markup:
     of_sample = tag("p", f"Of {entry.sample}; in no trend.", class_="note") if entry.sample else None
+    signed = tag("p", f"This run is {entry.signed}.", class_="note") if entry.signed else None
     name = tag("a", entry.run, href=entry.link) if safe_link(entry.link) else text(entry.run or "no run")
     return tag(
         "tr",
@@ -260,5 +261,5 @@ def _run(entry: RunEntry) -> Markup:
         tag("td", numerals.moment(entry.started)),
         tag("td", numerals.duration(entry.seconds if entry.run else None), class_="num"),
         tag("td", badge(status_tone(entry.status), entry.status)),
-        tag("td", of_sample, numerals.unbroken(entry.verdict), _flags(entry)),
+        tag("td", of_sample, numerals.unbroken(entry.verdict), _flags(entry), signed),
     )

@@ -208,6 +208,9 @@ class RunEntry(Settings):
     sample: str = ""
     """What share of the samples it looked at; empty where it was all. Such a run is in no trend."""
 
+    signed: str = ""
+    """With which key it was signed, or what of it is not as it was then; empty where nobody signed it."""
+
     @property
     def named(self) -> str:
         """What it is called where a run is named."""

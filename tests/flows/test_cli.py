@@ -120,6 +120,7 @@ def test_the_commands_of_the_design_are_all_there() -> None:
         "init",
         "label",
         "log",
+        "ledger",
         "notify",
         "rules",
         "schema",

@@ -21,9 +21,11 @@ from assay.flows.evidence.bundle import read_bundle, write_bundle
 from assay.flows.evidence.envelope import key_id, merkle_root, read_private_key, tree_hash
 from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, commit_plan, statement_names
+from assay.flows.report.all_nights import write_index
 from assay.flows.report.plans import decided_in_words, plan_name
 from assay.infra.errors import InputError
-from assay.infra.storage.log import entries_in, log_lines
+from assay.infra.storage.log import entries_in, log_action, log_lines
+from assay.infra.storage.sweep import clean
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import findings_of, findings_table
 
@@ -288,6 +290,62 @@ def test_rules_and_settings_that_changed_since_the_plan_are_named(tmp_path: Path
     store.folder.remove(plan_name("night", record.plan["sha256"]))
     perform_night(folder, "night")
     assert "is not in the store any more" in decided_in_words(latest(folder, "night")[1].plan)
+
+
+def test_the_page_of_all_nights_shows_what_is_signed_rewritten_or_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "team"
+    plant(folder)
+    perform_night(folder, "night")
+    perform_night(folder, "night")
+    store, record = latest(folder, "night")
+    first = store.runs()[0].id
+    monkeypatch.chdir(folder)
+    asked = ["ledger", "--store", "store"]
+
+    def shown() -> tuple[int, str, str]:
+        write_index(store)
+        return answer(asked), capsys.readouterr().out, store.folder.read("reports/index.html").decode()
+
+    code, listed, page = shown()
+    assert (code, listed.count("not signed")) == (0, 2)
+    assert "signed" not in page.partition("<main")[2]
+    _, private, _ = new_keys(tmp_path, "signer")
+    attest(store, record, private)
+    code, listed, page = shown()
+    assert (code, listed.count("signed with key"), listed.count("not signed")) == (0, 1, 1)
+    assert page.count("This run is signed with key") == 1
+
+    kept = store.folder.read(f"runs/{record.id}.json")
+    store.folder.write(f"runs/{record.id}.json", kept.replace(b'"gate failed"', b'"done"'))
+    code, listed, page = shown()
+    assert (code, f"Run {record.id} is rewritten since it was signed: record." in listed) == (1, True)
+    assert "This run is rewritten since it was signed: record." in page
+    store.folder.write(f"runs/{record.id}.json", kept)
+
+    store.folder.remove(f"runs/{first}.json")
+    code, listed, page = shown()
+    assert code == 1
+    assert all(f"Run {first}, begun by" in text and "is gone" in text for text in (listed, page))
+    log_action(store, "clean", runs=[first])
+    assert shown()[0] == 0
+
+    store.folder.write("log/000000002.json", store.folder.read("log/000000002.json") + b" ")
+    code, listed, page = shown()
+    assert (code, "The log breaks at its entry 3" in listed, "The log breaks at its entry 3" in page) == (1, True, True)
+    assert answer(["log", "--store", "store"]) == 2
+
+
+def test_a_clean_up_is_logged_before_it_takes_a_run_away(tmp_path: Path) -> None:
+    plant(tmp_path / "team")
+    for _ in range(2):
+        perform_night(tmp_path / "team", "night")
+    store, record = latest(tmp_path / "team", "night")
+    first = store.runs()[0].id
+    clean(store, keep=1)
+    assert [run.id for run in store.runs()] == [record.id]
+    assert entries_in(log_lines(store))[-1]["runs"] == [first]
 
 
 def test_what_cannot_be_signed_or_read_is_said(night: Path, tmp_path: Path) -> None:
