@@ -265,6 +265,11 @@ def export_run(
             "creator": {"@type": "sc:Organization", "name": creator},
             "datePublished": record.started[:10],
             "version": "1.0.0",
+            "rai:dataAnnotationProtocol": f"The labels are weak: {chosen} combines the votes of labelling functions.",
+            "rai:machineAnnotationTools": f"Assay {__version__}, labeler {chosen}",
+            "rai:dataUseCases": "Testing models on samples that are ever harder; weak labels are no ground truth.",
+            "rai:dataBiases": "Samples are ordered by how sure the rules are of them, and are no random draw.",
+            "rai:dataLimitations": verdict_in_words(facts.validity).replace("**", ""),
         }
         metadata = croissant(described, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Croissant 1.0 metadata (JSON-LD) of an exported folder, so that data set search engines and loaders understand it."""
+"""Croissant 1.0 metadata (JSON-LD) of an exported folder, with fields of its RAI extension, so that data set search
+engines and loaders understand it.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def croissant(
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         **described,
         "citeAs": CITE_AS,
         "distribution": [_file_object(file) for file in files],

@@ -167,11 +167,22 @@ def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tupl
     assert "\nlicense: mine" not in card
 
 
+def test_the_reference_library_of_croissant_has_nothing_to_object(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant")
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out", licence="CC-BY-4.0")
+    metadata = mlcroissant.Dataset(jsonld=tmp_path / "out" / "croissant.json").metadata
+    assert metadata.ctx.issues.report() == ""
+    assert sum(name.startswith("rai:") for name in metadata.to_json()) == 5
+
+
 def test_croissant_metadata_describes_every_file(finished: tuple[Store, Run], tmp_path: Path) -> None:
     store, run = finished
     export_run(store, run.record, tmp_path / "out", licence="CC-BY-4.0")
     metadata = json.loads((tmp_path / "out" / "croissant.json").read_text(encoding="utf-8"))
-    assert metadata["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    croissant = "http://mlcommons.org/croissant"
+    assert metadata["conformsTo"] == [f"{croissant}/1.0", f"{croissant}/RAI/1.0"]
+    assert "majority combines the votes" in metadata["rai:dataAnnotationProtocol"]
     required = ("@context", "@type", "name", "description", "license", "url", "creator", "datePublished")
     assert all(metadata[key] for key in required)
     files = {file["@id"]: file for file in metadata["distribution"]}
