@@ -34,6 +34,7 @@ NAMES = (
     "one_more_file",
     "chaos",
     "forecast",
+    "chat_questions",
 )
 
 

@@ -49,6 +49,7 @@ class Handler(BaseHTTPRequestHandler):
     lock: ClassVar[threading.Lock] = threading.Lock()
 
     def do_POST(self) -> None:
+        began = time.monotonic()
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         served = SERVED | json.loads((self.folder / "served.json").read_text())
         how = self.path.split("/")[1]
@@ -59,8 +60,7 @@ class Handler(BaseHTTPRequestHandler):
             turn, flipped = self.seen[how], self.draws.random() < served["flips"]
             with (self.folder / "asked.jsonl").open("a") as log:
                 log.write(json.dumps({"path": self.path, "text": text, "asked": asked}) + "\n")
-        if served["seconds"]:
-            time.sleep(served["seconds"])
+        time.sleep(max(0.0, served["seconds"] - (time.monotonic() - began)))
         if served["key"] and self.headers.get("Authorization") != served["key"]:
             return self._send(401, {"error": {"message": f"wrong key {self.headers.get('Authorization')}"}})
         if how == "busy" and turn % 3:
