@@ -21,6 +21,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
+from assay.tasks.attacks.texts.settings import NO_MORE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
 from assay.tasks.reporting.numerals import coefficient, integer, interval, number, percent, plural
@@ -155,9 +156,10 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     elif left.stage == "attack" and success is not None:
         copy = lowest(_success(findings, name) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
-        text = (
-            f"{capital(success.of)} changes the answer of {base} on {_share(success)} of the texts it attacks{spared}."
-        )
+        floor = findings.get("attack.above_chance", base, success.of)
+        by_chance = ", no more than it changes by itself" if floor is not None and floor.verdict == NO_MORE else ""
+        changed = f"{_share(success)} of the texts it attacks{by_chance}{spared}"
+        text = f"{capital(success.of)} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:
         fall = f"from {number(whole.value, 2)} to {_score(left)}"
         text = f"{SCORES[left.metric]} of {base} falls {fall} under {left.of}{kept}."

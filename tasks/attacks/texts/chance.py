@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from assay.tasks.attacks.texts.measures import SKIPPED
 from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, group_of
+from assay.tasks.attacks.texts.settings import MORE, NO_MORE
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
@@ -73,9 +74,7 @@ def above_chance(about: Finding, attacked: Floats, clean: Floats, groups: Groups
     again as they are."""
     apart = mean_share(replace(about, metric=ABOVE, unit="share"), attacked - clean, groups)
     more = (apart.value or 0.0) > 0 and (apart.p_value or 0.0) <= significance
-    return (
-        apart if apart.value is None else replace(apart, verdict="more than chance" if more else "no more than chance")
-    )
+    return apart if apart.value is None else replace(apart, verdict=MORE if more else NO_MORE)
 
 
 def findings_above_chance(

@@ -266,11 +266,13 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
     worst = findings.worst(subject)
     lines: list[str] = []
     if worst is not None:
-        words = findings.get("perturbed_words", subject, worst.of)
+        words, floor = (findings.get(metric, subject, worst.of) for metric in ("perturbed_words", "above_chance"))
         lines.append(
             f"{worst.of} changes the answer of {subject} on {share_text(worst)} of the {integer(worst.n)} texts that "
             "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
         )
+        if floor is not None:
+            lines.append(f"Beyond what {subject} changes by itself that is {share_text(floor)}: {floor.verdict}.")
     lines += [_tried_nothing(findings, subject, attack) for whose, attack in findings.tried if whose == subject]
     lines += [compared(findings, subject, pair) for whose, pair in findings.pairs if whose == subject]
     noise = noise_sentence(noise_findings, subject)

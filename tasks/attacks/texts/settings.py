@@ -11,6 +11,8 @@ from assay.infra.settings import Settings
 Ranking = Literal["gradient", "deletion"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 RELATED: Literal["related"] = "related"
+MORE, NO_MORE = "more than chance", "no more than chance"
+"""The verdicts on an attack of `attack.above_chance`: whether it does what asking again would not."""
 
 
 class WordAttack(Settings):

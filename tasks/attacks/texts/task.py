@@ -59,7 +59,7 @@ from assay.tasks.attacks.texts.noise import (
 )
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch, asks_subject
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
-from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
+from assay.tasks.attacks.texts.settings import MORE, Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
     SubjectVectors,
@@ -601,7 +601,7 @@ def measure_above_chance(
     ids, before = collect(samples, ["id"])["id"].to_pylist(), (_predicted(clean), list(map(_predicted, again)))
     answers = list(map(_predicted, fresh))
     findings = findings_above_chance(rows, answers, before, ids, groups_of(samples), about, significance)
-    more = sum(finding.verdict == "more than chance" for finding in findings)
+    more = sum(finding.verdict == MORE for finding in findings)
     say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
     return write_table(findings_table(findings), into=Findings)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from assay.infra.storage.store import Store, asked_in, counts_folder
-from assay.tasks.reporting.estimates import first_few, share_text
+from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -142,9 +142,7 @@ def _by_chance(findings: FindingIndex) -> Iterator[str]:
             for each in above
             if each.verdict == "more than chance"
         ]
-        beyond = (
-            f"Beyond that, attacks change {first_few(more, ', ')}." if more else "No attack changes more than that."
-        )
+        beyond = f"Beyond that, attacks change {', '.join(more)}." if more else "No attack changes more than that."
         yield (
             f"Asked again about the same {plural(floor.n or 0, 'text')}, {floor.subject} changes "
             f"{share_text(floor)} of its answers. {beyond if above else ''}".strip()

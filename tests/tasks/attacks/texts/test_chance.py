@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import ttest_1samp
 
+from assay.flows.report.sentences import _fallen
 from assay.tasks.attacks.texts.chance import above_chance, changed_shares, findings_above_chance, mean_share
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.attacks.texts.settings import NO_MORE
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 ABOUT = Finding("", of="attack")
 
@@ -57,3 +59,18 @@ def test_texts_are_held_against_themselves_by_id() -> None:
     (found,) = findings_above_chance(asked, [np.array([0, 1])], clean, ["a", "b", "c"], None, ABOUT, 0.05)
     assert found.value == 0.5  # b: changed once, and once by itself; a: changed, and never by itself
     assert found.n == 2
+
+
+def test_the_head_of_a_page_says_where_an_attack_does_no_more_than_asking_again() -> None:
+    share = {"of": "injection", "subject": "chat", "n": 100, "unit": "share"}
+    findings = [
+        Finding("subject.accuracy", value=0.9, low=0.8, high=1.0, **share | {"of": "clean"}),
+        Finding("attack.accuracy", value=0.7, low=0.6, high=0.8, **share),
+        Finding("attack.success_rate", value=0.2, low=0.1, high=0.3, **share),
+    ]
+    ends = []
+    for verdict in (NO_MORE, ""):
+        floor = Finding("attack.above_chance", value=0.0, low=-0.1, high=0.1, verdict=verdict, **share)
+        ((sentence, _),) = _fallen(FindingIndex([*findings, floor]), "chat")
+        ends.append(sentence.partition(" of the texts it attacks")[2])
+    assert ends == [", no more than it changes by itself.", "."]
