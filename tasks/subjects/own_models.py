@@ -45,7 +45,7 @@ def answers_in_blocks(
     """What a function answers for a list, block by block: the place of the first item, the block, how many were asked
     about, and the answer. What it raises becomes a sentence; `masked` without its words."""
     function = classifier_function(code) if what == "classifier" else answering_function(code, what)
-    size = max(1, len(items)) if code.asks_elsewhere else LISTED  # a service cuts its batches itself
+    size = max(1, len(items)) if isinstance(code, GivenModel) and code.asks_elsewhere else LISTED  # it cuts its batches
     for start in range(0, len(items), size):
         block = list(items[start : start + size])
         asked = asked_at_once(block, size, code)

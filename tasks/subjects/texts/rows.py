@@ -123,7 +123,9 @@ def _build(source: BuiltFrom, device: str | None) -> TextModel:
         from assay.tasks.subjects.texts.model import OwnTextModel
 
         assert source.subject.code is not None
-        return OwnTextModel(source.subject.code, source.classes, source.subject.masked, tuple(card["class_names"]))
+        return OwnTextModel(
+            source.subject.code, source.classes, source.subject.masked, tuple(card.get("class_names", ()))
+        )
     if card["kind"] == "minilm-linear":
         from assay.tasks.subjects.texts.network import linear_from_files
 
