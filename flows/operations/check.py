@@ -4,7 +4,6 @@ this machine offers, and what is wrong.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, reason_of
 from assay.infra.settings import Settings
+from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns
 from assay.infra.user_code.choices import (
     Named,
@@ -246,12 +246,10 @@ def missing_baselines(project: Project) -> list[str]:
     from assay.flows.report.gates import require_baselines
     from assay.infra.storage.store import Store
 
-    missing = []
+    missing = list[str]()
     for name in project.pipelines:
-        try:
+        with _collecting(missing):
             require_baselines(project, name, Store(project.store))
-        except InputError as error:
-            missing.append(str(error))
     return missing
 
 
@@ -331,13 +329,13 @@ def environment_rows() -> list[list[object]]:
 
     devices = cuda_devices()
     mirror = os.environ.get("ASSAY_MIRROR")
-    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    versions = ", ".join(f"{name} {package_version(name, 'missing')}" for name in PACKAGES)
     return [
-        ["assay", _version("assay-audit")],
+        ["assay", package_version("assay-audit", "missing")],
         ["python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"],
         ["packages", versions],
         ["CPU cores", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1],
-        ["memory", _memory()],
+        ["memory", in_bytes(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))],
         ["GPU", ", ".join(devices) if devices else "none; work that prefers one runs on the CPU"],
         ["mirror", _mirror(mirror)],
         ["Prefect", os.environ.get("PREFECT_API_URL") or "a server of its own for each run, on loopback"],
@@ -377,21 +375,7 @@ def _stage_in_words(pipeline: Pipeline, stage: str) -> str:
     return f"{len(pipeline.gates)} gates" if stage == "gates" else stage
 
 
-def _memory() -> str:
-    try:
-        return in_bytes(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (ValueError, OSError):
-        return "unknown"
-
-
 def _mirror(mirror: str | None) -> str:
     if not mirror:
         return "none (ASSAY_MIRROR is not set)"
     return mirror if Path(mirror).is_dir() else f"{mirror}: not there"
-
-
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "missing"

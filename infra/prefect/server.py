@@ -30,7 +30,6 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -268,7 +267,7 @@ class PrefectServer:
 
     def _answers(self) -> bool:
         """Whether the server says that it is well; no proxy is asked for what is on loopback."""
-        authorization = f"Basic {b64encode(self._secret.encode()).decode()}"
+        authorization = f"Basic {base64.b64encode(self._secret.encode()).decode()}"
         question = urllib.request.Request(f"{self.url}/health", headers={"Authorization": authorization})
         try:
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(question, timeout=5) as answer:

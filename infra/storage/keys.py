@@ -39,7 +39,7 @@ _FEATURES = ("AVX512_SPR", "AVX512_ICL", "AVX512_SKX", "AVX512F", "AVX2", "SVE",
 def versions_here() -> Mapping[str, str]:
     """Python's version and those of the packages that every worker must share with the one who asks."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"python": python, **{name: _version(name, "not installed") for name in COMPARED}}
+    return {"python": python, **{name: package_version(name, "not installed") for name in COMPARED}}
 
 
 @cache
@@ -138,14 +138,14 @@ def key_part(value: object) -> Any:
 def numeric_profile() -> dict[str, str]:
     """Within one profile equal keys give equal digests; floating point differs between CPUs, devices and versions."""
 
-    return {"processor": processor_here(), "precision": "float64", **{name: _version(name) for name in _NUMERIC}}
+    return {"processor": processor_here(), "precision": "float64", **{name: package_version(name) for name in _NUMERIC}}
 
 
 @cache
 def package_versions() -> dict[str, str]:
     """The versions that a manifest records."""
     names = (*_NUMERIC, *_AROUND, *_USED_BY_STAGES)
-    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
+    return {"python": platform.python_version(), **{name: package_version(name) for name in names}}
 
 
 @cache
@@ -160,7 +160,8 @@ def git_commit() -> str:
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
-def _version(name: str, absent: str = "absent") -> str:
+def package_version(name: str, absent: str = "absent") -> str:
+    """The version of a package that is installed here; ours may be installed as its core alone."""
     for called in (name, *(["assay-audit-core"] if name == "assay-audit" else [])):
         with suppress(PackageNotFoundError):
             return version(called)
