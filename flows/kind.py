@@ -95,33 +95,26 @@ T = TypeVar("T")
 class AuditRequest(Protocol):
     """What an audit may read of the pipeline that asks for it."""
 
-    @property
-    def source(self) -> Source:
-        """Where the samples come from."""
+    source: Source
+    """Where the samples come from."""
 
-    @property
-    def subject(self) -> Subject | None:
-        """The model under audit, where the pipeline was written with a single one."""
+    subject: Subject | None
+    """The model under audit, where the pipeline was written with a single one."""
 
-    @property
-    def subjects(self) -> tuple[Subject, ...]:
-        """The models under audit, a single one among them."""
+    subjects: tuple[Subject, ...]
+    """The models under audit, a single one among them."""
 
-    @property
-    def evaluation(self) -> Evaluation:
-        """Which samples images and texts are audited on, and which may train."""
+    evaluation: Evaluation
+    """Which samples images and texts are audited on, and which may train."""
 
-    @property
-    def attacks(self) -> tuple[AnyAttack, ...]:
-        """What is done to images, texts or terms."""
+    attacks: tuple[AnyAttack, ...]
+    """What is done to images, texts or terms."""
 
-    @property
-    def defenses(self) -> tuple[AnyDefence, ...]:
-        """How subjects are trained to withstand attacks."""
+    defenses: tuple[AnyDefence, ...]
+    """How subjects are trained to withstand attacks."""
 
-    @property
-    def statistics(self) -> Statistics:
-        """How the findings are judged together."""
+    statistics: Statistics
+    """How the findings are judged together."""
 
     @property
     def masked(self) -> bool:

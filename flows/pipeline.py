@@ -62,31 +62,37 @@ _WRITTEN_OUT = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
+_WANTED = 'expected a cron line such as "0 2 * * *"'
 _FIRST_DAY, _FOUR_YEARS = datetime(2024, 1, 1), 1461
 
 
-def trouble_with(cron: str) -> str | None:
-    """What is wrong with a cron line, or nothing.
+def read_cron(cron: str) -> CronSim:
+    """A cron line that was read; ValueError says what is wrong with it.
 
-    >>> trouble_with("0 2 * * *"), trouble_with("*/15 8-18 * * mon-fri"), trouble_with("@daily")
-    (None, None, None)
-    >>> trouble_with("0 25 * * *")
-    'its hour is 25, and an hour is 0 to 23, alone, in a list (1,3), a range upwards (1-5) or steps (*/15)'
+    >>> sorted(read_cron("*/15 8-18 * * mon-fri").weekdays), read_cron("@daily").hours
+    ([1, 2, 3, 4, 5], {0})
+    >>> read_cron("0 25 * * *")
+    Traceback (most recent call last):
+    ValueError: expected a cron line such as "0 2 * * *": its hour is 25, and an hour is 0 to 23, alone, in a list \
+(1,3), a range upwards (1-5) or steps (*/15)
     """
     fields = _WRITTEN_OUT.get(cron, cron).split()
     if len(fields) != len(_FIELDS):
-        return f"it has {len(fields)} fields, and cron has five (minute, hour, day, month, weekday)"
+        raise ValueError(
+            f"{_WANTED}: it has {len(fields)} fields, and cron has five (minute, hour, day, month, weekday)"
+        )
     try:
         line = CronSim(" ".join(fields), _FIRST_DAY)
     except CronSimError as error:
         wrong = str(error).removeprefix("Bad ")
     else:  # the last day of a month and its second Monday are understood here, and not by all of Prefect
         if all(isinstance(day, int) and day >= 0 for day in (*line.days, *line.weekdays)):
-            return None
+            return line
         wrong = "day-of-month" if min(line.days) < 0 else "day-of-week"
     written, words = fields[list(_FIELDS).index(wrong)], wrong.replace("-of-", " of the ")
     numbers = f"{'an' if wrong == 'hour' else 'a'} {words} is {_FIELDS[wrong]}"
-    return f"its {words} is {written}, and {numbers}, alone, in a list (1,3), a range upwards (1-5) or steps (*/15)"
+    forms = "alone, in a list (1,3), a range upwards (1-5) or steps (*/15)"
+    raise ValueError(f"{_WANTED}: its {words} is {written}, and {numbers}, {forms}")
 
 
 def times_due(cron: str, days: float) -> float:
@@ -95,7 +101,7 @@ def times_due(cron: str, days: float) -> float:
     >>> [round(times_due(line, 28), 1) for line in ("0 2 * * *", "0 2,14 * * mon-fri", "@weekly", "0 0 1 * mon")]
     [28.0, 40.1, 4.0, 4.8]
     """
-    line = CronSim(_WRITTEN_OUT.get(cron, cron), _FIRST_DAY)
+    line = read_cron(cron)
     dates = (_FIRST_DAY + timedelta(days=number) for number in range(_FOUR_YEARS))
     due = sum(date.month in line.months and line.match_day(date) for date in dates)
     return due * len(line.minutes) * len(line.hours) * days / _FOUR_YEARS
@@ -207,9 +213,8 @@ class Pipeline(Settings):
     @field_validator("schedule")
     @classmethod
     def _readable_cron(cls, schedule: str | None) -> str | None:
-        trouble = None if schedule is None else trouble_with(schedule)
-        if trouble is not None:
-            raise ValueError(f'expected a cron line such as "0 2 * * *": {trouble}')
+        if schedule is not None:
+            read_cron(schedule)
         return schedule
 
 

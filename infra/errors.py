@@ -63,6 +63,12 @@ def absent_libraries(extra: str) -> list[str]:
     return [name for name in names if not _is_importable(name.replace("-", "_"))]
 
 
+def require_library(module: str, called: str, extra: str) -> None:
+    """Nothing, or the sentence for a library that is not installed, with the command that installs its extra."""
+    if not _is_importable(module):
+        raise InputError(f"{called} is not installed: {install_command(extra)}")
+
+
 def _is_importable(module: str) -> bool:
     try:
         return find_spec(module) is not None

@@ -25,7 +25,7 @@ from assay.data.schemas import class_names
 from assay.data.templates import filled
 from assay.flows.export.curated_sets import escaped_markdown, original_paths
 from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
-from assay.infra.errors import AssayError, InputError, install_command, reason_of
+from assay.infra.errors import AssayError, InputError, reason_of, require_library
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import Store
@@ -215,10 +215,9 @@ def _write_parquet(lake: Lake, folder: Folder, table: TidyTable, parts: Parts) -
 
 def _write_delta(lake: Lake, table: TidyTable, parts: Parts) -> int:
     """Puts the run's rows in place of whatever a broken attempt left of them, in one commit."""
-    try:
-        from deltalake import DeltaTable, write_deltalake
-    except ImportError as error:
-        raise InputError(f"Delta tables need the extra `delta`: {install_command('delta')}.") from error
+    require_library("deltalake", "What writes Delta tables (the extra `delta`)", "delta")
+    from deltalake import DeltaTable, write_deltalake
+
     rows = 0
 
     def counted() -> Iterator[pa.RecordBatch]:

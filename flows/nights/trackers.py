@@ -25,7 +25,7 @@ from assay.flows.notifiers.choice import NotSentError, done_within
 from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
 from assay.flows.report.records import digests_in
-from assay.infra.errors import InputError, RunError, install_command, reason_of
+from assay.infra.errors import InputError, RunError, reason_of, require_library
 from assay.infra.masking import prepare_environment
 from assay.infra.storage.artifacts import Manifest, RunRecord
 from assay.infra.storage.network import require_usable, secret_from
@@ -72,10 +72,9 @@ def _write_to_mlflow(store: Store, record: RunRecord, to: Mlflow) -> str:
     """The id of the run in MLflow; one that is there already is not written again."""
     prepare_environment()
     require_usable("models:")
-    try:
-        from mlflow import MlflowClient
-    except ImportError:
-        raise InputError(f"MLflow is not installed: {install_command('mlflow')}") from None
+    require_library("mlflow", "MLflow", "mlflow")
+    from mlflow import MlflowClient
+
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     client = MlflowClient(tracking_uri=to.tracking_uri)
@@ -148,7 +147,7 @@ def send_to_openlineage(store: Store, record: RunRecord, to: OpenLineage, folder
 
 def events_of(store: Store, record: RunRecord, namespace: str) -> Iterator[RunEvent]:
     """The events of a run: it begins, every result of it was made (maybe on an earlier night), it ends."""
-    _require_installed()
+    require_library("openlineage.client", "OpenLineage", "openlineage")
     from openlineage.client.event_v2 import RunState
 
     lineage = _RunEvents(store, record, namespace)
@@ -259,7 +258,7 @@ def _run_id(store: Store, name: str) -> str:
 
 
 def _openlineage_client(to: OpenLineage, folder: Path) -> OpenLineageClient:
-    _require_installed()
+    require_library("openlineage.client", "OpenLineage", "openlineage")
     from openlineage.client import OpenLineageClient
     from openlineage.client.transport.file import FileConfig, FileTransport
     from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
@@ -270,13 +269,6 @@ def _openlineage_client(to: OpenLineage, folder: Path) -> OpenLineageClient:
     if to.key_from is not None:
         config.auth = ApiKeyTokenProvider({"apiKey": secret_from(to.key_from, ascii_only=True)})
     return OpenLineageClient(transport=HttpTransport(config))
-
-
-def _require_installed() -> None:
-    try:
-        import openlineage.client  # noqa: F401
-    except ImportError:
-        raise InputError(f"OpenLineage is not installed: {install_command('openlineage')}") from None
 
 
 def to_mlflow(store: Store, record: RunRecord, uri: str) -> str:

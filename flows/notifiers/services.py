@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from assay.flows.notifiers.choice import VARIABLE, Message, NotifierChoice, NotifierSettings, NotSentError
-from assay.infra.errors import install_command
+from assay.infra.errors import require_library
 from assay.infra.storage.network import secret_addresses
 from assay.infra.terminal import quietened
 
@@ -20,10 +20,9 @@ class Services(NotifierSettings):
 def send(message: Message, services: Services) -> None:
     """Send the message through Apprise, to every URL in the variable."""
     addresses = secret_addresses(services.url_from)
-    try:
-        import apprise
-    except ImportError:
-        raise NotSentError(f"Apprise is not installed: {install_command('notify')}") from None
+    require_library("apprise", "Apprise", "notify")
+    import apprise
+
     kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
     # Apprise and what it sends with write addresses down where somebody logs in detail.
     with quietened("apprise", "urllib3", "requests", "asyncio"):

@@ -59,16 +59,10 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """What every column is for: `features` are the numbers and the words that rules may look at."""
+class Roles(Answers):
+    """What every column is for, once nothing is left to ask: the numbers and the words are what rules may look at."""
 
-    kind: Kind
-    label: str | None = None
-    classes: tuple[str, ...] = ()
-    id: str | None = None
-    text: str | None = None
-    group: str | None = None
-    split: str | None = None
+    kind: Kind = "table"
     numbers: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()

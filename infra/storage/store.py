@@ -382,27 +382,23 @@ class Turns:
             if self.most is not None and number > self.most:
                 raise InputError(self.beyond)
             begin = self._after(number - 1)
-            if self._is_ours(number, begin):
+            claim = {"begin": begin, "by": uuid.uuid4().hex}  # no two claims are alike: see Folder.create
+            if self.folder is None or self.folder.create(self._name(number), json.dumps(claim).encode()):
                 self._last, self._sent = number, begin
                 return begin
             number = max(number, self._latest()) + 1
 
-    def _is_ours(self, number: int, begin: float) -> bool:
-        if self.folder is None:
-            return True
-        claim = {"begin": begin, "by": uuid.uuid4().hex}  # no two claims are alike: see Folder.create
-        return self.folder.create(f"{self.place}/{number:09d}.json", json.dumps(claim).encode())
+    def _name(self, number: int) -> str:
+        return f"{self.place}/{number:09d}.json"
 
     def _after(self, number: int) -> float:
+        """The second at which the request after the one of that number may be sent."""
         if self.rate is None or not number:
             return self.now()
-        before = self._sent if number == self._last else self._begin(number)
-        return self.now() if before is None else max(self.now(), before + 1 / self.rate)
-
-    def _begin(self, number: int) -> float | None:
-        assert self.folder is not None
-        begin = (self.folder.read_json(f"{self.place}/{number:09d}.json") or {}).get("begin")
-        return float(begin) if isinstance(begin, int | float) else None
+        before = self._sent
+        if number != self._last and self.folder is not None:
+            before = (self.folder.read_json(self._name(number)) or {}).get("begin")
+        return max(self.now(), before + 1 / self.rate) if isinstance(before, int | float) else self.now()
 
     def _latest(self) -> int:
         assert self.folder is not None
