@@ -3,6 +3,7 @@
 Layout: `stages/STAGE/KEY/` holds a stage's files and, last of all, its `manifest.json`; `runs/ID.json` what a run
 used; `leases/ID.json` says that a run is still writing; `reports/ID/` its page; `ingredients/` the small files of the
 team's own that runs stood on, by their content; `asides/` the records of what computes and is no night.
+`log/NUMBER.json` says who did what, `plans/PIPELINE/SHA256.dsse.json` what somebody signed before a run.
 `successors/STAGE/KEY.json` names the key that stands for one whose results came out otherwise when computed again.
 `partitions/STAGE/STEP/TIME-KEY.json` says which results hold partitions of the same step: see
 `infra/stages/reuse.py`. `store.json` carries the format's number. `answers/SHA256/` holds the answers of one service

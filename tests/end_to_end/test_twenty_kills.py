@@ -58,7 +58,7 @@ def unaccounted(store: Path) -> set[str]:
             listed = opened.folder.sizes(f"partitions/{stage.stage}")
             known |= {name for name in listed if name.endswith(f"-{stage.key}.json")}
     there = {str(file.relative_to(store)) for file in store.rglob("*") if file.is_file()}
-    return {name for name in there - known if not name.startswith(("reports/", "history/"))}
+    return {name for name in there - known if not name.startswith(("reports/", "history/", "log/"))}
 
 
 @pytest.mark.parametrize("case", range(20))
