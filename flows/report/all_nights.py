@@ -19,8 +19,8 @@ from assay.tasks.statistics.findings import FindingIndex
 
 
 def followed_in(kinds: Sequence[AnyKind], findings: FindingIndex) -> tuple[Headline, ...]:
-    """What each audit follows over the nights, in the order of a reader's interest."""
-    measured = kinds_measured(kinds, findings)
+    """What each audit follows over the nights, in the order of a reader's interest: models before labels."""
+    measured = sorted(kinds_measured(kinds, findings), key=lambda kind: kind.name in ("curation", "people"))
     lines = [line for kind in measured for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
     return tuple(lines)
 

@@ -252,7 +252,7 @@ class Labeling(StandsOn, WrittenRules):
 
 METRICS = (
     metric("labeling.accuracy", unit="share", better="more"),
-    metric("labeling.coverage", unit="share", better="more", followed=True, title="Samples some rule votes on"),
+    metric("labeling.coverage", unit="share", better="more", followed="", title="Samples some rule votes on"),
     metric("labeling.conflicts", unit="share", better="less"),
     metric("labeling.faults", unit="share", better="less"),
     metric("labeling.overlaps", unit="share"),

@@ -72,7 +72,7 @@ def headlines_of(metrics: Iterable[Metric], findings: FindingIndex) -> Iterator[
     """
     for declared in metrics:
         only = declared.followed if isinstance(declared.followed, str) else None
-        for finding in findings.select(declared.name, of=only) if declared.followed else ():
+        for finding in findings.select(declared.name, of=only) if declared.followed is not False else ():
             if finding.slice.dataset is None and finding.slice.stratum is None:
                 yield from headline_of(
                     [declared], finding, finding.subject, *([] if only else [finding.of]), finding.group

@@ -19,7 +19,7 @@ class Metric:
     better: Better | None = None
     """Which way is better, if any."""
     followed: bool | str = False
-    """Whether its findings are followed over the nights; a word names the `of` whose alone are."""
+    """Whether its findings are followed over the nights; a word, or the empty one, names the `of` whose alone are."""
     title: str = ""
     """What it is called at the head of a column and over a trend."""
 

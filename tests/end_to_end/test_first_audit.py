@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from command_line import ASSAY, Command, digests, environment, records
+from playwright.sync_api import sync_playwright
 from published_results import disagreements
+from quiet_browser import QUIET, browser_here
 from repository import ROOT
 
 from assay.infra.storage.store import Store
@@ -128,7 +130,18 @@ def test_what_comes_with_the_wheel_is_listed_reproduced_and_begun(
 @pytest.mark.slow
 def test_the_first_night_is_run_from_the_wheel_in_an_empty_folder(says: Callable[..., str], tmp_path: Path) -> None:
     assert "2 of 2 gates passed" in says("run", "first-night")
-    assert [record["status"] for record in records(tmp_path / "artifacts")] == ["done"]
+    [record] = records(tmp_path / "artifacts")
+    assert record["status"] == "done"
+    page = tmp_path / "artifacts" / "reports" / record["id"] / "index.html"
+    assert page.stat().st_size <= 1_000_000
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser_here(), args=list(QUIET))
+        for width, tallest in ((1280, 9_000), (390, 14_000)):
+            opened = chromium.new_page(viewport={"width": width, "height": 900})
+            opened.goto(page.as_uri(), wait_until="load")
+            assert opened.evaluate("document.documentElement.scrollHeight") <= tallest
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        chromium.close()
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+import axe_playwright_python
 import pytest
 from command_line import Command
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -110,6 +112,25 @@ def test_a_part_leads_to_its_own_findings(browser: Browser, newcomer: Command) -
     assert page.locator("#findings input").input_value() == "ordering."
     assert heard.complaints == []
     page.context.close()
+
+
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["as it opens", "unfolded", "all nights"])
+def test_axe_finds_nothing_serious(
+    browser: Browser, newcomer: Command, which: str, scheme: Literal["light", "dark"]
+) -> None:
+    report = Path(newcomer.answer["report"])
+    page = browser.new_context(color_scheme=scheme).new_page()
+    page.goto((report.parents[1] / "index.html" if which == "all nights" else report).as_uri(), wait_until="load")
+    if which == "unfolded":
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    broken = page.evaluate("axe.run(document)")["violations"]
+    page.context.close()
+    assert [(rule["id"], rule["help"]) for rule in broken if rule["impact"] in ("serious", "critical")] == []
 
 
 def test_the_index_leads_to_the_report(browser: Browser, newcomer: Command) -> None:

@@ -128,6 +128,33 @@ def test_the_head_is_at_most_five_plain_sentences(pipeline: str) -> None:
     assert not re.search(r"Holm|stratum|corrected|p [=<]", " ".join(lines))
 
 
+PLAIN = re.compile(
+    "but|cannot|doe|image|kind|known|leave|most|owed|own|point|reject|related|repaint|rule|say|tell|tend|too|tried|"
+    "trusted|un|unsure|untrustworthy|wa|worse"
+)
+"""Words of heads that need no glossary, without the s at their end."""
+
+
+def test_no_word_of_a_head_stands_outside_the_glossary() -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").lower()
+    pages = sorted(file.parent.name for file in (ROOT / "docs/results").glob("*/findings.csv"))
+    assert len(pages) > 40
+    unknown = {}
+    for pipeline in pages:
+        findings = recorded(pipeline)
+        names = {name for each in findings for name in (each.subject, each.of, each.group, each.verdict)}
+        for line in sentences(KINDS, findings):
+            text = line.text
+            for name in sorted(names, key=len, reverse=True):
+                text = text.replace(name, " ") if len(name) > 2 else text
+            words = {
+                word.lower().removesuffix("'s").rstrip("s'") for word in re.findall(r"[A-Za-z][A-Za-z0-9']+", text)
+            }
+            terms = {word for word in words if not PLAIN.fullmatch(word)}
+            unknown |= {word: pipeline for word in terms if not re.search(rf"\b{re.escape(word)}", glossary)}
+    assert unknown == {}
+
+
 def test_every_cell_of_the_scorecard_has_its_interval_and_its_n() -> None:
     for pipeline in FIVE:
         card = scorecard(recorded(pipeline))
