@@ -90,7 +90,7 @@ WRONG = [
     (
         "{functions: breast-cancer}",
         "7",
-        ":7: labeling: 7 — expected a mapping with some of rules, classes, files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
+        ":7: labeling: 7 — expected a mapping with some of rules, classes, asking, files, never_cached, version, functions, fault_limit, as in {functions: breast-cancer}",
     ),
     (
         "workers: auto",
