@@ -77,8 +77,8 @@ def test_the_subject_learns_from_the_rules_and_is_judged_by_gold(whole: dict[str
     findings = whole["findings"]
     taught = findings.get("subject.taught", "net", "weak")
     right = findings.get("subject.lessons_right", "net", "weak")
-    assert (taught.n, 0.8 < taught.value < 1) == (340, True)
-    assert (right.n, 0.8 < right.value < 1) == (round(taught.value * 340), True)
+    assert (taught.n, 0.8 < taught.value < 1) == (1200, True)
+    assert (right.n, 0.8 < right.value < 1) == (round(taught.value * 1200), True)
     assert findings.get("subject.accuracy", "net", "clean").n == 60
 
 
