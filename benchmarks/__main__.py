@@ -27,6 +27,7 @@ NAMES = (
     "autoattack",
     "attributions",
     "corruptions",
+    "near_duplicates",
     "looking",
     "worker_memory",
     "at_once",

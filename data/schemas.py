@@ -115,6 +115,21 @@ class SampleHardness(ListedTable):
     """
 
 
+class NearKeys(ListedTable):
+    """One row per sample: the keys that samples which are nearly the same have in common."""
+
+
+class NearCandidates(ListedTable):
+    """One row per sample and key that another sample has as well, with what the two are compared by."""
+
+
+class NearDuplicates(ListedTable):
+    """One row per pair of samples that are nearly the same, with the part that each is of, most alike first.
+
+    The part is `audited` or `training` where samples were set apart, else `data`.
+    """
+
+
 class HardnessPairs(ListedTable):
     """One row per pair of measures and group of samples of about one rank by `first`: how hard they are by `second`.
 

@@ -103,6 +103,14 @@ def _beaten(findings: FindingIndex, _: str) -> Lines:
         yield f"{text}, which gets {alone}.", "neutral" if all("+" in name for name in names) else "bad"
 
 
+def _leaking(findings: FindingIndex, _: str) -> Lines:
+    """Audited samples that are nearly in the training."""
+    for leaked in findings.select("duplicates.leaked"):
+        if leaked.value:
+            text = f"{_share(leaked)} of the audited samples are nearly the same as one that trains"
+            yield f"{text}: what is measured on them is no measure of new ones.", "bad"
+
+
 def _suffering(findings: FindingIndex, base: str) -> Lines:
     """The class that a subject recognises least, where it lies apart or a copy of the subject loses more of its own."""
     worst, whole = worst_class(findings, base), clean(findings, base)
@@ -321,6 +329,7 @@ def _right(findings: FindingIndex, base: str) -> Lines:
 
 
 _ABOUT = (
+    _leaking,
     _beaten,
     _suffering,
     _lost,
