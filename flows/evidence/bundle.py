@@ -12,33 +12,40 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from assay.flows.evidence.envelope import key_id, merkle_root, read_public_key, statement_in, unverified_statement
+from assay.flows.evidence.envelope import (
+    canonical_json,
+    key_id,
+    merkle_root,
+    read_public_key,
+    statement_in,
+    unverified_statement,
+)
 from assay.flows.evidence.statements import (
     ALL_FINDINGS,
     STATEMENT,
     TEST_RESULT,
-    configuration_names,
+    all_findings,
     evidence_folder,
-    finding_row,
     is_result,
     log_name,
     statement_names,
+    test_result,
 )
-from assay.flows.report.plans import beginning_in, decided, decided_in_words, settings_digest
+from assay.flows.report.plans import beginning_in, decided, decided_in_words, runs_before, settings_digest
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import Folder, require_regular
-from assay.infra.storage.log import entries_in
+from assay.infra.storage.log import Entry, entries_in
 from assay.infra.storage.store import Store
-from assay.tasks.reporting.numerals import in_bytes
+from assay.tasks.reporting.numerals import in_bytes, plural
 from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.settings import Gate
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -81,6 +88,9 @@ class Bundle:
     claims: Mapping[str, Any]
     """That of the findings: what was measured, and the sha256 of every file of the run."""
     carried: frozenset[str]
+    record: RunRecord
+    log: Sequence[Entry]
+    """That of the store, up to the signing."""
 
     @property
     def run(self) -> str:
@@ -92,12 +102,6 @@ class Bundle:
         """Whether it carries the tables that stages made."""
         return any(map(is_result, self.carried))
 
-    @cached_property
-    def record(self) -> RunRecord:
-        """The record of the run."""
-        with zipfile.ZipFile(self.path) as bundle:
-            return RunRecord.from_json(json.loads(bundle.read(f"runs/{self.run}.json")))
-
     def in_words(self) -> str:
         """What was signed and what of it is here, in lines."""
         counts = [f"{len(self.result[f'{outcome}Tests'])} {outcome}" for outcome in ("passed", "warned", "failed")]
@@ -107,6 +111,7 @@ class Bundle:
             f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}\n"
             f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}\n"
             f"Plan      {plan}\n"
+            f"Log       {plural(len(self.log), 'entry', 'entries')}; {runs_before(self.log, self.record)}\n"
             f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}"
         )
 
@@ -135,11 +140,14 @@ def read_bundle(path: Path, key: Path, plan: str | None = None) -> Bundle:
         claims = findings["predicate"]
         carried = {name: checksum for name, checksum in checksums.items() if name not in envelopes}
         _require_files(carried, claims)
-        _require_same_account(bundle, result["predicate"], claims)
-        _require_plan(bundle, claims, trusted)
-        if plan is not None and plan != claims["plan"].get("sha256"):
-            raise InputError(f"Run {claims['run']} began under {claims['plan'].get('sha256', 'no plan')}, not {plan}.")
-    return Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried))
+        record = RunRecord.from_json(json.loads(bundle.read(f"runs/{claims['run']}.json")))
+        log = entries_in(bundle.read(log_name(record.id)).split(b"\n"))
+        read = Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried), record, log)
+        _require_plan(bundle, read, trusted)
+        _require_same_account(bundle, read, result["subject"])
+        if plan is not None and plan != record.plan.get("sha256"):
+            raise InputError(f"Run {record.id} began under {record.plan.get('sha256', 'no plan')}, not {plan}.")
+    return read
 
 
 @contextmanager
@@ -174,16 +182,9 @@ def _checksums(path: Path, bundle: zipfile.ZipFile) -> dict[str, str]:
                 checksums[entry.filename] = digest.hexdigest()
         again.seek(0)
         with path.open("rb") as given:
-            if not _same_bytes(given, again):
+            if hashlib.file_digest(given, "sha256").digest() != hashlib.file_digest(again, "sha256").digest():
                 raise unlike
     return checksums
-
-
-def _same_bytes(given: IO[bytes], other: IO[bytes]) -> bool:
-    while piece := given.read(_PIECE_BYTES):
-        if piece != other.read(_PIECE_BYTES):
-            return False
-    return not other.read(1)
 
 
 def _require_one_run(result: Mapping[str, Any], findings: Mapping[str, Any], envelopes: list[str]) -> None:
@@ -213,34 +214,33 @@ def _require_files(carried: Mapping[str, str], claims: Mapping[str, Any]) -> Non
             raise InputError(f"{name} was signed and is missing: the bundle is not complete.")
 
 
-def _require_same_account(bundle: zipfile.ZipFile, result: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """What is said twice is said alike: findings, gates, and the files that the configuration names."""
+def _require_same_account(bundle: zipfile.ZipFile, read: Bundle, subjects: list[dict[str, Any]]) -> None:
+    """What is said twice is said alike: findings, gates and their outcomes, data and weights, and the settings."""
     import pyarrow.parquet as pq
 
-    run = claims["run"]
-    table = pq.read_table(io.BytesIO(bundle.read(f"runs/{run}/findings.parquet")))
-    if [finding_row(finding) for finding in findings_from(table)] != claims["findings"]:
+    record, files = read.record, read.claims["files"]
+    table = pq.read_table(io.BytesIO(bundle.read(f"runs/{record.id}/findings.parquet")))
+    account = all_findings(record, findings_from(table), files)
+    if account["findings"] != read.claims["findings"]:
         raise InputError("The findings of the statement are not those of findings.parquet.")
-    gates = [gate["gate"] for gate in claims["gates"]]
-    judged = [gate for outcome in ("passedTests", "warnedTests", "failedTests") for gate in result[outcome]]
-    asked = len(json.loads(bundle.read(f"{evidence_folder(run)}/settings.json"))["gates"])
-    if sorted(gates) != sorted(judged) or len(gates) != asked:
-        raise InputError("The gates of the test result are not those that the run was asked.")
-    for name, part in zip(configuration_names(claims["plan"]), result["configuration"], strict=False):
-        checksum = claims["files"][f"{evidence_folder(run)}/{name}.json"]
-        if part != {"name": name, "digest": {"sha256": checksum}}:
-            raise InputError(f"The {name} that the test result names are not those of the bundle.")
+    asked = sorted(Gate.model_validate(gate).title() for gate in record.settings["gates"])
+    judged = test_result(record, subjects, files)
+    if asked != sorted(gate["gate"] for gate in record.gates) or judged != read.result:
+        raise InputError("The gates of the test result are not those that the run was asked, or came out otherwise.")
+    settings = bundle.read(f"{evidence_folder(record.id)}/settings.json")
+    if account != read.claims or settings != canonical_json(record.settings):
+        raise InputError("The statements are not what the record of the run says.")
+    if any(files.get(about["name"].partition(" ")[2]) != about["digest"]["sha256"] for about in subjects[1:]):
+        raise InputError("The data or weights that the statements name are not those of the bundle.")
 
 
-def _require_plan(bundle: zipfile.ZipFile, claims: Mapping[str, Any], key: Ed25519PublicKey) -> None:
-    """The log has no break; the run began under the latest plan of its pipeline, and says truly what of it that had."""
-    run = claims["run"]
-    record = RunRecord.from_json(json.loads(bundle.read(f"runs/{run}.json")))
-    entries = entries_in(bundle.read(log_name(run)).split(b"\n"))
-    begun, standing = beginning_in(entries, record)
-    if begun.get("settings") != settings_digest(record.settings) and begun:
+def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: Ed25519PublicKey) -> None:
+    """The run began under the latest plan of its pipeline, and says truly what of it that had."""
+    record, run = read.record, read.run
+    begun, standing = beginning_in(read.log, record)
+    if begun and begun["settings"] != settings_digest(record.settings):
         raise InputError(f"Run {run} did not begin with the settings of its record, as the log says.")
-    if record.plan != claims["plan"] or record.plan.get("sha256", "") != standing:
+    if record.plan.get("sha256", "") != standing:
         raise InputError(f"Run {run} did not begin under the latest plan of {record.pipeline} in the log.")
     if record.plan:
         envelope = bundle.read(f"{evidence_folder(run)}/plan.json")
@@ -248,6 +248,6 @@ def _require_plan(bundle: zipfile.ZipFile, claims: Mapping[str, Any], key: Ed255
         about = {"sha256": hashlib.sha256(envelope).hexdigest()}
         if record.plan != about | decided(planned, record.settings, record.ingredients):
             raise InputError(f"What run {run} says of its plan is not so: another plan stood, or other gates.")
-    signing = {"action": "attest", "run": run, "key": key_id(key), "record": claims["files"][f"runs/{run}.json"]}
-    if not signing.items() <= entries[-1].items():
+    signing = {"action": "attest", "run": run, "key": read.signer, "record": read.claims["files"][f"runs/{run}.json"]}
+    if not signing.items() <= read.log[-1].items():
         raise InputError(f"The log does not end where run {run} was signed as it is.")

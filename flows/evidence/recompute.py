@@ -9,7 +9,6 @@ compared: findings are then held against the intervals that were signed.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import tempfile
@@ -27,6 +26,7 @@ from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.evidence.bundle import Bundle
 from assay.flows.evidence.statements import MANIFEST, finding_row
 from assay.flows.pipeline import Pipeline, pipeline_model, pipeline_of_record
+from assay.flows.report.ledger import checksum_of
 from assay.flows.report.records import artifacts_of
 from assay.flows.yaml_document import Document
 from assay.infra.engines.opening import open_engine
@@ -189,7 +189,8 @@ def _compared(
     if differing:
         return "not reproduced", f"{plural(len(differing), 'finding')} differ, the first is {differing[0]}"
     if keys <= signed:
-        lost = [unit.title for unit in drawn if not all(_is_same(bundle, store, file) for file in unit.files)]
+        files = bundle.claims["files"]
+        lost = [unit.title for unit in drawn if any(checksum_of(store, file) != files[file] for file in unit.files)]
         if lost:
             return "not reproduced", f"{plural(len(lost), 'part')} differ, the first of stage {lost[0]}"
         return "reproduced", "bit by bit"
@@ -198,11 +199,6 @@ def _compared(
         f"{others} have other keys here (another processor, library or version), so bits cannot be compared; all "
         f"{len(measured)} findings lie in the signed intervals, those without one within {TOLERANCE:.0%}"
     )
-
-
-def _is_same(bundle: Bundle, store: Store, file: str) -> bool:
-    content = store.folder.read(file) if store.folder.exists(file) else b""
-    return bool(hashlib.sha256(content).hexdigest() == bundle.claims["files"][file])
 
 
 _NAMED = ("metric", "of", "group", "subject")

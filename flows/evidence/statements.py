@@ -102,11 +102,9 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
     store.folder.write(log_name(record.id), b"\n".join(log_lines(store)[: entry["number"]]))
     files[log_name(record.id)] = checksum_of(store, log_name(record.id))
     subjects = _subjects(store, record, files)
-    result = _test_result(record, subjects, files)
-    findings = _all_findings(record, findings_of(store, record), files)
-    for name, kind, predicate in zip(
-        statement_names(record.id), (TEST_RESULT, ALL_FINDINGS), (result, findings), strict=True
-    ):
+    findings = all_findings(record, findings_of(store, record), files)
+    predicates = {TEST_RESULT: test_result(record, subjects, files), ALL_FINDINGS: findings}
+    for name, (kind, predicate) in zip(statement_names(record.id), predicates.items(), strict=True):
         store.folder.write(name, signed_envelope(_statement(subjects, kind, predicate), signer))
     write_index(store)
     return (
@@ -168,7 +166,7 @@ def _subjects(store: Store, record: RunRecord, files: Mapping[str, str]) -> list
     return subjects
 
 
-def _test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mapping[str, str]) -> dict[str, Any]:
+def test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mapping[str, str]) -> dict[str, Any]:
     """The gates one to one, and what they were judged with; see in-toto's predicate `test-result`."""
     tests: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
     for gate in record.gates:
@@ -179,7 +177,8 @@ def _test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mappi
     return {"result": result, "configuration": [*described, *subjects[1:]], **tests}
 
 
-def _all_findings(record: RunRecord, findings: list[Finding], files: Mapping[str, str]) -> dict[str, Any]:
+def all_findings(record: RunRecord, findings: list[Finding], files: Mapping[str, str]) -> dict[str, Any]:
+    """What is signed of a run: what it was, its findings, and the sha256 of every file."""
     names = ("pipeline", "started", "seed", "status", "verdicts", "gates", "plan")
     about = {name: getattr(record, name) for name in names}
     return {"run": record.id, **about, "findings": [finding_row(finding) for finding in findings], "files": dict(files)}

@@ -42,9 +42,14 @@ REWRITTEN = "rewritten since it was signed"
 def ledger_of(store: Store) -> Ledger:
     """What the log says of the nights; nothing in a store where nothing was ever signed."""
     try:
-        entries = entries_in(log_lines(store))
+        return _ledger_in(store, entries_in(log_lines(store)))
     except InputError as error:
         return Ledger(broken=str(error))
+    except (OSError, KeyError, TypeError) as error:
+        return Ledger(broken=f"The log has an entry that cannot be read, or that Assay has not written ({error!r}).")
+
+
+def _ledger_in(store: Store, entries: list[Entry]) -> Ledger:
     signed = {entry["run"]: entry for entry in entries if entry["action"] == "attest"}
     removed = {run for entry in entries if entry["action"] == "clean" for run in entry["runs"]}
     ledger = Ledger({run: _of_signed(store, entry) for run, entry in signed.items() if run not in removed})

@@ -6,11 +6,14 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from assay.infra.errors import AssayError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.log import Entry, append_to_log
 from assay.infra.storage.store import Store
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.settings import Gate
 
 
@@ -43,21 +46,30 @@ def beginning_in(entries: Sequence[Entry], record: RunRecord) -> tuple[Entry, st
     """What a log says of the beginning of a run, and the plan that stood then; empty where it says nothing of it, as of
     a run from before there was a log."""
     begun = next((entry for entry in entries if (entry["action"], entry.get("run")) == ("run", record.id)), {})
-    standing = [
-        str(entry["plan"])
-        for entry in entries[: begun.get("number", 0)]
-        if (entry["action"], entry.get("pipeline")) == ("commit-plan", record.pipeline)
-    ]
-    return begun, standing[-1] if standing else ""
+    before, signing = reversed(entries[: begun.get("number", 0)]), ("commit-plan", record.pipeline)
+    plans = (str(entry["plan"]) for entry in before if (entry["action"], entry.get("pipeline")) == signing)
+    return begun, next(plans, "")
+
+
+def runs_before(entries: Sequence[Entry], record: RunRecord) -> str:
+    """How many runs of the pipeline, whose numbers may have been known, had begun when its plan was signed; or when the
+    run began, where it has none."""
+    own = [entry for entry in entries if entry.get("pipeline") == record.pipeline and "plan" in entry]
+    decisive = record.plan.get("sha256", record.id)
+    at = next((at for at, entry in enumerate(own) if decisive in (entry["plan"], entry.get("run"))), None)
+    earlier = plural(sum(entry["action"] == "run" for entry in own[:at]), "run")
+    before = "the plan" if record.plan else "this one"
+    return "this run is not in it" if at is None else f"{earlier} of {record.pipeline} had begun before {before}"
 
 
 def note_decided(store: Store, record: RunRecord) -> None:
-    """Write into a run's record what of it its plan had, where it has one."""
-    name = plan_name(record.pipeline, record.plan.get("sha256", ""))
-    if record.plan and store.folder.exists(name):
-        envelope = json.loads(store.folder.read(name))
-        planned = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
-        record.plan |= decided(planned, record.settings, record.ingredients)
+    """Write into a run's record what of it its plan had, where it has one that is as it was signed."""
+    # A night does not end by what somebody else put into the store.
+    with suppress(AssayError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        envelope = store.folder.read(plan_name(record.pipeline, record.plan["sha256"]))
+        if hashlib.sha256(envelope).hexdigest() == record.plan["sha256"]:
+            planned = json.loads(base64.b64decode(json.loads(envelope)["payload"]))["predicate"]
+            record.plan |= decided(planned, record.settings, record.ingredients)
 
 
 def decided(
@@ -101,7 +113,7 @@ def decided_in_words(plan: Mapping[str, Any]) -> str:
     if not plan:
         return ""
     if "at" not in plan:
-        return f"The plan {plan['sha256']} stood, and is not in the store any more."
+        return f"The plan {plan['sha256']} stood, and is not in the store as it was signed."
     gates, when = len(plan["before"]) + len(plan["after"]), plan["at"][:16].replace("T", " ")
     about = {"after": "came after it", "gone": "planned and not asked", "changed": "not as planned"}
     differing = [f"{words}: {', '.join(plan[name])}" for name, words in about.items() if plan[name]]

@@ -22,7 +22,8 @@ from assay.infra.errors import InputError
 from assay.infra.masking import masked_in
 from assay.infra.storage.store import Store
 
-LOG = "log"
+LOG, _ATTEMPTS = "log", 100  # so often may others come first
+_NAME = re.compile(rf"{LOG}/\d{{9}}\.json")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _OF_THE_CHAIN = ("number", "before", "id", "at", "by", "action")
 Entry = dict[str, Any]
@@ -35,7 +36,7 @@ def log_action(store: Store, action: str, **about: object) -> Entry:
 
 def append_to_log(store: Store, action: str, about: Callable[[Iterator[Entry]], Mapping[str, object]]) -> Entry:
     """Append an action; what is said of it may depend on the entries before it, which come the latest first."""
-    while True:
+    for _ in range(_ATTEMPTS):
         names = _names(store)
         latest = store.folder.read(names[-1]) if names else b""
         number = 1 + int(names[-1].rpartition("/")[2].removesuffix(".json") if names else 0)
@@ -49,8 +50,9 @@ def append_to_log(store: Store, action: str, about: Callable[[Iterator[Entry]], 
             "action": action,
             **masked_in(dict(about(before))),
         }
-        if store.folder.create(f"{LOG}/{number:09d}.json", json.dumps(entry, ensure_ascii=False).encode()):
+        if store.folder.create(f"{LOG}/{number:09d}.json", json.dumps(entry).encode()):
             return entry
+    raise InputError(f"{store.url}/{LOG}/{number:09d}.json is in the way of the log and no entry of it: remove it.")
 
 
 def log_lines(store: Store) -> list[bytes]:
@@ -69,6 +71,7 @@ def entries_in(lines: Iterable[bytes]) -> list[Entry]:
         try:
             entry = json.loads(line)
             follows = (entry["number"], entry["before"]) == (number, hashlib.sha256(before).hexdigest())
+            follows &= all(isinstance(entry[name], str) for name in _OF_THE_CHAIN[1:])
         except (ValueError, TypeError, KeyError, RecursionError):
             follows = False
         if not follows:
@@ -80,14 +83,14 @@ def entries_in(lines: Iterable[bytes]) -> list[Entry]:
 
 def entry_row(entry: Entry) -> list[object]:
     """An entry as it is listed: its number, when, who, what, and of what."""
-    about = {name: value for name, value in entry.items() if name not in _OF_THE_CHAIN and value}
-    shown = [f"{name} {', '.join(value) if isinstance(value, list) else value}" for name, value in about.items()]
+    about = ((name, value if isinstance(value, list) else [value]) for name, value in entry.items() if value)
+    shown = [f"{name} {', '.join(map(str, values))}" for name, values in about if name not in _OF_THE_CHAIN]
     shortened = _SHA256.sub(lambda match: f"{match[0][:12]}…", "; ".join(shown))
     return [entry["number"], entry["at"], entry["by"], entry["action"], shortened]
 
 
 def _names(store: Store) -> list[str]:
-    return sorted(name for name in store.folder.sizes(LOG) if name.endswith(".json"))
+    return sorted(name for name in store.folder.sizes(LOG) if _NAME.fullmatch(name))
 
 
 def _user() -> str:

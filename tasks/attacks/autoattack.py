@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -41,21 +41,16 @@ class AutoAttack(ClassByClass):
 def autoattack(settings: AutoAttack, batch: Batch) -> Ledger:
     """The cascade: nothing that a sample draws depends on the others, so it falls to the first of the four that it
     would fall to alone, and what withstands all is what withstands each."""
-    first, targeted, nearest, squares = settings.members
+    attacks: tuple[Callable[[Any, Batch], Ledger], ...] = (apgd, apgd_t, fab_t, square)
     ledger, fell_to = batch.ledger(steps=0), list[str | None]([None] * len(batch))
-    for name, attack in (
-        (first.called, partial(apgd, first)),
-        (targeted.called, partial(apgd_t, targeted)),
-        (nearest.called, partial(fab_t, nearest)),
-        (squares.called, partial(square, squares)),
-    ):
+    for member, attack in zip(settings.members, attacks, strict=True):
         rows = ledger.open()
         if len(rows) == 0:
             break
-        outcome = attack(batch.of(rows))
+        outcome = attack(member, batch.of(rows))
         ledger.merge(rows, outcome)
         for row in rows[outcome.reached].tolist():
-            fell_to[row] = name
+            fell_to[row] = member.called
     ledger.fell_to = fell_to
     return ledger
 

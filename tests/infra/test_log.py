@@ -1,5 +1,6 @@
 """The log of a store is one chain, whoever writes at once, and what was changed in it is seen."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -50,6 +51,35 @@ def test_who_comes_second_looks_again_at_what_is_there(tmp_path: Path) -> None:
     assert append_to_log(store, "label", about)["number"] == 3
     assert seen == [["run"], ["accept", "run"]]
     entries_in(log_lines(store))
+
+
+@pytest.mark.parametrize("name", ["1.json", "notes.json", "000000001.json.0a1b.claim", "old/000000009.json"])
+def test_what_is_no_entry_is_passed_over(tmp_path: Path, name: str) -> None:
+    store = logged(tmp_path, "run", "accept")
+    store.folder.write(f"log/{name}", b"{}")
+    assert log_action(store, "label")["number"] == 3
+    assert len(entries_in(log_lines(store))) == 3
+
+
+def test_what_lies_in_the_way_is_named_rather_than_waited_for(tmp_path: Path) -> None:
+    store = logged(tmp_path, "run")
+    (tmp_path / "log" / "000000002.json").mkdir()
+    with pytest.raises(InputError, match=r"log/000000002\.json is in the way"):
+        log_action(store, "accept")
+
+
+def test_a_name_of_a_user_that_is_no_text_is_logged_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "a\udcff")
+    assert entries_in(log_lines(logged(tmp_path, "run")))[0]["by"].startswith("a\udcff@")
+
+
+@pytest.mark.parametrize("more", [{}, {"action": "run"}, {"id": "1", "at": 5, "by": "b", "action": "run"}])
+def test_an_entry_that_only_continues_the_chain_breaks_it(tmp_path: Path, more: dict[str, object]) -> None:
+    store = logged(tmp_path, "run")
+    before = hashlib.sha256(log_lines(store)[-1]).hexdigest()
+    store.folder.write("log/000000002.json", json.dumps({"number": 2, "before": before} | more).encode())
+    with pytest.raises(InputError, match="breaks at its entry 2"):
+        entries_in(log_lines(store))
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

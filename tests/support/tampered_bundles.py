@@ -386,6 +386,72 @@ def other_settings_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
     return _rebuilt(honest, _with_record(honest, settings=record["settings"] | level))
 
 
+def _said_by_the_signer(
+    honest: Honest, change: Callable[[dict[str, Any], dict[str, Any]], object], content: bytes = b""
+) -> bytes:
+    """Both statements (findings, test result), of that bundle or the honest one, said otherwise and signed again."""
+    with zipfile.ZipFile(io.BytesIO(content or honest.path.read_bytes())) as bundle:
+        files = {name: bundle.read(name) for name in bundle.namelist()}
+    names = envelopes(files)
+    said = [statement(files[name]) for name in names]
+    change(said[0], said[1])
+    return zip_of(files | {name: signed_envelope(each, honest.key) for name, each in zip(names, said, strict=True)})
+
+
+def a_failed_gate_among_those_that_passed_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """In the test result alone, or in the findings' statement too: the record still says that it failed."""
+    both = draw.random() < 0.5
+
+    def passed(findings: dict[str, Any], result: dict[str, Any]) -> None:
+        said = result["predicate"]
+        said.update(result="PASSED", passedTests=said["passedTests"] + said["failedTests"], failedTests=[])
+        for gate in findings["predicate"]["gates"] if both else ():
+            gate["outcome"] = "passed"
+
+    return _said_by_the_signer(honest, passed)
+
+
+def another_status_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    other = draw.choice([{"status": "done"}, {"seed": 7}, {"started": "2020-01-01T00:00:00+00:00"}, {"verdicts": []}])
+    return _said_by_the_signer(honest, lambda findings, _: findings["predicate"].update(other))
+
+
+def other_data_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """The digest of the data, or of the weights, of something else."""
+
+    def swapped(findings: dict[str, Any], result: dict[str, Any]) -> None:
+        at = draw.randrange(1, len(result["subject"]))
+        for subjects in (findings["subject"], result["subject"], result["predicate"]["configuration"]):
+            for subject in subjects:
+                if subject["name"] == findings["subject"][at]["name"]:
+                    subject["digest"] = {"sha256": "ab" * 32}
+
+    return _said_by_the_signer(honest, swapped)
+
+
+def gates_that_nobody_asked_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """As many gates as were asked, and easier ones, in the record and the log's last entry as well."""
+    gates = [{"gate": f"subject.accuracy at least {draw.random():.1f}", "outcome": "passed", "sentence": "."}] * 2
+    ((name, record),) = _with_record(honest, gates=gates).items()
+    *before, last = honest.files()[_place(honest, "log.jsonl")].split(b"\n")
+    last = json.dumps(json.loads(last) | {"record": hashlib.sha256(record).hexdigest()}).encode()
+    changed = {name: record, _place(honest, "log.jsonl"): b"\n".join([*before, last])}
+
+    def easier(findings: dict[str, Any], result: dict[str, Any]) -> None:
+        findings["predicate"]["gates"] = gates
+        result["predicate"].update(passedTests=[gate["gate"] for gate in gates], failedTests=[])
+
+    return _said_by_the_signer(honest, easier, _rebuilt(honest, changed))
+
+
+def settings_beside_those_of_the_record_by_the_signer(honest: Honest, _draw: random.Random) -> bytes:
+    """What the test result names as its settings are not those that the run had, gate for gate."""
+    name = _place(honest, "settings.json")
+    easier = honest.files()[name].replace(b'"at_least":1.0', b'"at_least":0.1')
+    assert easier != honest.files()[name]
+    return _rebuilt(honest, {name: easier})
+
+
 def _log(honest: Honest, draw: random.Random) -> Files:
     """The log with an entry changed, dropped or doubled, or two of them in each other's place."""
     name = _place(honest, "log.jsonl")
@@ -454,6 +520,11 @@ TAMPERED: dict[Callable[[Honest, random.Random], bytes], tuple[str, ...]] = {
     no_plan_by_the_signer: ("under the latest plan",),
     gates_said_to_be_planned_by_the_signer: ("says of its plan is not so",),
     other_settings_by_the_signer: ("did not begin with the settings",),
+    a_failed_gate_among_those_that_passed_by_the_signer: ("or came out otherwise",),
+    another_status_by_the_signer: ("not what the record of the run says",),
+    other_data_by_the_signer: ("The data or weights that the statements name",),
+    gates_that_nobody_asked_by_the_signer: ("not those that the run was asked",),
+    settings_beside_those_of_the_record_by_the_signer: ("not what the record of the run says",),
     a_broken_log: _FILE,
     a_broken_log_by_the_signer: ("The log breaks at its entry",),
     a_log_cut_short_by_the_signer: ("under the latest plan",),

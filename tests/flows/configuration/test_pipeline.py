@@ -217,6 +217,23 @@ def test_the_schema_takes_every_pipeline_of_ours(schema: Draft202012Validator, n
             "of: pl_all",
             [':13: gates.0.of: "pl_all" — is measured only with ordering.compare: true; add it, or write ours'],
         ),
+        (
+            "ordering.trend_p, of: ours",
+            "ordering.by_gain, of: learned",
+            [
+                ':13: gates.0.of: "learned" — is measured only with ordering.compare: true; add it, or order by another one'
+            ],
+        ),
+        (
+            "ordering.trend_p, of: ours",
+            "ordering.by_gain, of: bound",
+            [':13: gates.0.of: "bound" — is no other score; known here: confidence, entropy, learned'],
+        ),
+        (
+            "of: ours",
+            "group: triplets",
+            [':13: gates.0.group: "triplets" — is not among weak_labels.labelers (majority); add it there'],
+        ),
         ("of: ours", "of: our", [':13: gates.0.of: "our" — is no approach; did you mean ours?']),
         (
             "of: ours",

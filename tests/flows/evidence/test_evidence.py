@@ -22,9 +22,11 @@ from assay.flows.evidence.envelope import key_id, merkle_root, read_private_key,
 from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, commit_plan, statement_names
 from assay.flows.report.all_nights import write_index
-from assay.flows.report.plans import decided_in_words, plan_name
+from assay.flows.report.ledger import ledger_of
+from assay.flows.report.plans import decided_in_words, note_decided, plan_name
 from assay.infra.errors import InputError
 from assay.infra.storage.log import entries_in, log_action, log_lines
+from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import findings_of, findings_table
@@ -118,7 +120,7 @@ def tampered(honest: Honest, times: int, file: Path) -> dict[str, int]:
 
 
 def test_tampered_bundles_are_refused_each_with_its_reason(honest: Honest, tmp_path: Path) -> None:
-    tried = tampered(honest, 74, tmp_path / "tampered.zip")
+    tried = tampered(honest, 84, tmp_path / "tampered.zip")
     assert min(tried.values()) >= 2
     assert read_bundle(honest.path, honest.public).run == read_bundle(honest.path, honest.public).record.id
 
@@ -259,6 +261,7 @@ def test_the_record_the_page_and_the_statement_say_which_gates_stood_before(hone
     assert record.plan["changed"] == []
     sentence = f"1 of 2 gates stood in the plan {record.plan['sha256']}"
     assert sentence in checked.in_words()
+    assert f"Log       {len(checked.log)} entries; 0 runs of night had begun before the plan" in checked.in_words()
     assert sentence in store.folder.read(f"reports/{record.id}/index.html").decode()
 
 
@@ -269,6 +272,23 @@ def test_a_plan_that_the_reader_was_given_beforehand_has_to_be_that_of_the_run(h
         read_bundle(honest.path, honest.public, "a1b2")
     with pytest.raises(InputError, match="began under no plan, not a1b2"):
         read_bundle(honest.other, honest.public, "a1b2")
+
+
+def test_runs_before_the_plan_are_counted_since_their_numbers_may_have_been_known(tmp_path: Path) -> None:
+    plant(tmp_path / "team")
+    _, private, public = new_keys(tmp_path, "signer")
+    for said in ("0 runs of night had begun before this one", "1 run of night had begun before the plan"):
+        perform_night(tmp_path / "team", "night")
+        assert said in read_bundle(bundled(tmp_path / "team", private, tmp_path / "x.zip"), public).in_words()
+        commit_plan(project_in(tmp_path / "team", "night"), "night", private)
+
+
+def test_a_page_of_nights_is_written_whatever_stands_in_the_log(tmp_path: Path) -> None:
+    store = Store(str(tmp_path)).open()
+    for about in ({"run": "../../x", "key": "k"}, {"run": ["x"], "key": "k"}, {}):
+        log_action(store, "attest", **about)
+        write_index(store)
+        assert ledger_of(store).broken
 
 
 def test_rules_and_settings_that_changed_since_the_plan_are_named(tmp_path: Path) -> None:
@@ -287,9 +307,14 @@ def test_rules_and_settings_that_changed_since_the_plan_are_named(tmp_path: Path
     *_, begun, signed = entries_in(log_lines(store))
     assert (begun["action"], begun["plan"], begun["changed"]) == ("run", record.plan["sha256"], [])
     assert (signed["action"], signed["run"]) == ("attest", record.id)
-    store.folder.remove(plan_name("night", record.plan["sha256"]))
+    place = plan_name("night", record.plan["sha256"])
+    for content in (b"{", store.folder.read(place) + b" "):  # a night does not end by either
+        store.folder.write(place, content)
+        note_decided(store, swapped := replace(record, plan={"sha256": record.plan["sha256"]}))
+        assert "not in the store as it was signed" in decided_in_words(swapped.plan)
+    store.folder.remove(place)
     perform_night(folder, "night")
-    assert "is not in the store any more" in decided_in_words(latest(folder, "night")[1].plan)
+    assert "is not in the store as it was signed" in decided_in_words(latest(folder, "night")[1].plan)
 
 
 def test_the_page_of_all_nights_shows_what_is_signed_rewritten_or_gone(

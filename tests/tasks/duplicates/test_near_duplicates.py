@@ -145,6 +145,17 @@ def test_rows_that_differ_beyond_the_digits_are_one(run):
     assert pairs == {(f"s{at:05d}", f"s{400 + at:05d}") for at in range(20)}
 
 
+def test_sentences_that_are_lists_of_words_are_texts(run):
+    words = [text.split() for text in texts(np.random.default_rng(6), 60)]
+    words[50] = [*words[4], "indeed"]
+    _, pairs = pairs_in(table(tokens=words), Duplicates(), [20], ("tokens",))
+    assert pairs == {("s00004", "s00050")}
+    _, pairs = pairs_in(
+        table(tokens=words, dose=np.ones(60)), Duplicates(), [20], ()
+    )  # beside numbers they are a row's
+    assert not pairs
+
+
 def test_keys_are_those_of_the_text_alone():
     rows = table(text=["A  house", "x", "", "a house"])
     keys = keys_in(rows, content=("text",), digits=3)["keys"].to_pylist()
