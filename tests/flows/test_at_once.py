@@ -72,7 +72,10 @@ def night(folder: Path, store: str, at_once: int, conductor: Conductor) -> dict[
     }
 
 
-@pytest.mark.parametrize(("at_once", "seed"), [(4, None), (4, 1), (4, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("at_once", "seed"),
+    [(4, None), pytest.param(4, 1, marks=pytest.mark.slow), pytest.param(4, 2, marks=pytest.mark.slow), (2, 3)],
+)
 def test_a_night_at_once_is_the_night_one_after_the_other(
     team: Path, one_after_the_other: dict[str, Any], at_once: int, seed: int | None
 ) -> None:

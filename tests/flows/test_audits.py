@@ -119,7 +119,7 @@ def test_another_seed_never_returns_what_the_first_one_drew(first: Run):
     assert drawn.isdisjoint(stage.key for stage in second.record.stages)
 
 
-@pytest.mark.parametrize("partitions", [7, 40])
+@pytest.mark.parametrize("partitions", [7, pytest.param(40, marks=pytest.mark.slow)])
 def test_partitions_change_no_digest(first: Run, partitions: int, tmp_path: Path):
     cut = perform(tmp_path / "store", f"compute.partitions={partitions}")
     ingested = next(stage for stage in cut.record.stages if stage.stage == "ingest")

@@ -79,7 +79,14 @@ def test_the_page_has_a_part_about_it(night: Path) -> None:
     assert "sex = f, site = B" in page
 
 
-@pytest.mark.parametrize("compute", ["at_once: 4", "partitions: 7", "partitions: 40"])
+@pytest.mark.parametrize(
+    "compute",
+    [
+        pytest.param("at_once: 4", marks=pytest.mark.slow),
+        "partitions: 7",
+        pytest.param("partitions: 40", marks=pytest.mark.slow),
+    ],
+)
 def test_neither_partitions_nor_what_goes_on_at_once_show(night: Path, tmp_path: Path, compute: str) -> None:
     again = put(tmp_path / "again", compute)
     perform_night(again, "night")

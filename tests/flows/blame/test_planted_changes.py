@@ -35,7 +35,14 @@ def shared(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: s
     return asked(nights, *changes, of=of, group=group).share_out(SilentProgress())
 
 
-@pytest.mark.parametrize(("change", "of"), [("labels", "gold"), ("rule", "weak"), ("epoch", "gold")])
+@pytest.mark.parametrize(
+    ("change", "of"),
+    [
+        ("labels", "gold"),
+        pytest.param("rule", "weak", marks=pytest.mark.slow),
+        pytest.param("epoch", "gold", marks=pytest.mark.slow),
+    ],
+)
 def test_a_change_alone_is_to_blame_for_everything_and_nothing_is_computed(nights, change: str, of: str) -> None:
     found = shared(nights, change, of=of)
     assert [(one.part, one.interval.value) for one in found.shares] == [(PARTS[change], found.total.value)]
@@ -64,7 +71,9 @@ def test_each_of_three_changes_is_attributed_within_its_interval(nights, of: str
         assert one.high - one.low < 0.12
 
 
-@pytest.mark.parametrize("group", ["D1", "D2", "D5"])
+@pytest.mark.parametrize(
+    "group", [pytest.param("D1", marks=pytest.mark.slow), pytest.param("D2", marks=pytest.mark.slow), "D5"]
+)
 def test_shares_add_up_to_the_whole_and_no_stage_of_the_two_nights_is_computed_again(nights, group: str) -> None:
     found = shared(nights, "labels", "rule", "epoch", of="gold", group=group)
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)

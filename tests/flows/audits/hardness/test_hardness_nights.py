@@ -52,7 +52,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return night(tmp_path_factory.mktemp("hardness") / "tables", "at_once: 1")
 
 
-@pytest.mark.parametrize("compute", ["at_once: 4", "partitions: 7", "partitions: 40"])
+@pytest.mark.parametrize(
+    "compute",
+    [
+        pytest.param("at_once: 4", marks=pytest.mark.slow),
+        "partitions: 7",
+        pytest.param("partitions: 40", marks=pytest.mark.slow),
+    ],
+)
 def test_neither_partitions_nor_what_goes_on_at_once_show(tables: Path, tmp_path: Path, compute: str) -> None:
     assert said(night(tmp_path / "again", compute)) == said(tables)
 
