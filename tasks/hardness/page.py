@@ -56,11 +56,6 @@ class HardSample:
     row: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
     @property
-    def title(self) -> str:
-        """How it is headed."""
-        return f"{self.place} · {self.id}"
-
-    @property
     def answer(self) -> Mark | None:
         """What the subject says, and whether that is right."""
         if self.predicted is None:
@@ -72,8 +67,8 @@ class HardSample:
     def named(self, masked: bool) -> NamedSample:
         """How it stands on the page."""
         text = "" if self.text is None else MASK if masked else shortened(self.text)
-        answer = self.answer.text if self.answer else ""
-        return NamedSample(self.title, answer, self.png, text, self.marks)
+        answer = f"{self.subject}: {self.answer.text}" if self.answer else ""
+        return NamedSample(self.id, answer, self.png, text, self.marks)
 
     @property
     def marks(self) -> list[Mark]:
@@ -130,7 +125,7 @@ def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
     measures = distinct(name for sample in samples for name in sample.why)
     names = distinct(name for sample in samples for name in sample.row)[:_COLUMNS]
     columns: list[RowColumn] = [
-        (Column("Sample"), attrgetter("title")),
+        (Column("Sample"), attrgetter("id")),
         (Column("Answer"), attrgetter("answer")),
         *((Column(measure_named(name).short), why(name)) for name in measures),
         *map(own, names),
@@ -160,7 +155,8 @@ def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample],
     if findings.select("hardness.hardest") and not samples:
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
     judged: Literal["neutral", "not measured"] = "neutral" if _related(findings) else "not measured"
-    named = [sample.named(masked) for sample in samples]
+    first = {sample.id: sample for sample in reversed(samples)}  # hard for several subjects: the first one's answer
+    named = [first[name].named(masked) for name in distinct(sample.id for sample in samples)]
     return Part("Hardness", _main_sentence(findings), blocks, "hardness", judged, samples=named)
 
 
