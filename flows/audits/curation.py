@@ -31,7 +31,6 @@ from assay.tasks.weak_labels import table as weak_labels
 from assay.tasks.weak_labels.table import WeakLabelling
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
-LABELERS = ("majority", "snorkel")
 
 FLOW = Late("assay.flows.audits.curation_flow")
 
@@ -56,27 +55,26 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 
 def comes_with_votes(pipeline: Written) -> bool:
     """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
-    source = as_dict(pipeline.get("source"))
-    if source.get("votes") is not None:
-        return True
     from assay.data.catalog import is_votes
 
-    dataset = source.get("dataset")
-    return isinstance(dataset, str) and is_votes(dataset)
+    source = as_dict(pipeline.get("source"))
+    return source.get("votes") is not None or is_votes(str(source.get("dataset")))
 
 
 def ordering_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on the order names an approach and a labeler that are measured."""
-    of, group = gate.get("of"), gate.get("group")
-    compared = as_dict(pipeline.get("ordering")).get("compare") is True
-    names = ordering.SCORES if gate.get("finding") == "ordering.by_gain" else APPROACHES
+    of, group, written = gate.get("of"), gate.get("group"), as_dict(pipeline.get("ordering"))
+    by, rival = written.get("by", "bound"), gate.get("finding") == "ordering.by_gain"
+    names = [score for score in ordering.SCORES if score != by] if rival else APPROACHES
+    measured = of == "ours" or written.get("compare") is True or (rival and by != "bound")
+    what, instead = ("other score", "order by another one") if rival else ("approach", "write ours")
     if isinstance(of, str) and of not in names:
-        yield Clash((*where, "of"), f"is no approach; {suggestion(of, names)}")
-    elif isinstance(of, str) and of != "ours" and not compared and pipeline.get("ordering") is not None:
-        yield Clash((*where, "of"), "is measured only with ordering.compare: true; add it, or write ours")
-    labelers = as_dict(pipeline.get("weak_labels")).get("labelers") or list(LABELERS)
+        yield Clash((*where, "of"), f"is no {what}; {suggestion(of, names)}")
+    elif isinstance(of, str) and not measured and pipeline.get("ordering") is not None:
+        yield Clash((*where, "of"), f"is measured only with ordering.compare: true; add it, or {instead}")
+    labelers = as_dict(pipeline.get("weak_labels")).get("labelers") or ["majority", "snorkel"]
     known = [name for name in as_list(labelers) if isinstance(name, str)]
-    if isinstance(group, str) and known and group not in known and group in LABELERS:
+    if isinstance(group, str) and known and group not in known and group in weak_labels.LABELERS.words:
         yield Clash((*where, "group"), f"is not among weak_labels.labelers ({', '.join(known)}); add it there")
 
 

@@ -26,18 +26,18 @@ class Duplicated:
 
 
 def run(ground: Ground, settings: Duplicates | None) -> Duplicated:
-    """Compare the samples, by the parts that were set apart for subjects of images and texts where there are such."""
+    """Compare the samples: those audited with those that train, where a subject of images or texts learns here."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects import learners
     from assay.flows.audits.subjects_flow import Examination
     from assay.tasks.duplicates.task import find_duplicates
     from assay.tasks.subjects.kinds import kind_of
 
-    examination = ground.maybe(Examination)
+    examination, subjects = ground.maybe(Examination), learners(ground.pipeline)
     parts = {"data": ground.of(Data).samples}
-    if examination is not None:
+    if examination is not None and any(kind_of(each).learns(each.named, each.train) for each in subjects):
         parts = {AUDITED: examination.evaluation, TRAINING: examination.training}
-    texts = {column for subject in learners(ground.pipeline) for column in kind_of(subject).columns(subject)}
+    texts = {column for subject in subjects for column in kind_of(subject).columns(subject)}
     found = find_duplicates(parts, sorted(texts), settings or Duplicates())
     return Duplicated((found.findings,), found.pairs, parts)
 
@@ -45,7 +45,9 @@ def run(ground: Ground, settings: Duplicates | None) -> Duplicated:
 def page(ground: Ground, made: Duplicated, findings: FindingIndex) -> Iterator[Part]:
     """How many samples are nearly another, and some of them beside each other."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
+    from assay.data.biomedical_schemas import WORDS
     from assay.data.images import COLUMNS, pixels_of, png
     from assay.flows.audits.hardness_flow import plain_row
     from assay.infra.stages.partitions import collect, collect_rows
@@ -55,6 +57,9 @@ def page(ground: Ground, made: Duplicated, findings: FindingIndex) -> Iterator[P
     shown = collect(made.pairs, None).slice(0, settings.shown)
     ids = {*shown["first"].to_pylist(), *shown["second"].to_pylist()}
     samples = pa.concat_tables([collect_rows(part, ids) for part in made.parts.values()])
+    for at, field in enumerate(samples.schema):
+        if field.type == WORDS:
+            samples = samples.set_column(at, field.name, pc.binary_join(samples[field.name], " "))
     rows = {sample: samples.slice(at, 1) for at, sample in enumerate(samples["id"].to_pylist())}
     pictured = set(COLUMNS) <= set(samples.column_names)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from assay.data.biomedical_schemas import WORDS
 from assay.data.images import pixels_of
 from assay.data.schemas import NearCandidates, NearDuplicates, NearKeys
 from assay.infra.settings import Settings
@@ -25,6 +26,7 @@ from assay.infra.stages.exact import SparseSum
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.holding_out import as_text
 
 
 class Duplicates(Settings):
@@ -115,7 +117,7 @@ def keys_of_rows(samples: pa.Table, columns: Sequence[str], digits: int) -> Keys
             scaled = values * 10.0 ** (digits - 1 - size)
             parts = [hash_array(cut(scaled) + 0.0) + hash_array(size) for cut in (np.rint, np.floor)]
         else:
-            texts = pc.fill_null(pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string()))), "")
+            texts = pc.fill_null(pc.utf8_lower(pc.utf8_trim_whitespace(as_text(column))), "")
             parts = [hash_array(np.asarray(texts.to_pylist(), dtype=object), categorize=False)] * 2
         keys = keys * np.uint64(6364136223846793005) + np.stack(parts, axis=1).astype(np.uint64)
     return np.asarray(keys * np.uint64(2) + np.arange(2, dtype=np.uint64), dtype=np.uint64)
@@ -125,9 +127,9 @@ def contents(samples: pa.Table, content: Sequence[str]) -> list[bytes]:
     """What each sample is compared by: the hash of its image, or the runs of its texts; nothing where rows are."""
     if content == ("image",):
         return [row.tobytes() for row in image_hashes(samples)]
-    if not all(pa.types.is_string(samples.schema.field(name).type) for name in content):
+    if not all(samples.schema.field(name).type in (pa.string(), WORDS) for name in content):
         return [b""] * samples.num_rows
-    columns = (samples[name].to_pylist() for name in content)
+    columns = (as_text(samples[name]).to_pylist() for name in content)
     return [runs_of("\n".join(text or "" for text in row)).tobytes() for row in zip(*columns, strict=True)]
 
 

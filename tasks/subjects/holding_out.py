@@ -215,7 +215,7 @@ def content_columns(columns: Collection[str], texts: Sequence[str]) -> tuple[str
 def contents_of(samples: pa.Table, content: Sequence[str]) -> list[str]:
     """A hash of what each sample holds; where there is nothing to hash (no column, no value), its id."""
     hashes = []
-    columns = [samples[name] if name == "image" else _as_text(samples[name]) for name in content]
+    columns = [samples[name] if name == "image" else as_text(samples[name]) for name in content]
     for row, sample in enumerate(samples["id"].to_pylist()):
         values = [column[row] for column in columns]
         if not any(value.is_valid for value in values):
@@ -230,7 +230,7 @@ def contents_of(samples: pa.Table, content: Sequence[str]) -> list[str]:
     return hashes
 
 
-def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of texts, or of lists of words, as one text per row."""
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         return pc.binary_join(column, "\x1f").cast(pa.large_string())
