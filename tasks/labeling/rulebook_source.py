@@ -259,10 +259,9 @@ def refer_to_written(written: WrittenRules, stands_on: StandsOn, beside: Path) -
     """The rules, with whoever is asked what a rule's prompt says; raises in words where nobody can be asked so."""
     from assay.tasks.subjects.addresses.endpoint import prompted
 
+    url = str((written.asking or {}).get("url"))
     asked = tuple(
-        None
-        if rule.prompt is None
-        else prompted(str((written.asking or {})["url"]), written.asking_of(rule), rule.prompt, stands_on, beside)
+        None if rule.prompt is None else prompted(url, written.asking_of(rule), rule.prompt.encode(), stands_on, beside)
         for rule in written.rules
     )
     return WrittenRulebook(written, asked if any(asked) else ())
@@ -293,11 +292,11 @@ class Prompted:
     def __call__(self, texts: list[object]) -> npt.NDArray[np.int64]:
         """The votes on these texts."""
         if self.given is None:
-            raise InputError("a rule with a prompt votes in a run, where it is known whom to ask")
+            raise ValueError("a rule with a prompt votes in a run, where it is known whom to ask")
         answers = self.given.load()(["" if text is None else str(text) for text in texts])  # type: ignore[operator]
         answered = answered_classes(answers.values)
         if (answered == _NEITHER).any():
-            raise InputError("the model's answer is none of the words that it may say")
+            raise ValueError("the model's answer is none of the words that it may say")
         return np.where(answered == 0, self.vote, ABSTAIN)
 
 

@@ -103,7 +103,7 @@ def _ask_columns(
     """Fill in a column rule's votes; where it raises, by halves down to the rows that make it raise."""
     try:
         answer = rule.function(frame)
-    except (MemoryError, EndlessPatternError):
+    except (MemoryError, EndlessPatternError, InputError):  # of a service that cannot be asked no rule is at fault
         raise
     except Exception as fault:  # noqa: BLE001  a rule is somebody else's code and may raise anything
         if table.num_rows == 1:

@@ -27,6 +27,7 @@ from assay.tasks.statistics.proportions import unvaried
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 CHANCE, ABOVE = "attack.flips_by_chance", "attack.above_chance"
+_NOTHING = 1e-12
 
 
 def changed_shares(first: Codes, again: Sequence[Codes]) -> Floats:
@@ -50,13 +51,13 @@ def mean_share(about: Finding, shares: Floats, groups: Groups) -> Finding:
     if not n:
         return replace(about, n=0, verdict="not measured")
     value = float(shares.mean())
-    if np.ptp(shares) == 0:
-        low, high = unvaried(value, n)
-        return replace(about, n=n, value=value, low=low, high=high)
     clusters = np.arange(n) if groups is None else codes_of(groups)
     moved = np.bincount(clusters, (shares - value) / n)
     there = len(np.unique(clusters))
     error = float(np.sqrt(moved @ moved * there / max(1, there - 1)))
+    if error < _NOTHING:  # all alike, or of one group
+        low, high = unvaried(value, there)
+        return replace(about, n=n, value=value, low=low, high=high)
     half = error * float(t.isf(0.025, max(1, there - 1)))
     p = 2 * float(t.sf(abs(value) / error, max(1, there - 1)))
     return replace(about, n=n, value=value, low=max(-1.0, value - half), high=min(1.0, value + half), p_value=p)
@@ -73,7 +74,7 @@ def above_chance(about: Finding, attacked: Floats, clean: Floats, groups: Groups
     """`attack.above_chance`: how much oftener answers change under an attack than when the same texts are asked about
     again as they are."""
     apart = mean_share(replace(about, metric=ABOVE, unit="share"), attacked - clean, groups)
-    more = (apart.value or 0.0) > 0 and (apart.p_value or 0.0) <= significance
+    more = (apart.value or 0.0) > 0 and (apart.low or 0.0) > 0 and (apart.p_value or 0.0) <= significance
     return apart if apart.value is None else replace(apart, verdict=MORE if more else NO_MORE)
 
 

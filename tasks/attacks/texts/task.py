@@ -575,17 +575,18 @@ def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifac
     return texts
 
 
-@stage(version=1, title="noise floor")
+@stage(version=2, title="noise floor")
 def measure_chance(
     clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
 ) -> Artifact[Findings]:
     """How often a subject's answers change when it is asked again about the same texts."""
-    floor = chance_finding(_predicted(clean), list(map(_predicted, again)), groups_of(samples), name)
+    first, *others = _answered([clean, *again], samples, name)
+    floor = chance_finding(first, others, groups_of(samples), name)
     say(f"{name} · {floor.value or 0:.1%} of the answers change by themselves, asked {len(again) + 1} times")
     return write_table(findings_table([floor]), into=Findings)
 
 
-@stage(version=1, title="above the noise floor")
+@stage(version=2, title="above the noise floor")
 def measure_above_chance(
     asked: Artifact[Samples],
     fresh: Sequence[Artifact[Predictions]],
@@ -598,13 +599,17 @@ def measure_above_chance(
 ) -> Artifact[Findings]:
     """How much oftener answers change under an attack than by themselves."""
     rows, about = collect(asked, ["id", ORIGINAL, NOISE, SEVERITY]), Finding("", of=called, subject=subject)
-    ids, before = collect(samples, ["id"])["id"].to_pylist(), (_predicted(clean), list(map(_predicted, again)))
-    answers = list(map(_predicted, fresh))
-    findings = findings_above_chance(rows, answers, before, ids, groups_of(samples), about, significance)
+    first, *others = _answered([clean, *again], samples, subject)
+    ids, answers = collect(samples, ["id"])["id"].to_pylist(), _answered(fresh, asked, subject)
+    findings = findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)
     more = sum(finding.verdict == MORE for finding in findings)
     say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
     return write_table(findings_table(findings), into=Findings)
 
 
-def _predicted(answers: Artifact[Predictions]) -> Codes:
-    return np.asarray(collect(answers, ["predicted"])["predicted"].to_numpy(), dtype=np.int64)
+def _answered(times: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str) -> list[Codes]:
+    """The answers of each time that the subject was asked about these samples, in their order."""
+    asked, said = collect(samples, ["id"]), [collect(time, ["id", "predicted"]) for time in times]
+    for each in said:
+        require_same_samples(each, asked, name)
+    return [np.asarray(each["predicted"].to_numpy(), dtype=np.int64) for each in said]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.infra.errors import InputError
+from assay.infra.masking import mask
 from assay.tasks.subjects.addresses.given import Asking, FormName
 
 PLACE = "{text}"
@@ -31,7 +32,9 @@ _REFUSAL = re.compile(
     r"|i won['\u2019]t\b|as an ai\b)",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+_READ = 10_000  # letters of an answer that are looked at
+_SURE = 1e-3  # what rounding may add to the logarithm of 1
 _LABEL_KEYS = ("label", "answer", "class")
 
 Row = list[float]
@@ -72,7 +75,6 @@ class Prompt:
     asking: Asking
     url: str
     messages: tuple[tuple[str, str], ...]
-    version: str = ""
 
     def body(self, items: Sequence[str]) -> dict[str, Any]:
         """The request about one text."""
@@ -118,14 +120,15 @@ def reply_in(answer: Any, who: str) -> Reply:
         usage = answer.get("usage") or {}
         tokens = (int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))) if usage else None
         first = _first_token(choice.get("logprobs"))
-    except (LookupError, TypeError, ValueError, AttributeError) as fault:
+        said = str(text or refusal or "")[:_READ].encode("utf-8", "replace").decode()  # half a sign may be cut off
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise UnreadableReplyError(
             f"{who} answered otherwise than /v1/chat/completions and /v1/completions do ({type(fault).__name__}): "
             "correct the address or `asking.form`."
         ) from fault
     version = " ".join(str(answer[name]) for name in ("model", "system_fingerprint") if answer.get(name))
     refused = bool(refusal) or finish == "content_filter"
-    return Reply(str(text or refusal or ""), finish, refused, first, tokens, version)
+    return Reply(said, finish, refused, first, tokens, version)
 
 
 def _first_token(logprobs: Any) -> Mapping[str, float] | None:
@@ -133,9 +136,13 @@ def _first_token(logprobs: Any) -> Mapping[str, float] | None:
     so for both), or as a dictionary per token."""
     if not logprobs:
         return None
-    if logprobs.get("content"):
-        return {str(top["token"]): float(top["logprob"]) for top in logprobs["content"][0]["top_logprobs"]}
-    return {str(token): float(value) for token, value in logprobs["top_logprobs"][0].items()}
+    listed = logprobs["content"][0] if logprobs.get("content") else logprobs
+    top = listed["top_logprobs"]
+    pairs = top[0].items() if listed is logprobs else ((each["token"], each["logprob"]) for each in top)
+    first = {str(token): float(value) for token, value in pairs}
+    if max(first.values(), default=0.0) > _SURE:
+        raise ValueError("the logarithm of a probability is at most 0")
+    return first
 
 
 def told_by(reply: Reply, asking: Asking) -> Told:
@@ -146,19 +153,20 @@ def told_by(reply: Reply, asking: Asking) -> Told:
     if row is not None:
         return row
     why = TRUNCATED if cut else REFUSED if reply.refused or _REFUSAL.match(reply.text) else UNPARSED
-    return {"why": why, "text": reply.text}
+    return {"why": why, "text": mask(reply.text)}
 
 
 def _numbers(named: str, reply: Reply, asking: Asking) -> Row | None:
-    """1 for the class that was named; with `logprobs` the share of each class among the first tokens that name one."""
+    """1 for the class that was named; with `logprobs` the share of each class among the first tokens that name one: a
+    token that begins several names is taken to go on as the answer did."""
     if not asking.logprobs:
         return [float(name == named) for name in asking.spellings]
     mass = dict.fromkeys(asking.spellings, 0.0)
     for token, value in (reply.first or {}).items():
         start = _plain(token)
         begun = {name for name, spelt in asking.spellings.items() if start and any(s.startswith(start) for s in spelt)}
-        if len(begun) == 1:
-            mass[begun.pop()] += math.exp(value)
+        if named in begun or len(begun) == 1:
+            mass[named if named in begun else begun.pop()] += math.exp(value)
     total = sum(mass.values())
     return [part / total for part in mass.values()] if total > 0 else None
 
@@ -180,7 +188,7 @@ def _label(text: str, read: str) -> str:
         return (text.split() or [""])[0]
     if read == "label":
         return text
-    fenced = _FENCE.fullmatch(text)
+    fenced = _FENCE.fullmatch(text.strip())
     try:
         value = json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):

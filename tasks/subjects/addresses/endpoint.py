@@ -443,27 +443,25 @@ VERSION, EXAMPLE = "version ", " example "
 def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenModel:
     """The endpoint in hand, with what stands for its answers tonight."""
     require_address(written)
-    asking, content, features, who = asking_at(written, settings.asking), b"", None, f'The endpoint "{shown(written)}"'
+    asking, features, who = asking_at(written, settings.asking), None, f'The endpoint "{shown(written)}"'
     secret_headers(asking, written)
     if asking.in_words:
         if settings.kind != "classifier":
             raise InputError(f"{who} answers in words about texts alone: name it as `classifier`, with its `text`.")
         with blame_setting("asking.prompt", asking.prompt):
             content = content_at(str(asking.prompt), beside, "The prompt")
-        form: Form | Prompt = read_prompt(asking, written, content)
-    else:
-        if settings.kind == "model":
-            features = require_named(settings.features, who)
-        form = form_of(asking, Client(written, asking))
-    given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, content, url=written)
-    return _standing(replace(given, asking=asking), settings.stands_on, form.version, beside)
+        return prompted(written, asking, content, settings.stands_on, beside)
+    if settings.kind == "model":
+        features = require_named(settings.features, who)
+    form = form_of(asking, Client(written, asking))
+    given = GivenModel(shown(written), "endpoint", settings.kind, open_endpoint, features, url=written, asking=asking)
+    return _standing(given, settings.stands_on, form.version, beside)
 
 
-def prompted(url: str, asking: Asking, prompt: str, stands_on: StandsOn, beside: Path) -> GivenModel:
-    """A model that answers in words, in hand, with a prompt that is written out."""
+def prompted(url: str, asking: Asking, content: bytes, stands_on: StandsOn, beside: Path) -> GivenModel:
+    """A model that answers in words, in hand, with the content of its prompt."""
     require_address(url)
     secret_headers(asking, url)
-    content = prompt.encode()
     read_prompt(asking, url, content)
     given = GivenModel(shown(url), "endpoint", "classifier", open_endpoint, None, content, url=url, asking=asking)
     return _standing(given, stands_on, "", beside)
@@ -530,7 +528,7 @@ class Endpoint:
     given: GivenModel
     _held: list[bool] = field(default_factory=list)
     """Whether what an earlier run was told has been held against what is told now."""
-    _others: Counter[str] = field(default_factory=Counter)
+    _others: dict[str, int] = field(default_factory=dict)
     """What other processes were last seen to have used of its tokens."""
     _asked: Iterator[int] = field(default_factory=itertools.count)
 
@@ -619,8 +617,8 @@ class Endpoint:
         if self._folder is not None and next(self._asked) % _LOOK_EVERY == 0:
             self._counts.leave()
             everybody = asked_in(self._folder, counts_folder(self.given.run, self.given.url))
-            self._others.update({name: everybody[name] - ours[name] - self._others[name] for name in TOKENS})
-        if (asking.spent(ours + self._others) or 0.0) >= asking.cost:
+            self._others.update({name: everybody[name] - ours[name] for name in TOKENS})
+        if (asking.spent(ours + Counter(self._others)) or 0.0) >= asking.cost:
             raise InputError(
                 f'The endpoint "{self.given.written}" has cost {asking.cost:g} in this run, as much as `asking.cost` '
                 "allows: raise it, and run again; what was answered is kept."

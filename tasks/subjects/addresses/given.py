@@ -161,6 +161,8 @@ class Asking(Settings):
         lacking = [name for name in ("model", "prompt", "answers") if getattr(self, name) is None]
         if lacking and (self.in_words or given):
             raise ValueError(f"a model that answers in words needs `{lacking[0]}`")
+        if self.logprobs and self.read == "json":
+            raise ValueError("`logprobs` are of the first token, which in JSON names no class: leave one of them out")
         words = [word for spelt in self.spellings.values() for word in spelt]
         if twice := sorted({word for word in words if words.count(word) > 1}):
             raise ValueError(f"`answers` gives {twice[0]!r} to more than one class")

@@ -47,19 +47,14 @@ def is_service(written: str) -> bool:
 
 def withholds(subject: Subject) -> bool:
     """Whether a subject answers in words without log probabilities."""
-    if not is_service(subject.named):
-        return False
-    asking = asking_at(subject.named, subject.asking)
+    asking = asking_at(subject.named, subject.asking) if is_service(subject.named) else Asking()
     return asking.in_words and not asking.logprobs
 
 
 def asked_services(subjects: Sequence[Subject]) -> dict[str, Asking]:
     """The services that are asked for these subjects, each with how; those of one address are one service."""
-    found: dict[str, Asking] = {}
-    for subject in subjects:
-        if is_service(subject.named):
-            found.setdefault(subject.named, subject.asking or Asking())
-    return found
+    services = [subject for subject in reversed(subjects) if is_service(subject.named)]  # the first one says how
+    return {subject.named: subject.asking or Asking() for subject in services}
 
 
 def service_findings(services: Mapping[str, Asking], run: str, store: Store, masked: bool) -> list[Finding]:
@@ -70,14 +65,8 @@ def service_findings(services: Mapping[str, Asking], run: str, store: Store, mas
     for url, asking in services.items():
         counts = asked_in(store.folder, counts_folder(run, url))
         questions = counts["questions"]
-        stored = counts["stored"] / questions if questions else None
-        values: dict[str, float | None] = {
-            "questions": questions,
-            "stored": stored,
-            "requests": counts["requests"],
-            "retries": counts["retries"],
-            "cost": asking.spent(counts),
-        }
+        values: dict[str, float | None] = {name: counts[name] for name in ("questions", "requests", "retries")}
+        values |= {"stored": counts["stored"] / questions if questions else None, "cost": asking.spent(counts)}
         units = {metric.name: metric.unit for metric in METRICS}
         findings += [
             Finding(f"services.{name}", of=shown(url), value=value, n=questions, unit=units[f"services.{name}"])

@@ -56,3 +56,12 @@ def test_a_rule_with_a_prompt_says_whom_it_asks(tmp_path: Path) -> None:
             (folder / "rules.yaml").write_text(written)
             with pytest.raises(InputError, match=told):
                 perform_night(folder, "night")
+
+
+def test_a_budget_that_is_used_up_ends_the_run_and_is_no_fault_of_a_rule(tmp_path: Path) -> None:
+    with chat_server(tmp_path / "server") as server:
+        folder = project(tmp_path, server, ", requests: 40")
+        pipelines = folder / "pipelines.yaml"
+        pipelines.write_text(pipelines.read_text().replace("fault_limit: 0.05", "fault_limit: 1.0"))
+        with pytest.raises(InputError, match=r"asking.requests` allows"):
+            perform_night(folder, "night")

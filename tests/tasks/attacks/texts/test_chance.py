@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from scipy.stats import ttest_1samp
 
 from assay.flows.report.sentences import _fallen
 from assay.tasks.attacks.texts.chance import above_chance, changed_shares, findings_above_chance, mean_share
-from assay.tasks.attacks.texts.settings import NO_MORE
+from assay.tasks.attacks.texts.settings import MORE, NO_MORE
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 ABOUT = Finding("", of="attack")
@@ -74,3 +75,16 @@ def test_the_head_of_a_page_says_where_an_attack_does_no_more_than_asking_again(
         ((sentence, _),) = _fallen(FindingIndex([*findings, floor]), "chat")
         ends.append(sentence.partition(" of the texts it attacks")[2])
     assert ends == [", no more than it changes by itself.", "."]
+
+
+@pytest.mark.parametrize("groups", [np.zeros(4, int), np.array([0, 0, 1, 1])])
+def test_of_groups_that_do_not_vary_no_test_is_made(groups: np.ndarray) -> None:
+    found = mean_share(ABOUT, np.array([1.0, 0.0, 1.0, 0.0]), groups)
+    assert found.p_value is None
+    assert found.low is not None
+    assert found.low < 0
+
+
+def test_one_text_that_falls_is_no_more_than_chance() -> None:
+    assert above_chance(ABOUT, np.ones(1), np.zeros(1), None, 0.05).verdict == NO_MORE
+    assert above_chance(ABOUT, np.ones(50), np.zeros(50), None, 0.05).verdict == MORE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from chat_server import ChatServer, chat_server
 from assay.infra.errors import InputError
 from assay.infra.storage.store import asked_in, counts_folder
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.subjects.addresses.chat import Reply, class_named, reply_in, told_by
+from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, reply_in, told_by
+from assay.tasks.subjects.addresses.endpoint import secret_headers
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.services import answers_in_words, services_page
 from assay.tasks.subjects.predictions import answered_classes
@@ -239,3 +241,46 @@ def test_the_key_of_the_service_is_nowhere(
     written = [path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert written
     assert not any(b"secret" in content for content in written)
+
+
+def test_a_token_that_begins_several_names_goes_on_as_the_answer_did() -> None:
+    asking = Asking(form="chat", **ASKING | {"answers": {"1": (), "10": ()}, "logprobs": True})
+    told = told_by(Reply("1", first={"1": math.log(0.9), "10": math.log(0.1)}), asking)
+    assert told == pytest.approx([0.9, 0.1])
+    assert told_by(Reply("10", first={"1": math.log(0.9)}), asking) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("value", [0.7, math.inf, 1000.0])
+def test_what_is_no_log_probability_is_no_probability(value: float) -> None:
+    with pytest.raises(UnreadableReplyError):
+        reply_in({"choices": [{"text": "A", "logprobs": {"top_logprobs": [{"A": value}]}}]}, "It")
+
+
+def test_an_endless_count_of_tokens_is_no_reply() -> None:
+    with pytest.raises(UnreadableReplyError):
+        reply_in({"choices": [{"text": "A"}], "usage": {"prompt_tokens": math.inf}}, "It")
+
+
+def test_log_probabilities_are_refused_where_the_first_token_is_a_brace() -> None:
+    with pytest.raises(ValueError, match="names no class"):
+        Asking(form="chat", **ASKING | {"logprobs": True, "read": "json"})
+
+
+def test_an_answer_of_blanks_takes_no_longer_than_another() -> None:
+    import time
+
+    began = time.monotonic()
+    assert class_named("```" + " " * 3000, Asking(form="chat", **ASKING | {"read": "json"})) is None
+    assert time.monotonic() - began < 1.0
+
+
+def test_of_an_answer_that_is_none_no_secret_is_kept_and_no_more_than_is_read(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAT_AUTHORIZATION", "Bearer sk-abcdefgh12345678")
+    secret_headers(Asking(headers={"Authorization": "CHAT_AUTHORIZATION"}), server.at())
+    reply = reply_in({"choices": [{"text": "Bearer sk-abcdefgh12345678 \ud83d" + "x" * 100_000}]}, "It")
+    told = told_by(reply, Asking(form="chat", **ASKING))
+    assert isinstance(told, dict)
+    assert "sk-abcdefgh12345678" not in told["text"]
+    assert len(told["text"].encode()) < 10_100
