@@ -251,3 +251,6 @@ def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: Ed25519PublicKey) 
     signing = {"action": "attest", "run": run, "key": read.signer, "record": read.claims["files"][f"runs/{run}.json"]}
     if not signing.items() <= read.log[-1].items():
         raise InputError(f"The log does not end where run {run} was signed as it is.")
+    signings = [entry for entry in read.log if (entry["action"], entry.get("run")) == ("attest", run)]
+    if any(entry["record"] != signing["record"] for entry in signings):
+        raise InputError(f"Run {run} was signed before with another record: it was rewritten in between.")

@@ -17,7 +17,14 @@ from typing import Any
 
 from assay.flows.audit import primary_claims
 from assay.flows.configuration.loading import Project
-from assay.flows.evidence.envelope import canonical_json, key_id, merkle_root, read_private_key, signed_envelope
+from assay.flows.evidence.envelope import (
+    canonical_json,
+    key_id,
+    merkle_root,
+    read_private_key,
+    signed_envelope,
+    statement_in,
+)
 from assay.flows.forecast.plan import check_inputs, walk_plan
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.gates import require_whole
@@ -27,7 +34,7 @@ from assay.flows.report.records import artifacts_of
 from assay.flows.reproduce.published import is_whole, published_form
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Manifest, RunRecord
-from assay.infra.storage.log import log_action, log_lines
+from assay.infra.storage.log import entries_in, log_action, log_lines
 from assay.infra.storage.store import INGREDIENTS, MANIFESTS, Store
 from assay.infra.user_code.references import Ingredients
 from assay.tasks.reporting.numerals import plural
@@ -92,7 +99,10 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end is signed.")
     signer = read_private_key(key)
     signed_by = key_id(signer.public_key())
+    entries_in(log_lines(store))  # with a break in it nobody could verify the bundle
     for name, content in _configuration(store, record).items():
+        if name == "plan":
+            statement_in(content, signer.public_key(), "The plan")
         store.folder.write(f"{evidence_folder(record.id)}/{name}.json", content)
     files = {name: checksum_of(store, name) for name in files_of_run(store, record)}
     if gone := [name for name, checksum in files.items() if not checksum]:

@@ -50,7 +50,7 @@ def ledger_of(store: Store) -> Ledger:
 
 
 def _ledger_in(store: Store, entries: list[Entry]) -> Ledger:
-    signed = {entry["run"]: entry for entry in entries if entry["action"] == "attest"}
+    signed = {entry["run"]: entry for entry in reversed(entries) if entry["action"] == "attest"}  # the first
     removed = {run for entry in entries if entry["action"] == "clean" for run in entry["runs"]}
     ledger = Ledger({run: _of_signed(store, entry) for run, entry in signed.items() if run not in removed})
     for entry in entries if signed else ():

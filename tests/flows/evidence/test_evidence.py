@@ -336,7 +336,7 @@ def test_the_page_of_all_nights_shows_what_is_signed_rewritten_or_gone(
     code, listed, page = shown()
     assert (code, listed.count("not signed")) == (0, 2)
     assert "signed" not in page.partition("<main")[2]
-    _, private, _ = new_keys(tmp_path, "signer")
+    _, private, public = new_keys(tmp_path, "signer")
     attest(store, record, private)
     code, listed, page = shown()
     assert (code, listed.count("signed with key"), listed.count("not signed")) == (0, 1, 1)
@@ -347,6 +347,12 @@ def test_the_page_of_all_nights_shows_what_is_signed_rewritten_or_gone(
     code, listed, page = shown()
     assert (code, f"Run {record.id} is rewritten since it was signed: record." in listed) == (1, True)
     assert "This run is rewritten since it was signed: record." in page
+    attest(store, store.run(record.id), private)  # signing again does not make it what it was
+    code, listed, page = shown()
+    assert (code, f"Run {record.id} is rewritten since it was signed: record." in listed) == (1, True)
+    write_bundle(store, store.run(record.id), tmp_path / "rewritten.zip", results=False)
+    with pytest.raises(InputError, match="was signed before with another record"):
+        read_bundle(tmp_path / "rewritten.zip", public)
     store.folder.write(f"runs/{record.id}.json", kept)
 
     store.folder.remove(f"runs/{first}.json")
@@ -360,6 +366,8 @@ def test_the_page_of_all_nights_shows_what_is_signed_rewritten_or_gone(
     code, listed, page = shown()
     assert (code, "The log breaks at its entry 3" in listed, "The log breaks at its entry 3" in page) == (1, True, True)
     assert answer(["log", "--store", "store"]) == 2
+    with pytest.raises(InputError, match="The log breaks at its entry 3"):
+        attest(store, record, private)
 
 
 def test_a_clean_up_is_logged_before_it_takes_a_run_away(tmp_path: Path) -> None:
@@ -375,7 +383,10 @@ def test_a_clean_up_is_logged_before_it_takes_a_run_away(tmp_path: Path) -> None
 
 def test_what_cannot_be_signed_or_read_is_said(night: Path, tmp_path: Path) -> None:
     store, record = latest(night, "night")
-    _, private, public = new_keys(tmp_path, "key")
+    _, private, _ = new_keys(tmp_path, "key")
+    with pytest.raises(InputError, match="The plan is signed with another key"):
+        attest(store, record, private)
+    private, public = night.parent / "signer.pem", night.parent / "signer.pub"
     with pytest.raises(InputError, match="holds no private key"):
         attest(store, record, public)
     with pytest.raises(InputError, match="holds no public key"):
