@@ -34,7 +34,6 @@ _REFUSAL = re.compile(
 )
 _FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _READ = 10_000  # letters of an answer that are looked at
-_SURE = 1e-3  # what rounding may add to the logarithm of 1
 _LABEL_KEYS = ("label", "answer", "class")
 
 Row = list[float]
@@ -140,7 +139,7 @@ def _first_token(logprobs: Any) -> Mapping[str, float] | None:
     top = listed["top_logprobs"]
     pairs = top[0].items() if listed is logprobs else ((each["token"], each["logprob"]) for each in top)
     first = {str(token): float(value) for token, value in pairs}
-    if max(first.values(), default=0.0) > _SURE:
+    if max(first.values(), default=0.0) > 0.001:  # as much as rounding may add
         raise ValueError("the logarithm of a probability is at most 0")
     return first
 

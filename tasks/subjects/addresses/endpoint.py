@@ -130,6 +130,15 @@ def require_address(url: str) -> None:
         )
 
 
+def counted_as(url: str, asking: Asking) -> str:
+    """What is counted together at an address: each model that is asked in words has its own tokens and its own price.
+
+    >>> counted_as("https://host/v1/chat/completions", Asking(model="m", prompt="p.txt", answers={"a": [], "b": []}))
+    'https://host/v1/chat/completions m'
+    """
+    return f"{url} {asking.model}" if asking.model else url
+
+
 def secret_headers(asking: Asking, url: str) -> dict[str, str]:
     """The headers that the settings name, with the values of their environment variables."""
     who = f'The endpoint "{shown(url)}"'
@@ -616,7 +625,7 @@ class Endpoint:
         ours = self._counts.so_far()
         if self._folder is not None and next(self._asked) % _LOOK_EVERY == 0:
             self._counts.leave()
-            everybody = asked_in(self._folder, counts_folder(self.given.run, self.given.url))
+            everybody = asked_in(self._folder, self._counts.place)
             self._others.update({name: everybody[name] - ours[name] for name in TOKENS})
         if (asking.spent(ours + Counter(self._others)) or 0.0) >= asking.cost:
             raise InputError(
@@ -685,7 +694,7 @@ class Endpoint:
 
     @cached_property
     def _counts(self) -> AskedCounts:
-        return AskedCounts(self._folder, counts_folder(self.given.run, self.given.url))
+        return AskedCounts(self._folder, counts_folder(self.given.run, counted_as(self.given.url, self.given.asking)))
 
     @cached_property
     def _form(self) -> Form | Prompt:

@@ -16,7 +16,7 @@ from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
-from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, asking_at, shown
+from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, asking_at, counted_as, shown
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
@@ -35,6 +35,10 @@ METRICS = (
 )
 
 
+Services = Mapping[tuple[str, str | None], Asking]
+"""Each by its address and model, with how it is asked."""
+
+
 def is_service(written: str) -> bool:
     """Whether a subject that is named so is a service.
 
@@ -51,30 +55,29 @@ def withholds(subject: Subject) -> bool:
     return asking.in_words and not asking.logprobs
 
 
-def asked_services(subjects: Sequence[Subject]) -> dict[str, Asking]:
-    """The services that are asked for these subjects, each with how; those of one address are one service."""
-    services = [subject for subject in reversed(subjects) if is_service(subject.named)]  # the first one says how
-    return {subject.named: subject.asking or Asking() for subject in services}
+def asked_services(subjects: Sequence[Subject]) -> Services:
+    """The services that are asked for these subjects, by address and model, each with how it is asked."""
+    ways = ((each.named, each.asking or Asking()) for each in reversed(subjects) if is_service(each.named))
+    return {(url, asking.model): asking for url, asking in ways}  # the first one says how
 
 
-def service_findings(services: Mapping[str, Asking], run: str, store: Store, masked: bool) -> list[Finding]:
+def service_findings(services: Services, run: str, store: Store, masked: bool) -> list[Finding]:
     """`services.questions` of each service, the share of them that the store had `.stored`, `.requests` and how many of
     them were `.retries`; their `.cost` where a request has a price. In words also `answers_in_words`; `masked` without
     examples of them."""
     findings: list[Finding] = []
-    for url, asking in services.items():
-        counts = asked_in(store.folder, counts_folder(run, url))
+    for (url, _), asking in services.items():
+        counts, of = asked_in(store.folder, counts_folder(run, counted_as(url, asking))), counted_as(shown(url), asking)
         questions = counts["questions"]
         values: dict[str, float | None] = {name: counts[name] for name in ("questions", "requests", "retries")}
         values |= {"stored": counts["stored"] / questions if questions else None, "cost": asking.spent(counts)}
-        units = {metric.name: metric.unit for metric in METRICS}
         findings += [
-            Finding(f"services.{name}", of=shown(url), value=value, n=questions, unit=units[f"services.{name}"])
+            Finding(f"services.{name}", of=of, value=value, n=questions, unit="share" if name == "stored" else "")
             for name, value in values.items()
             if value is not None
         ]
         if asking_at(url, asking).in_words:
-            findings += answers_in_words(counts, shown(url), masked)
+            findings += answers_in_words(counts, of, masked)
     return findings
 
 

@@ -18,7 +18,7 @@ from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, reply_in, told_by
 from assay.tasks.subjects.addresses.endpoint import secret_headers
 from assay.tasks.subjects.addresses.given import Asking
-from assay.tasks.subjects.addresses.services import answers_in_words, services_page
+from assay.tasks.subjects.addresses.services import answers_in_words, asked_services, service_findings, services_page
 from assay.tasks.subjects.predictions import answered_classes
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
@@ -78,7 +78,7 @@ def test_answers_that_name_no_class_are_wrong_and_told_with_examples(
 ) -> None:
     with make_run() as run:
         said = answered_classes(ask(chat(server.at("mixed"), prompt)))
-        counts = asked_in(run.store.folder, counts_folder(run.id, server.at("mixed")))
+        counts = asked_in(run.store.folder, counts_folder(run.id, f"{server.at('mixed')} scripted"))
     none = np.arange(40) % 10 < 3
     assert said.tolist() == np.where(none, 2, SPAM).tolist()
     findings = answers_in_words(counts, "it", masked=False)
@@ -284,3 +284,15 @@ def test_of_an_answer_that_is_none_no_secret_is_kept_and_no_more_than_is_read(
     assert isinstance(told, dict)
     assert "sk-abcdefgh12345678" not in told["text"]
     assert len(told["text"].encode()) < 10_100
+
+
+def test_two_models_at_one_address_have_their_own_prices(server: ChatServer, prompt: Path, make_run: Any) -> None:
+    prices = {"small": {"input": 1.0, "output": 0.0}, "large": {"input": 10.0, "output": 0.0}}
+    asking = {name: Asking(**ASKING | {"model": name, "price": price}) for name, price in prices.items()}
+    with make_run() as run:
+        for name, price in prices.items():
+            ask(chat(server.at(), prompt, model=name, price=price), TEXTS[:10])
+        subjects = [Subject(classifier=server.at(), asking=each) for each in asking.values()]
+        findings = service_findings(asked_services(subjects), run.id, run.store, masked=False)
+    costs = {each.of.split()[-1]: each.value for each in findings if each.metric == "services.cost"}
+    assert costs == {"small": pytest.approx(0.001), "large": pytest.approx(0.01)}
