@@ -22,6 +22,7 @@ ATTACKS = """
       - apgd: {eps: [0.3], steps: 5}
       - apgd-t: {eps: [0.3], steps: 5}
       - fab-t: {eps: [0.3], steps: 5}
+      - autoattack: {eps: [0.3], steps: 2, classes: 1, queries: 10}
 """
 NIGHT = f"""
 pipelines:
