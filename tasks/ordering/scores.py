@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import Intervals
 from assay.infra.stages.exact import Smallest
@@ -26,6 +27,12 @@ from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, gain_finding
 Floats = npt.NDArray[np.float64]
 Lines = Floats  # [folds, d + 1]: weights and offset of a line through what is known of all other folds
 _FOLDS, _MOST = 5, 20_000
+
+
+def folds_of(clusters: pa.Table) -> npt.NDArray[np.int64]:
+    """The fold of each sample [n]: the samples of one group, else of one pattern of votes, share it, so that none is
+    scored by what is known of its like, and a pattern has one score, over which scores are permuted."""
+    return np.asarray(pc.coalesce(clusters["pattern"], clusters["cluster"]).to_numpy() % _FOLDS)
 
 
 def vote_entropy(votes: npt.NDArray[np.int8], classes: int) -> Floats:
@@ -60,7 +67,7 @@ def known_rows(
     outcomes = known_of(intervals, samples)
     rows = np.flatnonzero((outcomes != UNKNOWN) & ~intervals["undecided"].to_numpy())
     features = features_of(intervals, votes, functions, classes)[rows]
-    ties, folds = intervals["tie_break"].to_numpy()[rows], clusters["cluster"].to_numpy()[rows] % _FOLDS
+    ties, folds = intervals["tie_break"].to_numpy()[rows], folds_of(clusters)[rows]
     known = zip(ties.tolist(), folds.tolist(), (outcomes[rows] == RIGHT).tolist(), features, strict=True)
     return Smallest.of(((tie, fold, right, row.tobytes()) for tie, fold, right, row in known), _MOST)
 
@@ -102,7 +109,7 @@ def scored_rows(
     features = features_of(intervals, votes, functions, classes)
     score = features[:, 1] if by == "confidence" else 1 - features[:, 3]
     if by == "learned" and lines is not None:
-        weights = lines[clusters["cluster"].to_numpy() % _FOLDS]  # [n, d + 1]: of the line that has not seen the sample
+        weights = lines[folds_of(clusters)]  # [n, d + 1]: of the line that has not seen the sample's like
         score = 1 / (1 + np.exp(-(features * weights[:, :-1]).sum(axis=1) - weights[:, -1]))
     score = np.where(intervals["undecided"].to_numpy(), 0.0, score)
     made = {"lower": score, "upper": score}

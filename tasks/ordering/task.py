@@ -118,7 +118,7 @@ class Scored(NamedTuple):
     findings: Artifact[Findings]
 
 
-@stage(version=1, title="scores")
+@stage(version=2, title="scores")
 def score_samples(
     intervals: Artifact[Intervals],
     votes: Artifact[Votes],

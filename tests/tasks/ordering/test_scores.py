@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import entropy
 
@@ -10,7 +11,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.page import _recommended
-from assay.tasks.ordering.scores import learned_lines, rival_findings, vote_entropy
+from assay.tasks.ordering.scores import folds_of, learned_lines, rival_findings, vote_entropy
 from assay.tasks.ordering.settings import SCORES, Ordering
 from assay.tasks.ordering.task import find_clusters, order_adversarially, score_samples
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
@@ -63,6 +64,18 @@ def test_a_learned_score_has_not_seen_the_gold_of_its_sample(run):
     area = np.mean(np.subtract.outer(score[np.array(right)], score[~np.array(right)]) > 0)
     assert area < 0.56
     assert learned_lines([row for row in rows if row[2]]) is None
+
+
+def test_samples_of_one_pattern_or_of_one_group_are_in_one_fold(run):
+    """Scores are permuted over patterns: one that is scored by five lines would count as five."""
+    _, samples, _ = ordered(by="learned")
+    clusters = collect(find_clusters(given_votes([0, N]), samples, None), None)
+    counts = clusters.append_column("fold", pa.array(folds_of(clusters))).group_by("pattern")
+    folds = counts.aggregate([("fold", "count_distinct"), ("fold", "count")])
+    assert max(folds["fold_count"].to_pylist()) > 5
+    assert set(folds["fold_count_distinct"].to_pylist()) == {1}
+    grouped = pa.table({"cluster": [3, 3, 9], "pattern": pa.nulls(3, pa.int64())})
+    assert folds_of(grouped).tolist() == [3, 3, 4]
 
 
 def test_without_enough_gold_nothing_is_learned(run):
