@@ -124,13 +124,13 @@ def stage_line(title: str, summary: str, seconds: float, cached: bool, width: in
     return f"{start:<{width - len(end) - 2}}  {end}"
 
 
-def duration_text(seconds: float) -> str:
-    """Seconds as a person says them.
+def duration_text(seconds: float, minutes_from: float = 100) -> str:
+    """Seconds as a person says them; in minutes from so many seconds on.
 
     >>> [duration_text(s) for s in (0.04, 12.34, 99.96, 75 * 60)]
     ['0.0 s', '12.3 s', '1 min 40 s', '1 h 15 min']
     """
-    if round(seconds, 1) < 99.95:
+    if round(seconds, 1) < minutes_from:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 3600:

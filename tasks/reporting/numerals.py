@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 from typing import TypeGuard
 
+from assay.infra.terminal import duration_text
 from assay.tasks.reporting.parts import Scale
 
 MINUS, THIN, NONE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}", "\N{EN DASH}"
@@ -128,11 +129,7 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None or not math.isfinite(seconds):
         return NONE
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return duration_text(seconds, minutes_from=60)
 
 
 def moment(started: str) -> str:
