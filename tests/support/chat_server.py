@@ -73,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
             return self._raw(b'{"choices": [{"message": {"con', promised=500)
         if how == "long" and "number 7" in text:
             return self._send(400, {"error": {"code": "context_length_exceeded"}})
+        if how == "closed" or (how == "screened" and "http" in text):
+            return self._send(400, {"error": {"code": "content_filter"}})
         said, told = truth(text), TOLD.search(text)
         if told and obeys(text, served["obeys"]):
             said = told[1].lower()

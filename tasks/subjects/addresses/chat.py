@@ -16,7 +16,7 @@ from typing import Any
 
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
-from assay.tasks.subjects.addresses.given import Asking, FormName
+from assay.tasks.subjects.addresses.given import Asking, FormName, plain_word
 
 PLACE = "{text}"
 """Where the text of a sample stands in a prompt."""
@@ -72,7 +72,6 @@ class Prompt:
     """What is asked in words: the messages around a text, as they stand in the prompt file."""
 
     asking: Asking
-    url: str
     messages: tuple[tuple[str, str], ...]
 
     def body(self, items: Sequence[str]) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class Prompt:
         return body | {"messages": said, **more}
 
 
-def read_prompt(asking: Asking, url: str, content: bytes) -> Prompt:
+def read_prompt(asking: Asking, content: bytes) -> Prompt:
     """The prompt in a file: one message as plain text, or a YAML or JSON list of messages with `role` and `content`,
     examples among them."""
     from ruamel.yaml import YAML, YAMLError
@@ -106,7 +105,7 @@ def read_prompt(asking: Asking, url: str, content: bytes) -> Prompt:
         ) from fault
     if not any(PLACE in content for _, content in listed):
         raise InputError(f"The prompt {asking.prompt} has no {PLACE}: write it where the text of a sample belongs.")
-    return Prompt(asking, url, listed)
+    return Prompt(asking, listed)
 
 
 def reply_in(answer: Any, who: str) -> Reply:
@@ -126,8 +125,7 @@ def reply_in(answer: Any, who: str) -> Reply:
             "correct the address or `asking.form`."
         ) from fault
     version = " ".join(str(answer[name]) for name in ("model", "system_fingerprint") if answer.get(name))
-    refused = bool(refusal) or finish == "content_filter"
-    return Reply(said, finish, refused, first, tokens, version)
+    return Reply(said, finish, bool(refusal) or finish == "content_filter", first, tokens, version)
 
 
 def _first_token(logprobs: Any) -> Mapping[str, float] | None:
@@ -162,7 +160,7 @@ def _numbers(named: str, reply: Reply, asking: Asking) -> Row | None:
         return [float(name == named) for name in asking.spellings]
     mass = dict.fromkeys(asking.spellings, 0.0)
     for token, value in (reply.first or {}).items():
-        start = _plain(token)
+        start = plain_word(token)
         begun = {name for name, spelt in asking.spellings.items() if start and any(s.startswith(start) for s in spelt)}
         if named in begun or len(begun) == 1:
             mass[named if named in begun else begun.pop()] += math.exp(value)
@@ -177,7 +175,7 @@ def class_named(text: str, asking: Asking) -> str | None:
     >>> [class_named(text, asking) for text in ("Junk.", " ham", "It is ham", "")]
     ['spam', 'ham', None, None]
     """
-    label = _plain(_label(text, asking.read))
+    label = plain_word(_label(text, asking.read))
     return next((name for name, spelt in asking.spellings.items() if label in spelt), None)
 
 
@@ -194,8 +192,3 @@ def _label(text: str, read: str) -> str:
         return ""
     labels = [value[key] for key in _LABEL_KEYS if key in value] if isinstance(value, dict) else []
     return labels[0] if len(labels) == 1 and isinstance(labels[0], str) else ""
-
-
-def _plain(text: str) -> str:
-    """A word as it compares: without case, and without the blanks and marks around it."""
-    return text.strip().strip(".,;:!?\"'`*()[]").strip().casefold()

@@ -17,8 +17,9 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cached_property, lru_cache
@@ -48,6 +49,7 @@ from assay.infra.storage.store import (
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
 from assay.tasks.subjects.addresses.chat import (
+    REFUSED,
     Prompt,
     Reply,
     Told,
@@ -141,9 +143,8 @@ def counted_as(url: str, asking: Asking) -> str:
 
 def secret_headers(asking: Asking, url: str) -> dict[str, str]:
     """The headers that the settings name, with the values of their environment variables."""
-    who = f'The endpoint "{shown(url)}"'
     return {
-        header: secret_from(variable, f"{who} wants the header {header}, and ", ascii_only=True)
+        header: secret_from(variable, f'The endpoint "{shown(url)}" wants the header {header}, and ', ascii_only=True)
         for header, variable in asking.headers.items()
     }
 
@@ -188,14 +189,12 @@ class Client:
         headers = {"Accept": "application/json", "User-Agent": "assay", **secret_headers(self.asking, self.url)}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        why = ""
         for attempt in range(self.asking.retries + 1):
             self.before()
             self.count(requests=1, retries=min(attempt, 1))
-            request = urllib.request.Request(url, body, headers, method=method)
             pause = _FIRST_WAIT * 2**attempt
             try:
-                return self._once(request)
+                return self._once(urllib.request.Request(url, body, headers, method=method))
             except urllib.error.HTTPError as fault:
                 named = _headers(fault.headers)
                 fault.close()
@@ -217,13 +216,12 @@ class Client:
 
     def _once(self, request: urllib.request.Request) -> Answer:
         with answer_within(request, self.asking.timeout) as answer:
-            parts, size = [], 0
+            body = bytearray()
             while part := answer.read1(_CHUNK):
-                parts.append(part)
-                size += len(part)
-                if size > MOST_BYTES:
+                body += part
+                if len(body) > MOST_BYTES:
                     raise InputError(f"{self.who} answers with more than {MOST_BYTES >> 20} MiB: lower `asking.batch`.")
-            return Answer(b"".join(parts), _headers(answer.headers))
+            return Answer(bytes(body), _headers(answer.headers))
 
 
 def _headers(answered: Message) -> dict[str, str]:
@@ -234,11 +232,10 @@ def _headers(answered: Message) -> dict[str, str]:
 def _refusal(code: int, headers: Mapping[str, str]) -> str:
     """What an answer says that is none, and what to do."""
     if 300 <= code < 400:
-        try:
+        where = "another place"
+        with suppress(ValueError):  # what stands there may be no address
             to = urlsplit(headers.get("location", ""))
-            where = quoted(f"{to.scheme}://{to.hostname or ''}") if to.scheme else "another place"
-        except ValueError:  # what stands there is no address
-            where = "another place"
+            where = quoted(f"{to.scheme}://{to.hostname or ''}") if to.scheme else where
         return f"sends whoever asks it on to {where}, and Assay follows nobody elsewhere: name the address that answers"
     if code in (401, 403):
         how = "name the environment variable with its header under `asking: {headers: {Authorization: VARIABLE}}`"
@@ -281,12 +278,8 @@ class Instances:
 
     def body(self, items: Sequence[Item]) -> Any:
         """Rows as mappings or lists, texts as they are, images as lists of channels of rows of pixels."""
-        return {"instances": [self._instance(item) for item in items]}
-
-    def _instance(self, item: Item) -> Any:
-        if isinstance(item, np.ndarray):
-            return item.tolist()
-        return list(item.values()) if self.listed and isinstance(item, Mapping) else item
+        rows = [list(item.values()) if self.listed and isinstance(item, Mapping) else item for item in items]
+        return {"instances": [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]}
 
     def rows(self, answer: Any, count: int, who: str) -> Rows:
         """Lists of numbers, under one of the usual names or alone."""
@@ -308,7 +301,8 @@ class KServe:
     @property
     def url(self) -> str:
         """Where samples are sent."""
-        return _below(self.address, "infer")
+        parts = urlsplit(self.address)
+        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/infer"))
 
     def body(self, items: Sequence[Item]) -> Any:
         """The samples as one tensor: texts as BYTES, rows and images as numbers."""
@@ -336,8 +330,7 @@ class KServe:
             raise InputError(
                 f"{who} answered with the shape {quoted(shape)} for {count} samples, expected [{count}, classes]."
             )
-        rows = [row if isinstance(row, list) else [row] for row in data]
-        flat = [cell for row in rows for cell in row]
+        flat = [cell for row in data for cell in (row if isinstance(row, list) else [row])]
         width = shape[1]
         if not isinstance(width, int) or width < 1 or len(flat) != count * width:
             raise InputError(f"{who} answered with {len(flat)} numbers for the shape {quoted(shape)}.")
@@ -352,7 +345,7 @@ Form = Instances | KServe
 def form_of(asking: Asking, client: Client) -> Form:
     """The form that the settings say or the address shows; KServe is asked what it has there."""
     word = asking.form if asking.form != "auto" else "kserve" if "/v2/models/" in client.url else "instances"
-    return _FORMS[word](asking, client)
+    return _kserve(asking, client) if word == "kserve" else _instances(asking, client)
 
 
 def _instances(asking: Asking, client: Client) -> Form:
@@ -384,33 +377,23 @@ def _kserve(asking: Asking, client: Client) -> Form:
     return KServe(address, str(told.get("name", "input-0")), str(told.get("datatype", "")), asking.output, version)
 
 
-_FORMS = {"instances": _instances, "kserve": _kserve}
-
-
-def _below(address: str, step: str) -> str:
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{step}"))
-
-
 def _numbers(row: Mapping[str, Any]) -> Any:
     """A row of a table as numbers; raises where one is missing."""
     for name, value in row.items():
-        if isinstance(value, bool) or (isinstance(value, int | float) and math.isfinite(value)):
-            continue
-        raise InputError(
-            f"The feature {name!r} is {value!r} for a sample, and a tensor takes finite numbers: list it under the "
-            "source's `required`, or fill it in before."
-        )
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise InputError(
+                f"The feature {name!r} is {value!r} for a sample, and a tensor takes finite numbers: list it under the "
+                "source's `required`, or fill it in before."
+            )
     return np.array([float(value) for value in row.values()])
 
 
 def _chosen(outputs: Sequence[Mapping[str, Any]], wanted: str | None, who: str) -> Mapping[str, Any]:
-    named = [str(output.get("name")) for output in outputs]
     meant = [output for output in outputs if wanted in (None, output.get("name"))]
     if len(meant) == 1:
         return meant[0]
     why = f"has no output {wanted!r}" if wanted is not None and not meant else f"has {len(outputs)} outputs"
-    listed = quoted(", ".join(named))
+    listed = quoted(", ".join(str(output.get("name")) for output in outputs))
     raise InputError(f"{who} {why}; say which holds the probabilities with `asking.output`: {listed}.")
 
 
@@ -471,7 +454,7 @@ def prompted(url: str, asking: Asking, content: bytes, stands_on: StandsOn, besi
     """A model that answers in words, in hand, with the content of its prompt."""
     require_address(url)
     secret_headers(asking, url)
-    read_prompt(asking, url, content)
+    read_prompt(asking, content)
     given = GivenModel(shown(url), "endpoint", "classifier", open_endpoint, None, content, url=url, asking=asking)
     return _standing(given, stands_on, "", beside)
 
@@ -520,14 +503,10 @@ def _tonight(what: str, stands_on: StandsOn) -> tuple[str, str, str]:
     return run.id, run.store.url, f"{ASKED_BY}{since}"
 
 
+@lru_cache(maxsize=8)
 def open_endpoint(given: GivenModel) -> Callable[..., object]:
     """The function that asks for a table, a list of texts, or images [n, c, h, w]."""
-    return _connected(given).answers
-
-
-@lru_cache(maxsize=8)
-def _connected(given: GivenModel) -> Endpoint:
-    return Endpoint(given)
+    return Endpoint(given).answers
 
 
 @dataclass(frozen=True)
@@ -547,16 +526,17 @@ class Endpoint:
         """The rows of numbers for these samples, [n, k]; in words all 0 where an answer names no class."""
         items = self._items(asked)
         names = [_name_of(item) for item in items]
+        different = dict(zip(names, items, strict=True))
         found: dict[str, Told] = dict(self._kept.known(names))
-        self._counts.add(questions=len(set(names)), stored=len(found))
+        self._counts.add(questions=len(different), stored=len(found))
         try:
             if found and self.given.goes_on and not self._held:
-                known = {name: item for name, item in zip(names, items, strict=True) if name in found}
-                self._hold_against(known, found)
-            missing = list({name: item for name, item in zip(names, items, strict=True) if name not in found}.items())
-            for answered in self._told_at_once(missing):
+                self._hold_against([(name, item) for name, item in different.items() if name in found], found)
+            for answered in self._told_at_once([sample for sample in different.items() if sample[0] not in found]):
                 found |= answered
-            self._count_no_answers(found[name] for name in set(names))
+                if len(found) in (_KEPT_AT_ONCE, len(different)):
+                    self._require_some_answer(answered)
+            self._count_no_answers(found.values())
         finally:
             self._counts.leave()
         classes = tuple(self.given.asking.spellings)
@@ -604,7 +584,7 @@ class Endpoint:
                 reply = reply_in(self._client.post(prompt.body([text])).json(self._client.who), self._client.who)
                 break
             except RefusedRequestError as fault:
-                if fault.code not in NOT_THIS_ONE or not self._counts.so_far()["answered"]:
+                if fault.code not in NOT_THIS_ONE:
                     raise
                 return told_by(Reply(f"HTTP {fault.code}", refused=True), self.given.asking)
             except UnreadableReplyError:
@@ -633,19 +613,31 @@ class Endpoint:
                 "allows: raise it, and run again; what was answered is kept."
             )
 
-    def _count_no_answers(self, told: Iterator[Told]) -> None:
+    def _require_some_answer(self, told: Mapping[str, Told]) -> None:
+        """Raises where all that this run asked was refused: that is the fault of the settings, not of the texts."""
+        ours = self._counts.so_far()
+        if not self.given.asking.in_words or ours["answered"] or ours["stored"]:
+            return
+        if self._folder is None or not asked_in(self._folder, self._counts.place)["answered"]:
+            why = " and ".join(answer["text"] for answer in told.values() if isinstance(answer, dict))
+            raise InputError(
+                f"{self._client.who} refuses what it is asked ({why}), whatever the text: correct the address, or "
+                "`model` and `parameters` under `asking`."
+            )
+
+    def _count_no_answers(self, told: Iterable[Told]) -> None:
         """Counts answers that are none, and the first few of each kind with their words."""
         for answer in told:
             if isinstance(answer, dict):
                 example = f"{answer['why']}{EXAMPLE}{quoted(' '.join(answer['text'].split()) or 'nothing')}"
                 self._counts.add(**{answer["why"]: 1, example: 1})
 
-    def _hold_against(self, items: dict[str, Item], found: dict[str, Told]) -> None:
+    def _hold_against(self, items: Sequence[tuple[str, Item]], found: dict[str, Told]) -> None:
         """Before a process believes what an earlier run was told, it asks about a few of the samples again; a model
         that answers in words may differ in some, not in most."""
         self._held.append(True)
-        some = list(items.items())[: min(_HELD_AGAIN, self.given.asking.batch)]
-        differ = [not _same(told, found[name]) for name, told in self._told(some).items()]
+        some = self._told(items[: min(_HELD_AGAIN, self.given.asking.batch)])
+        differ = [not _same(told, found[name]) for name, told in some.items()]
         if any(differ) if not self.given.asking.in_words else 2 * sum(differ) > len(differ):
             raise InputError(
                 f"{self._client.who} answers otherwise than it did in the run that broke off and that this one "
@@ -653,11 +645,10 @@ class Endpoint:
             )
 
     def _can_be_used(self, row: Told) -> bool:
-        if isinstance(row, dict):
-            return True
-        if not all(map(math.isfinite, row)):
-            return False
-        return self.given.looks_at == "network" or (min(row) >= 0 and abs(sum(row) - 1) <= _SUM_TOLERANCE)
+        if isinstance(row, dict):  # where nothing is answered, a refusal may be the fault of the settings
+            return row["why"] != REFUSED or self._counts.so_far()["answered"] > 0
+        sums_up = self.given.looks_at == "network" or (min(row) >= 0 and abs(sum(row) - 1) <= _SUM_TOLERANCE)
+        return sums_up and all(map(math.isfinite, row))
 
     def _require_version(self, said: str) -> None:
         """Raises where another version answers than the one that the answers of this run stand for."""
@@ -699,7 +690,7 @@ class Endpoint:
     @cached_property
     def _form(self) -> Form | Prompt:
         if self.given.asking.in_words:
-            return read_prompt(self.given.asking, self.given.url, self.given.content)
+            return read_prompt(self.given.asking, self.given.content)
         form = form_of(self.given.asking, self._client)
         self._require_version(form.version)
         return form

@@ -8,10 +8,12 @@ named, never written: headers are environment variables.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
 
@@ -40,8 +42,13 @@ class TokenPrice(Settings):
     """What a million tokens cost that come back."""
 
 
-def _left_out(value: object) -> bool:
-    return not value
+def plain_word(text: str) -> str:
+    """A word as it compares: without case, and without the blanks and marks around it.
+
+    >>> plain_word(" **Other (neutral)**."), plain_word("?")
+    ('other (neutral', '')
+    """
+    return text.strip().strip(".,;:!?\"'`*()[]").strip().casefold()
 
 
 class Asking(Settings):
@@ -53,15 +60,15 @@ class Asking(Settings):
     `completions` a `prompt` to a model that answers in words. `auto` is what the address shows: `kserve` for
     `/v2/models/`, `chat` for `/v1/chat/completions`, `completions` for `/v1/completions`."""
 
-    model: str | None = Field(default=None, min_length=1, exclude_if=_left_out, examples=["gpt-4o-mini"])
+    model: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["gpt-4o-mini"])
     """The model that is asked in words, as its server calls it."""
 
-    prompt: str | None = Field(default=None, min_length=1, exclude_if=_left_out, examples=["spam_prompt.txt"])
+    prompt: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["spam_prompt.txt"])
     """The file with what it is asked, `{text}` where the sample's text belongs: a text, or (`.yaml`, `.json`) a list of
     messages, each with `role` and `content`, in which examples may go before."""
 
     answers: dict[str, tuple[str, ...]] | None = Field(
-        default=None, min_length=2, exclude_if=_left_out, examples=["{spam: [junk], ham: []}"]
+        default=None, min_length=2, exclude_if=not_, examples=["{spam: [junk], ham: []}"]
     )
     """The classes, each with the words that mean it beside its own name, whatever the case."""
 
@@ -69,11 +76,11 @@ class Asking(Settings):
     """What of an answer names the class: the whole of it (`label`), its first word (`first-token`), or the `label`,
     `answer` or `class` of the JSON object that it is (`json`). Any other answer is none: counted, shown and wrong."""
 
-    logprobs: bool = Field(default=False, exclude_if=_left_out)
+    logprobs: bool = Field(default=False, exclude_if=not_)
     """Whether the server is asked for log probabilities. Only from those are there probabilities: without them nothing
     is said of AUC, calibration and confidence."""
 
-    parameters: dict[str, Any] = Field(default={}, exclude_if=_left_out, examples=["{temperature: 0.7, seed: 1}"])
+    parameters: dict[str, Any] = Field(default={}, exclude_if=not_, examples=["{temperature: 0.7, seed: 1}"])
     """What else is sent with every question: how answers are drawn (`temperature` is 0 where it is left out), or
     constrained (`response_format`, `guided_choice`), as the server understands it."""
 
@@ -149,9 +156,9 @@ class Asking(Settings):
 
     @property
     def spellings(self) -> dict[str, frozenset[str]]:
-        """What each class may be called in an answer, in small letters: by its name, or by other words for it."""
+        """What each class may be called in an answer, by its name or other words for it, each as a `plain_word`."""
         named = (self.answers or {}).items()
-        return {name: frozenset(word.strip().casefold() for word in (name, *more)) for name, more in named}
+        return {name: frozenset(map(plain_word, (name, *more))) for name, more in named}
 
     @model_validator(mode="after")
     def _words_are_asked_for(self) -> Self:
@@ -166,12 +173,18 @@ class Asking(Settings):
         words = [word for spelt in self.spellings.values() for word in spelt]
         if twice := sorted({word for word in words if words.count(word) > 1}):
             raise ValueError(f"`answers` gives {twice[0]!r} to more than one class")
+        if "" in words:
+            raise ValueError("`answers` has a word of nothing but blanks and marks, which no answer can be told by")
         if isinstance(self.price, TokenPrice) and not (self.in_words or given):
             raise ValueError("`price` by tokens is about models that answer in words: give what a request costs")
         return self
 
     @model_validator(mode="after")
-    def _cost_needs_a_price(self) -> Self:
+    def _can_be_sent_and_paid(self) -> Self:
+        try:
+            json.dumps(self.parameters, allow_nan=False)
+        except (TypeError, ValueError) as fault:
+            raise ValueError(f"`parameters` are sent as JSON, which cannot hold one of them ({fault})") from fault
         if self.cost is not None and self.price is None:
             raise ValueError("`cost` needs the `price` of a request, or say the number of `requests`")
         if self.most_requests == 0:
@@ -254,12 +267,13 @@ class GivenModel:
         state = hashlib.sha256(f"{self.kind}\0{self.looks_at}\0{self.features}\0{self.read_by}".encode())
         state.update(hashlib.sha256(self.content).digest())
         if self.version:
-            form = f"{self.asking.form}\0{self.asking.rows}\0{self.asking.output}"
-            state.update(f"\0{self.url}\0{form}\0{self.version}".encode())
+            how = self.asking
+            state.update(f"\0{self.url}\0{how.form}\0{how.rows}\0{how.output}\0{self.version}".encode())
             if self.time:
                 state.update(f"\0again {self.time}".encode())
-            if self.asking.in_words:
-                state.update(self.asking.model_dump_json(include=set(_WORDS)).encode())
+            if how.in_words:
+                words = how.model_copy(update={"prompt": Path(str(how.prompt)).suffix})  # how it is read
+                state.update(words.model_dump_json(include=set(_WORDS)).encode())
         return state.hexdigest()
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,26 @@ def test_a_text_that_the_server_will_not_read_is_a_refusal_of_that_text_alone(se
         ask(chat(server.at("long"), prompt, model="another"), [TEXTS[7]])
 
 
+def test_the_first_text_may_be_refused_as_any_other(server: ChatServer, prompt: Path, make_run: Any) -> None:
+    with make_run():
+        for time in range(2):  # each of them has not heard an answer yet
+            subject = chat(server.at("screened"), prompt, at_once=1 + 3 * time)
+            assert answered_classes(ask(subject, TEXTS[1:])).tolist() == [2 if spam else 0 for spam in SPAM[1:]]
+        another = chat(server.at("screened"), prompt, read="first-token")  # whose server answers others in this run
+        assert answered_classes(ask(another, TEXTS[1:2])).tolist() == [2]
+
+
+def test_a_server_that_refuses_everything_ends_the_run_soon_and_is_believed_no_refusal(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    with make_run():
+        with pytest.raises(InputError, match=r"refuses what it is asked \(HTTP 400\), whatever the text"):
+            ask(chat(server.at("closed"), prompt), [f"a song number {at}" for at in range(1000)])
+        assert len(server.asked()) == 32
+        with pytest.raises(InputError, match="refuses what it is asked"):
+            ask(chat(server.at("closed"), prompt), ["a song number 0"])
+
+
 @pytest.mark.parametrize("form", ["chat/completions", "completions"])
 def test_probabilities_come_from_log_probabilities_alone(server: ChatServer, prompt: Path, form: str) -> None:
     url = server.at("ok", form)
@@ -131,6 +152,12 @@ def test_probabilities_come_from_log_probabilities_alone(server: ChatServer, pro
 )
 def test_answers_are_read_strictly(read: str, text: str, named: str | None) -> None:
     assert class_named(text, Asking(form="chat", **ASKING | {"read": read})) == named
+
+
+@pytest.mark.parametrize("answer", ["other (neutral)", "Other (neutral).", "**other (neutral)**", "n/a?"])
+def test_a_class_may_have_marks_in_its_name(answer: str) -> None:
+    asking = Asking(form="chat", **ASKING | {"answers": {"other (neutral)": ("N/A?",), "spam": ()}})
+    assert class_named(answer, asking) == "other (neutral)"
 
 
 def test_what_is_cut_short_is_no_answer_even_where_it_begins_like_one() -> None:
@@ -162,6 +189,8 @@ def test_everything_that_changes_answers_changes_the_key(server: ChatServer, pro
                 {"logprobs": True},
             )
         }
+        (prompt / "prompt.txt").rename(prompt / "moved.txt")
+        assert chat(server.at(), prompt, prompt="moved.txt").fingerprint == first
         (prompt / "prompt.txt").write_text("Spam? {text}")
         others.add(chat(server.at(), prompt).fingerprint)
     assert len(others - {first}) == 6
@@ -204,6 +233,11 @@ def test_tokens_have_a_price() -> None:
         ({"answers": None}, "needs `answers`"),
         ({"answers": {"spam": ("ham",), "ham": ()}}, "gives 'ham' to more than one class"),
         ({"form": "kserve"}, "is about models that answer in words"),
+        ({"parameters": {"temperature": math.nan}}, "`parameters` are sent as JSON, which cannot hold one of them"),
+        ({"parameters": {"since": date(2026, 11, 25)}}, "which cannot hold one of them .*date is not JSON"),
+        ({"answers": {"spam": ("",), "ham": ()}}, "a word of nothing but blanks and marks"),
+        ({"answers": {"spam": ("?!",), "ham": ()}}, "a word of nothing but blanks and marks"),
+        ({"answers": {"other (neutral)": (), "Other (neutral": ()}}, "to more than one class"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(asking: dict[str, Any], told: str) -> None:
