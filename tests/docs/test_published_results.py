@@ -31,7 +31,9 @@ def test_the_page_holds_what_the_published_results_make(tmp_path: Path) -> None:
 def test_a_published_run_has_the_settings_of_the_file(name: str) -> None:
     about, findings = published_result(PUBLISHED / name)
     project = load_project(ROOT / "pipelines.yaml", pipeline=name)
-    assert about["settings"] == project.pipeline(name).model_dump(mode="json")
+    today = project.pipeline(name).model_dump(mode="json")
+    unknown = {key for key, value in today.items() if key not in about["settings"] and value is None}
+    assert about["settings"] == {key: value for key, value in today.items() if key not in unknown}  # of a later version
     assert findings
     assert sum(file.stat().st_size for file in (PUBLISHED / name).glob("*.csv")) <= 200_000
 
