@@ -70,6 +70,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "inputs" in asked and not self.path.endswith("/infer"):
+            self._send(405, {"error": "the Open Inference Protocol takes samples at …/infer"})
+            return
         samples = asked["instances"] if "instances" in asked else _rows_of(asked["inputs"][0])
         self._note(len(samples))
         how = self.path.split("/")[1]

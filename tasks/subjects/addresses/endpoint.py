@@ -173,9 +173,9 @@ class Client:
         """What begins sentences about it."""
         return f'The endpoint "{shown(self.url)}"'
 
-    def post(self, body: Any) -> Answer:
-        """The answer to a JSON body."""
-        return self._asked(self.url, json.dumps(body, allow_nan=False).encode())
+    def post(self, body: Any, url: str = "") -> Answer:
+        """The answer to a JSON body; `url` where samples go to another address of the service than its own."""
+        return self._asked(url or self.url, json.dumps(body, allow_nan=False).encode())
 
     def get(self, url: str) -> Answer:
         """What stands at an address of the same service."""
@@ -570,7 +570,7 @@ class Endpoint:
     def _told(self, some: Sequence[tuple[str, Item]]) -> dict[str, Told]:
         if isinstance(self._form, Prompt):
             return {name: self._told_in_words(item, self._form) for name, item in some}
-        answer = self._client.post(self._form.body([item for _, item in some]))
+        answer = self._client.post(self._form.body([item for _, item in some]), self._form.url)
         if self.given.asking.version_header is not None:
             self._require_version(answer.headers.get(self.given.asking.version_header.lower(), ""))
         rows = self._form.rows(answer.json(self._client.who), len(some), self._client.who)
