@@ -34,7 +34,6 @@ _SINGLE: tuple[AnyKind, ...] = (
     DATA,
     ANNOTATORS,
     PEOPLE,
-    DUPLICATES,
     CURATION,
     ALONG,
     TABLES,
@@ -47,6 +46,7 @@ _SINGLE: tuple[AnyKind, ...] = (
     TERMS,
     TEXTS,
     SLICES,
+    DUPLICATES,
     OVERFITTING,
     SERVICES,
 )
