@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
 from assay.tasks.statistics.calibration import brier, calibration_error, error_findings, risk_area_interval
 from assay.tasks.statistics.class_scores import (
     NOTHING,
@@ -199,7 +199,8 @@ def class_areas(
     """
     if truth.ndim == 1 and len(classes) == 2:
         return []
-    areas = [_area(probabilities[:, code], _of_class(truth, code), groups) for code in range(len(classes))]
+    each = ((probabilities[:, [code]], _of_class(truth, code)[:, None]) for code in range(len(classes)))
+    areas = [label_auc(*one_class, groups=groups) for one_class in each]
     return [about.area("class_auc", area, classes, part=name) for name, area in zip(classes, areas, strict=True)]
 
 
@@ -208,14 +209,6 @@ def _of_class(truth: npt.NDArray[np.integer], code: int) -> npt.NDArray[np.int64
     if truth.ndim == 2:
         return np.asarray(truth[:, code], dtype=np.int64)
     return np.where(truth < 0, -1, truth == code).astype(np.int64)
-
-
-def _area(scores: npt.NDArray[np.float64], truth: npt.NDArray[np.int64], groups: Groups) -> AUC:
-    known = truth >= 0
-    positive = truth[known] == 1
-    if positive.all() or not positive.any():
-        return AUC(None, None, None, int(known.sum()))
-    return binary_auc(scores[known], positive, groups=None if groups is None else groups[known])
 
 
 def clean_findings(

@@ -182,6 +182,12 @@ class AreaSums:
         return int(min(np.count_nonzero(self.right), np.count_nonzero(self.wrong)))
 
     @property
+    def unseen(self) -> float:
+        """The largest variance that right (or wrong) labels which all lie in one group may have, and do not show."""
+        alone = sum(int(np.count_nonzero(kind)) == 1 for kind in (self.right, self.wrong))
+        return alone * self.value * (1 - self.value)
+
+    @property
     def influence(self) -> Floats:
         """What each group adds to the distance from the truth; its squares add up to DeLong's variance where groups are
         single samples, and to about that of a jackknife where they are not."""
@@ -287,22 +293,26 @@ def area_sums(scores: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike
     return AreaSums(*(sums_by_cluster(codes, column, there) for column in columns))
 
 
-def area_interval(sums: AreaSums, level: float = 0.95) -> Interval:
-    """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
+def area_interval(*areas: AreaSums, level: float = 0.95) -> Interval:
+    """The area, or the mean of several over the same groups, with its interval on the logit scale; Wilson's for
+    disjoint pairs where nothing varies.
 
     >>> interval = area_interval(area_sums([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
     >>> [round(value, 3) for value in (interval.value, interval.low, interval.high)]
     [0.75, 0.446, 0.918]
     """
-    value, strayed = sums.value, sums.influence
-    variance = math.fsum(strayed * strayed)
-    if sums.pairs < 2:  # one label, or the labels of one group, show no spread
+    value = float(np.mean([area.value for area in areas]))
+    strayed = np.mean([area.influence for area in areas], axis=0)
+    pairs = min(area.pairs for area in areas)
+    if pairs < 2 and len(areas) == 1:  # one label, or the labels of one group, show no spread
         return Interval(value, 0.0, 1.0)
+    variance = math.fsum(strayed * strayed) + sum(area.unseen for area in areas) / len(areas) ** 2
     if variance <= 1e-18 or not 0 < value < 1:
-        low, high = wilson([value * sums.pairs], [sums.pairs], level)
+        low, high = wilson([value * pairs], [pairs], level)
         return Interval(value, float(low[0]), float(high[0]))
+    groups = kish(np.max([area.right + area.wrong for area in areas], axis=0))
     middle = math.log(value / (1 - value))
-    half = _critical(sums.groups, level) * math.sqrt(variance) / (value * (1 - value))
+    half = _critical(groups, level) * math.sqrt(variance) / (value * (1 - value))
     return Interval(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.tasks.statistics.auc import auc_finding, binary_auc
+from assay.tasks.statistics.auc import auc_finding, label_auc
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
@@ -178,14 +178,9 @@ def provider_findings(thresholds: Sequence[Mapping[str, Any]], about: About) -> 
 
 
 def _confidence_auc(confident: Sequence[float], known: Sequence[str | None], about: About, groups: Groups) -> Finding:
-    metric = "trust.confidence_auc"
-    pairs = [(score, truth == "trustworthy") for score, truth in zip(confident, known, strict=True) if truth]
-    if len({positive for _, positive in pairs}) < 2:
-        return Finding(metric, NAIVE, about.explainer, about.subject, n=len(pairs), verdict="not measured")
-    scores, positive = zip(*pairs, strict=True)
-    of_known = None if groups is None else groups[[truth is not None for truth in known]]
-    area = binary_auc(scores, positive, groups=of_known)
-    return auc_finding(metric, area, (), of=NAIVE, group=about.explainer, subject=about.subject)
+    truth = [-1 if name is None else int(name == "trustworthy") for name in known]
+    area = label_auc(np.array(confident, dtype=np.float64)[:, None], np.array(truth)[:, None], groups=groups)
+    return auc_finding("trust.confidence_auc", area, (), of=NAIVE, group=about.explainer, subject=about.subject)
 
 
 def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:

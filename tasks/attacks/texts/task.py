@@ -182,7 +182,7 @@ def find_guided_swaps(
     )
 
 
-@stage(version=3, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])
+@stage(version=4, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])
 def look_for_neighbours(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -227,7 +227,7 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
     return NearEnough(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
 
-@stage(version=2, title="guided swaps", draws=True, libraries=["lemminflect"])
+@stage(version=3, title="guided swaps", draws=True, libraries=["lemminflect"])
 def look_into_pools(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -382,7 +382,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=9, title="word findings")
+@stage(version=10, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,

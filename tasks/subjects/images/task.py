@@ -50,7 +50,7 @@ def predict_images(
     return predictions
 
 
-@stage(version=5, title="clean")
+@stage(version=6, title="clean")
 def measure_images(
     predictions: Artifact[Predictions], evaluation: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:

@@ -174,7 +174,7 @@ def predict_texts(
     return predictions
 
 
-@stage(version=5, title="clean")
+@stage(version=6, title="clean")
 def measure_texts(
     predictions: Artifact[Predictions], samples: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
 from assay.tasks.statistics.auc import auc_finding, binary_auc, label_auc, macro_auc
@@ -39,7 +39,7 @@ def test_area_is_that_of_scikit_learn(case: Case) -> None:
 
 @given(ranked())
 @settings(max_examples=100, deadline=None)
-def test_interval_has_the_variance_of_delong_on_the_logit_scale(case: Case) -> None:
+def test_interval_has_the_variance_of_delong_on_the_logit_scale_and_students_t(case: Case) -> None:
     scores, truth = np.array(case[0]), np.array(case[1])
     area, variance = delong(scores, truth)
     found = binary_auc(scores, truth)
@@ -48,7 +48,7 @@ def test_interval_has_the_variance_of_delong_on_the_logit_scale(case: Case) -> N
     if not 0 < area < 1 or variance < 1e-12:
         return
     logits = [np.log(end / (1 - end)) for end in (found.low, found.high)]
-    half = norm.ppf(0.975) * np.sqrt(variance) / (area * (1 - area))
+    half = t.ppf(0.975, len(truth) - 1) * np.sqrt(variance) / (area * (1 - area))
     assert logits[1] - logits[0] == pytest.approx(2 * half, rel=1e-6)
     assert found.low < area < found.high
 
