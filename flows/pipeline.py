@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from cronsim import CronSim, CronSimError
-from pydantic import Field, create_model, field_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from assay.data.catalog import is_masked
 from assay.flows.kind import AuditKind, MissingThing, NamedColumn, missing_libraries
+from assay.flows.notifiers.choice import VARIABLE
 from assay.flows.notifiers.table import Notify
-from assay.flows.project_settings import Mlflow, OpenLineage
 from assay.flows.validation import GIVEN
 from assay.infra.settings import Compute, Settings
 from assay.infra.user_code.choices import with_types
@@ -237,6 +237,50 @@ def pipeline_of_record(model: type[Pipeline], settings: Mapping[str, Any]) -> Pi
     weak_labels = settings.get("weak_labels")
     stated = {"weak_labels": {"class_balance": "uniform", **weak_labels}} if weak_labels else {}
     return model.model_validate({**settings, **stated})
+
+
+# Secrets stand in the environment; the file says in which variables.
+_PUBLIC_URI = r"^[a-z][a-z0-9+]*:/{0,3}[^\s@]*$"
+
+
+class Mlflow(Settings):
+    """An MLflow that every run is written to: parameters, metrics, and the report as an artifact (extra `mlflow`)."""
+
+    tracking_uri: str = Field(pattern=_PUBLIC_URI, examples=["https://mlflow.example", "sqlite:///mlflow.db"])
+    """Its address, without a user or password: MLflow takes those from its own environment variables."""
+
+    experiment: str = Field(default="assay", min_length=1)
+    """The experiment that runs are put into; it is made where there is none."""
+
+    seconds: float = Field(default=60.0, gt=0, le=600)
+    """How long that may take at the end of a run."""
+
+
+class OpenLineage(Settings):
+    """Where every run's lineage goes as OpenLineage events (extra `openlineage`): to a server or into a file."""
+
+    url: str | None = Field(default=None, pattern=_PUBLIC_URI, examples=["https://marquez.example"])
+    """The address of a server that takes OpenLineage, without a user or password."""
+
+    file: str | None = Field(default=None, min_length=1, examples=["lineage.jsonl"])
+    """Or a file beside pipelines.yaml that the events are appended to, one a line."""
+
+    key_from: str | None = Field(default=None, pattern=VARIABLE, examples=["OPENLINEAGE_API_KEY"])
+    """The environment variable that holds the server's API key, where it wants one."""
+
+    namespace: str = Field(default="assay", min_length=1)
+    """The namespace of the jobs."""
+
+    seconds: float = Field(default=30.0, gt=0, le=600)
+    """How long that may take at the end of a run."""
+
+    @model_validator(mode="after")
+    def _goes_one_way(self) -> Self:
+        if (self.url is None) == (self.file is None):
+            raise ValueError("lineage goes to one place: give url or file")
+        if self.key_from is not None and self.url is None:
+            raise ValueError("a file wants no API key: leave key_from out")
+        return self
 
 
 class Alarms(Settings):

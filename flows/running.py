@@ -125,7 +125,7 @@ def _open_run(
         compute=project.compute,
         fresh=fresh,
         conductor=Orchestrated(),
-        keep_bytes=project.keep_mib << 20,
+        keep_bytes=project.settings.keep_mib << 20,
         verify=verify,
         share=share,
         allowance=Allowance(pipeline.seconds_allowed, pipeline.budget or ""),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import re
 import types
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, Union, get_args, get_origin
 
@@ -84,11 +84,14 @@ def fields_at(model: type[BaseModel], where: Where, kinds: Collection[str] = ())
     return list(dict.fromkeys(name for inner in models for name in writable(inner)))
 
 
-def tags(model: type[BaseModel]) -> Iterator[FieldInfo]:
+def tags(part: object) -> list[FieldInfo]:
     """The fields that say which of several models a mapping is: a single word is allowed, and it is the default."""
-    for field in model.model_fields.values():
-        if get_origin(field.annotation) is Literal and get_args(field.annotation) == (field.default,):
-            yield field
+    fields = part.model_fields.values() if isinstance(part, type) and issubclass(part, BaseModel) else ()
+    return [
+        each
+        for each in fields
+        if get_origin(each.annotation) is Literal and get_args(each.annotation) == (each.default,)
+    ]
 
 
 def writable(model: type[BaseModel]) -> list[str]:
@@ -118,17 +121,13 @@ def _inside(annotation: object, step: str | int, kinds: Collection[str] = ()) ->
 
 def _of_kinds(parts: Sequence[P], kinds: Collection[str]) -> list[P]:
     """Those parts of a union that are models of one of the kinds, if any is; else all."""
-    return [part for part in parts if any(tag.default in kinds for tag in _tags_of(part))] or list(parts)
+    return [part for part in parts if any(tag.default in kinds for tag in tags(part))] or list(parts)
 
 
 def _kinds(parts: Sequence[object]) -> list[str]:
     """What the models of a union are told apart by; empty where they are not."""
-    tags = [str(tag.default) for part in parts for tag in _tags_of(part)]
-    return tags if len(tags) == len(parts) else []
-
-
-def _tags_of(part: object) -> list[FieldInfo]:
-    return list(tags(part)) if isinstance(part, type) and issubclass(part, BaseModel) else []
+    words = [str(tag.default) for part in parts for tag in tags(part)]
+    return words if len(words) == len(parts) else []
 
 
 def _models(annotation: object) -> list[type[BaseModel]]:

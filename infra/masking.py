@@ -295,11 +295,10 @@ def mask_complaints() -> None:
     warnings.formatwarning = lambda *args, **kwargs: mask(warned(*args, **kwargs))
 
 
-_DEFAULTS = {
-    # One BLAS and Torch thread per process: two on busy cores cost twenty times, and change the last bits of results.
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
+# One BLAS and Torch thread per process: two on busy cores cost twenty times, and change the last bits of results.
+ONE_EACH = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR")}
+ONE_EACH["VECLIB_MAXIMUM_THREADS"] = "1"
+_DEFAULTS = ONE_EACH | {
     "TOKENIZERS_PARALLELISM": "false",
     # No telemetry, anywhere.
     "DO_NOT_TRACK": "1",

@@ -124,7 +124,7 @@ def _attacks(pipeline: Written) -> Iterator[Clash]:
         if (
             attack_kind(pipeline, attack) == "terms"
             and settings.get("terms", "gold") == "gold"
-            and _has_pairs(pipeline)
+            and any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
         ):
             where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
             yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
@@ -186,11 +186,6 @@ def attack_kind(pipeline: Written, attack: Value) -> str:
     choice = attack_choice(pipeline, attack)
     of_texts, of_terms = isinstance(choice, TextAttackChoice), isinstance(choice, TermAttackChoice)
     return "texts" if of_texts else "terms" if of_terms else "images"
-
-
-def _has_pairs(pipeline: Written) -> bool:
-    """Whether a subject reads pairs of sentences."""
-    return any(subject.get("scorer") is not None for _, subject in each_subject(pipeline))
 
 
 def _defense_kind(_pipeline: Written, defense: Value) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from assay.data.image_schemas import Certified, CoOccurrence, DiagnosticImages, LayerPoints
-from assay.data.schemas import Findings, Samples
+from assay.data.schemas import Findings
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
@@ -34,6 +34,7 @@ from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.diagnostics.task import choose_samples, count_labels, embed_layers, look_inside
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.subjects.task import HeldOut
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,6 @@ class Inspections:
         return [findings for subject in self.subjects.values() for findings in subject.findings]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The samples that are looked at: audited ones, and training ones to compare them with."""
-
-    audited: Artifact[Samples]
-    training: Artifact[Samples]
-
-
 @subflow("diagnostics")
 def look(ground: Ground, settings: Diagnostics | None) -> Inspections:
     """Look inside every image subject, clean and under the attacks that were named."""
@@ -75,30 +68,17 @@ def look(ground: Ground, settings: Diagnostics | None) -> Inspections:
     subjects = [model for model in robustness.models.values() if model.name in wanted and model.resolved.has_gradient]
     if not subjects:
         return Inspections({})
-    chosen = Chosen(
-        choose_samples(examination.evaluation, settings.tsne_samples),
-        choose_samples(examination.training, settings.tsne_samples),
-    )
+    sides = (examination.training, examination.evaluation)
+    chosen = HeldOut(*(choose_samples(samples, settings.tsne_samples) for samples in sides))
     watching = watched(pipeline, settings)
-    return Inspections(
-        branch_outcomes(
-            {
-                subject.name: start_branch(
-                    f"inside of {subject.name}",
-                    inspect_subject,
-                    subject,
-                    chosen,
-                    settings,
-                    {
-                        attack: made
-                        for attack in watching
-                        if (made := robustness.attacked.get(subject.name, {}).get(attack.called)) is not None
-                    },
-                )
-                for subject in subjects
-            }
+    branches = {}
+    for subject in subjects:
+        attacked = robustness.attacked.get(subject.name, {})
+        attacks = {attack: attacked[attack.called] for attack in watching if attack.called in attacked}
+        branches[subject.name] = start_branch(
+            f"inside of {subject.name}", inspect_subject, subject, chosen, settings, attacks
         )
-    )
+    return Inspections(branch_outcomes(branches))
 
 
 def watched(pipeline: AuditRequest, settings: Diagnostics) -> list[ImageAttack]:
@@ -111,7 +91,7 @@ def watched(pipeline: AuditRequest, settings: Diagnostics) -> list[ImageAttack]:
 
 
 def inspect_subject(
-    subject: Examined, chosen: Chosen, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
+    subject: Examined, chosen: HeldOut, settings: Diagnostics, attacks: Mapping[ImageAttack, AttackOnImages]
 ) -> Inspection:
     """Make one subject's pictures, embed its layers, and count the classes it names together."""
     eps = {attack.called: settings.eps or max(attack.eps) for attack in attacks}
@@ -120,7 +100,7 @@ def inspect_subject(
     }
     images = {name: attack.images for name, attack in again.items()}
     pictures = look_inside(
-        chosen.audited,
+        chosen.evaluation,
         subject.files,
         subject.resolved,
         settings,
@@ -128,7 +108,7 @@ def inspect_subject(
         images,
         eps,
     )
-    embedded = embed_layers(chosen.training, chosen.audited, subject.files, subject.resolved, settings, images, eps)
+    embedded = embed_layers(*chosen, subject.files, subject.resolved, settings, images, eps)
     counted = [
         count_labels(made.audited.attacked, subject.model.classes, subject.name, attack.called, eps[attack.called])
         for attack, made in attacks.items()
@@ -137,7 +117,7 @@ def inspect_subject(
     return Inspection(pictures, embedded.points, tuple(measured.counts for measured in counted), findings)
 
 
-def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: AttackOnImages, eps: float) -> Attacks:
+def on_chosen(subject: Examined, chosen: HeldOut, attack: ImageAttack, audited: AttackOnImages, eps: float) -> Attacks:
     """The attack once more on the chosen samples alone, every image kept: the same images that the audit made."""
     alone = attack.model_copy(
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
@@ -146,7 +126,7 @@ def on_chosen(subject: Examined, chosen: Chosen, attack: ImageAttack, audited: A
     generators = (
         None if trained is None else {at: generator for at, generator in trained.items() if at == eps_name(eps)}
     )
-    return attack_subject(chosen.audited, *subject.model, alone, subject.name, generators)
+    return attack_subject(chosen.evaluation, *subject.model, alone, subject.name, generators)
 
 
 @dataclass(frozen=True)
@@ -161,21 +141,12 @@ class Certificate:
 class Certificates:
     """By subject, and by whether it was trained under noise."""
 
-    subjects: Mapping[str, Mapping[str, Certificate]]
-
-    @property
-    def certified(self) -> dict[tuple[str, str], Artifact[Certified]]:
-        """The certified samples by subject, and by whether it was trained under noise."""
-        return {
-            (name, how): certificate.certified
-            for name, by_how in self.subjects.items()
-            for how, certificate in by_how.items()
-        }
+    models: Mapping[tuple[str, str], Certificate]
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """How far the subjects are certified."""
-        return [certificate.measured for by_how in self.subjects.values() for certificate in by_how.values()]
+        return [certificate.measured for certificate in self.models.values()]
 
 
 @subflow("smoothing")
@@ -184,21 +155,15 @@ def certify(ground: Ground, settings: Smoothing | None) -> Certificates:
     examination, settings = ground.of(Examination), settings or Smoothing()
     own = {subject.name for subject in ground.pipeline.subjects}
     as_they_come = settings.model_copy(update={"train": False})
-    return Certificates(
-        branch_outcomes(
-            {
-                subject.name: start_branch(
-                    f"smoothing of {subject.name}",
-                    certify_one,
-                    examination,
-                    subject,
-                    settings if subject.name in own else as_they_come,
-                )
-                for subject in ground.of(Robustness).models.values()
-                if subject.name in own or settings.defended
-            }
+    branches = {
+        name: start_branch(
+            f"smoothing of {name}", certify_one, examination, subject, settings if name in own else as_they_come
         )
-    )
+        for name, subject in ground.of(Robustness).models.items()
+        if name in own or settings.defended
+    }
+    made = branch_outcomes(branches)
+    return Certificates({(name, how): each for name, by_how in made.items() for how, each in by_how.items()})
 
 
 def certify_one(examination: Examination, subject: Examined, settings: Smoothing) -> dict[str, Certificate]:
@@ -235,6 +200,6 @@ def show_insides(ground: Ground, inspections: Inspections, findings: FindingInde
 def show_certificates(ground: Ground, certificates: Certificates, findings: FindingIndex) -> Iterator[Part]:
     """How far subjects are certified."""
     settings = ground.pipeline.asked(Smoothing)
-    if certificates.certified and settings is not None:
-        tables = {key: collect(certificate, None) for key, certificate in certificates.certified.items()}
+    if certificates.models and settings is not None:
+        tables = {key: collect(certificate.certified, None) for key, certificate in certificates.models.items()}
         yield smoothing_page(findings, tables, settings.alpha)

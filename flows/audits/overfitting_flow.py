@@ -27,7 +27,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting import page as overfitting_page
-from assay.tasks.overfitting.settings import Bound, Overfitting, Synthetic, Translations
+from assay.tasks.overfitting.settings import Overfitting, Synthetic
 from assay.tasks.overfitting.synthetic import EXPERIMENTS, WITHOUT_VALUES, Experiment, Runs
 from assay.tasks.overfitting.task import (
     average_models,
@@ -53,66 +53,43 @@ class ShiftedSubject:
     measured: Artifact[Findings]
 
 
-@dataclass(frozen=True)
-class WindowTest:
-    """What is the same for all subjects."""
-
-    settings: Translations
-    bound: Bound
-    alpha: float
-    examination: Examination
-
-
 def shift_all(ground: Ground, examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
     """The tests of every image subject of the pipeline, yet to be judged."""
     if asked.translations is None:
         return {}
-    test = WindowTest(asked.translations, asked.bound, asked.alpha, examination)
     own = {subject.name for subject in ground.pipeline.subjects}
     return {
-        subject.name: start_branch(f"overfitting of {subject.name}", shift_one, test, subject)
+        subject.name: start_branch(f"overfitting of {subject.name}", shift_one, examination, asked, subject)
         for subject in examination.of("network")
         if subject.name in own
     }
 
 
-def shift_one(test: WindowTest, subject: Examined) -> ShiftedSubject:
+def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> ShiftedSubject:
     """One subject on the test set, with each of its seeds, and on the controls."""
-    settings, examination = test.settings, test.examination
-    _require_seeds(settings, subject)
-    again = [
-        train_again(subject.learned_from, examination.classes, subject.resolved, number)
-        for number in range(1, settings.retrain)
-    ]
-    seeds = [subject.files, *(trained.files for trained in again)]
-    shifted = {"test": [_shift(test, examination.evaluation, subject, files) for files in seeds]}
-    if settings.training and subject.resolved.settings.train is not None:
-        learned = learned_samples(subject.learned_from, subject.resolved)
-        shifted["training"] = [_shift(test, learned, subject, subject.files)]
-    if examination.fresh is not None:
-        shifted["fresh"] = [_shift(test, examination.fresh, subject, files) for files in seeds]
-    if settings.dishonest is not None:
-        copy = train_dishonestly(
-            examination.evaluation, examination.classes, subject.files, subject.resolved, settings.dishonest
-        )
-        shifted["dishonest"] = [_shift(test, examination.evaluation, subject, copy.files)]
-    measured = measure_windows(shifted, subject.name, settings.generators, test.bound, test.alpha)
-    return ShiftedSubject(measured.tests, measured.findings)
-
-
-def _shift(
-    test: WindowTest, samples: Artifact[Samples], subject: Examined, files: Artifact[SubjectFiles]
-) -> Artifact[ShiftedWindows]:
-    settings = test.settings
-    return shift_windows(samples, test.examination.classes, files, subject.resolved, settings.eps, settings.generators)
-
-
-def _require_seeds(settings: Translations, subject: Examined) -> None:
-    if settings.retrain > 1 and subject.resolved.settings.train is None:
+    settings, classes, resolved = asked.translations, examination.classes, subject.resolved
+    assert settings is not None, "asked for before"
+    if settings.retrain > 1 and resolved.settings.train is None:
         raise InputError(
             f"`retrain: {settings.retrain}` trains {subject.name} with other seeds, and it came with its weights: "
             "leave `retrain` out, or let Assay train it (`train`)."
         )
+
+    def shift(samples: Artifact[Samples], files: Artifact[SubjectFiles]) -> Artifact[ShiftedWindows]:
+        return shift_windows(samples, classes, files, resolved, settings.eps, settings.generators)
+
+    again = [train_again(subject.learned_from, classes, resolved, number) for number in range(1, settings.retrain)]
+    seeds = [subject.files, *(trained.files for trained in again)]
+    shifted = {"test": [shift(examination.evaluation, files) for files in seeds]}
+    if settings.training and resolved.settings.train is not None:
+        shifted["training"] = [shift(learned_samples(subject.learned_from, resolved), subject.files)]
+    if examination.fresh is not None:
+        shifted["fresh"] = [shift(examination.fresh, files) for files in seeds]
+    if settings.dishonest is not None:
+        copy = train_dishonestly(examination.evaluation, classes, subject.files, resolved, settings.dishonest)
+        shifted["dishonest"] = [shift(examination.evaluation, copy.files)]
+    measured = measure_windows(shifted, subject.name, settings.generators, asked.bound, asked.alpha)
+    return ShiftedSubject(measured.tests, measured.findings)
 
 
 @dataclass(frozen=True)

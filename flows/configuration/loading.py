@@ -12,9 +12,7 @@ import assay
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
 from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_dict, as_list, each_subject, name_of
-from assay.flows.notifiers.table import Notify
-from assay.flows.pipeline import Alarms, Pipeline, ProjectFile, file_model
-from assay.flows.project_settings import Mlflow, OpenLineage
+from assay.flows.pipeline import Pipeline, ProjectFile, file_model
 from assay.flows.validation import validate
 from assay.flows.yaml_document import (
     FLAG,
@@ -109,22 +107,22 @@ class Project:
 
     file: Path
     store: str
-    compute: Compute
     pipelines: Mapping[str, Pipeline]
+    settings: ProjectFile = field(default_factory=lambda: ProjectFile(pipelines={}))
+    """What the file says, as it is written there."""
     lines: Lines = field(default_factory=Lines)
-    notify: Notify | None = None
-    prometheus: Path | None = None
     menu: Menu | None = None
     """What its pipelines can name, plug-ins among it."""
-    alarms: Alarms | None = None
-    keep_mib: int = 64
-    mlflow: Mlflow | None = None
-    openlineage: OpenLineage | None = None
 
     @property
     def folder(self) -> Path:
         """The folder that pipelines.yaml lies in."""
         return self.file.parent
+
+    @property
+    def compute(self) -> Compute:
+        """Where the work runs."""
+        return self.settings.compute
 
     def pipeline(self, name: str) -> Pipeline:
         """The pipeline of that name, or an error that says which one was probably meant."""
@@ -247,22 +245,7 @@ def _project(
 ) -> Project:
     chosen = _place(store, Path.cwd()) if store is not None else _place(settings.store, file.parent)
     pipelines = {name: _with_all_subjects(pipeline) for name, pipeline in settings.pipelines.items()}
-    lines, metrics = Lines(document, frozenset(changed)), settings.prometheus
-    beside = None if metrics is None else (file.parent / Path(metrics).expanduser()).absolute()
-    return Project(
-        file,
-        chosen,
-        settings.compute,
-        pipelines,
-        lines,
-        settings.notify,
-        beside,
-        menu,
-        settings.alarms,
-        settings.keep_mib,
-        settings.mlflow,
-        settings.openlineage,
-    )
+    return Project(file, chosen, pipelines, settings, Lines(document, frozenset(changed)), menu)
 
 
 def _pipeline_of(where: Where) -> str | None:

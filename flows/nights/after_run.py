@@ -120,14 +120,16 @@ def leave_traces(
     A run that a person `stopped` sends none: the next one does, should the state still be another.
     """
     _attempt("the history", lambda: append_to_history(store, record), notice)
-    if project.prometheus is not None:
-        _attempt("the metrics", partial(write_prometheus, store, project.prometheus), notice)
-    if project.mlflow is not None:
-        _attempt("its run in MLflow", partial(send_to_mlflow, store, record, project.mlflow), notice)
-    if project.openlineage is not None:
-        send = partial(send_to_openlineage, store, record, project.openlineage, project.folder)
+    settings = project.settings
+    if settings.prometheus is not None:
+        place = (project.folder / Path(settings.prometheus).expanduser()).absolute()
+        _attempt("the metrics", partial(write_prometheus, store, place), notice)
+    if settings.mlflow is not None:
+        _attempt("its run in MLflow", partial(send_to_mlflow, store, record, settings.mlflow), notice)
+    if settings.openlineage is not None:
+        send = partial(send_to_openlineage, store, record, settings.openlineage, project.folder)
         _attempt("its lineage", send, notice)
-    if project.notify is not None and not stopped and SERVED not in os.environ:
+    if settings.notify is not None and not stopped and SERVED not in os.environ:
         _attempt("the message", lambda: list(map(notice, send_news(project, store))), notice)
 
 

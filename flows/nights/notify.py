@@ -46,7 +46,7 @@ def send_news(
 
     It waits while another run of the project is under way or `due_soon`, but no longer than `notify.at_latest`.
     """
-    if project.notify is None:
+    if (whom := project.settings.notify) is None:
         return []
     now = now or datetime.now(UTC)
     with _locked(store) as mine:
@@ -55,14 +55,12 @@ def send_news(
         records = store.runs()
         nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
         sentences: list[str] = []
-        for notifier in project.notify.notifiers:
+        for notifier in whom.notifiers:
             sent = _Sent.read(told.get(notifier.name))
             news = changed_nights(nights, sent.told)
-            waits = sent.again > now.isoformat() or _waits(
-                news, records, store, now, due_soon, project.notify.at_latest
-            )
+            waits = sent.again > now.isoformat() or _waits(news, records, store, now, due_soon, whom.at_latest)
             if news and (at_once or not waits):
-                message = message_of(news, store, project.notify.report_url)
+                message = message_of(news, store, whom.report_url)
                 sentences.append(sent.deliver(notifier, message, news, now))
                 told[notifier.name] = asdict(sent)
                 store.folder.write_json(TOLD, told)
@@ -116,9 +114,9 @@ def _notifying(config: str) -> tuple[Project, Notify]:
     from assay.flows.configuration.loading import load_usable
 
     project, _ = load_usable(config)
-    if project.notify is None:
+    if (whom := project.settings.notify) is None:
         raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
-    return project, project.notify
+    return project, whom
 
 
 def _waits(
@@ -197,14 +195,14 @@ def reread_project(project: Project) -> Project:
     except AssayError:
         return project
     # Prefect runs what was registered: schedules and the store are those that are served.
-    return replace(project, notify=now.notify)
+    return replace(project, settings=now.settings)
 
 
 def check_nights(project: Project, say: Callable[[str], None], now: datetime | None = None) -> list[str]:
     """Write down nights that did not happen, and send what is to be told."""
     now, store = now or datetime.now(UTC), Store(project.store).open()
     close_crashed_runs(store)
-    grace = timedelta(minutes=project.notify.grace if project.notify else GRACE)
+    grace = timedelta(minutes=project.settings.notify.grace if project.settings.notify else GRACE)
     scheduled = [pipeline for pipeline in project.pipelines.values() if pipeline.schedule]
     records, before = store.runs(), missed_nights(store)
     watched: dict[str, Any] = store.folder.read_json(WATCHED) or {}

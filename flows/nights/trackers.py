@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from assay import __version__
 from assay.flows.notifiers.choice import NotSentError, done_within
-from assay.flows.project_settings import Mlflow, OpenLineage
+from assay.flows.pipeline import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
 from assay.flows.report.records import digests_in
 from assay.infra.errors import InputError, RunError, reason_of, require_library

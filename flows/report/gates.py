@@ -96,16 +96,16 @@ def budget_of(project: Project) -> Budget | None:
 
     A pipeline without a schedule is taken to run once a night.
     """
-    if project.alarms is None:
+    if (alarms := project.settings.alarms) is None:
         return None
-    days = DAYS[project.alarms.per]
+    days = DAYS[alarms.per]
     looks = sum(
         sum(gate.is_on_change for gate in pipeline.gates)
         * (days if pipeline.schedule is None else times_due(pipeline.schedule, days))
         for pipeline in project.pipelines.values()
     )
     gates = sum(gate.is_on_change for pipeline in project.pipelines.values() for gate in pipeline.gates)
-    return Budget(project.alarms.false, project.alarms.per, looks, gates)
+    return Budget(alarms.false, alarms.per, looks, gates)
 
 
 NO_BUDGET = Budget(0, "", 0)

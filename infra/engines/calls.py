@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.errors import RunError, Stopped, called_without_secrets
+from assay.infra.masking import ONE_EACH
 from assay.infra.storage.keys import refuse_mismatch, versions_here
 from assay.infra.user_code.supervision import supervised
 
@@ -52,17 +53,6 @@ def give_back_memory() -> None:
 @cache
 def _libc() -> Any:
     return ctypes.CDLL(None)
-
-
-VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
-ONE_EACH = dict.fromkeys(VARIABLES, "1")
 
 
 def one_thread() -> None:

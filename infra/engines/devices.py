@@ -37,11 +37,6 @@ def cuda_devices() -> list[str]:
     return devices
 
 
-def device_names() -> list[str]:
-    """What the GPUs of this machine are called, in the order that nvidia-smi lists them."""
-    return _names(_listing())
-
-
 def _names(listing: str) -> list[str]:
     """The models in `nvidia-smi -L`.
 
@@ -182,7 +177,7 @@ def accelerator_here() -> dict[str, str]:
     import torch
 
     return {
-        "gpu": " + ".join(sorted(set(device_names()))) or "unknown",
+        "gpu": " + ".join(sorted(set(_names(_listing())))) or "unknown",
         "cuda": torch.version.cuda or "absent",
         "cudnn": str(torch.backends.cudnn.version() or "absent"),
         "tf32": _TF32,

@@ -340,9 +340,9 @@ def _encode(value: object) -> Any:
         case ExactSum():
             return {"exact": value.units}
         case Least():
-            return {"least": _listed(value.value)}
+            return {"least": value.value}
         case Greatest():
-            return {"greatest": _listed(value.value)}
+            return {"greatest": value.value}
         case Mapping():
             return {"dict": {str(name): _encode(item) for name, item in value.items()}}
     raise TypeError(
@@ -370,10 +370,6 @@ def _decode(value: Mapping[str, Any]) -> Any:
         case {"dict": items}:
             return {name: _decode(item) for name, item in items.items()}
     raise TypeError(f"not a tally: {value!r}")
-
-
-def _listed(value: object) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _tupled(value: Any) -> Any:

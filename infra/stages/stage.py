@@ -326,7 +326,17 @@ class Stage(Generic[P, R]):
                 run, self.name, self.title, key, self.gpu, seeds, on_progress, shown, started=time.perf_counter()
             )
             bench.surroundings = {name: part for name, part in ingredients.items() if name != "arguments"}
-            manifest = self._compute(bench, ingredients, args, kwargs)
+            cpu = time.thread_time()
+            run.progress.stage_started(shown)
+            try:
+                with bench:
+                    result = self.body(*args, **kwargs)
+                manifest = self._commit(bench, ingredients, result, time.thread_time() - cpu)
+            except Exception as error:
+                run.progress.stage_failed(shown, str(error))
+                raise
+            finally:
+                give_back_memory()
             since = run.seconds - (time.perf_counter() - bench.started)
             bench.cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
         return manifest, bench
@@ -347,21 +357,6 @@ class Stage(Generic[P, R]):
             work=work.to_json(rows_among({}, work.given) or max((made.rows for made in samples), default=0)),
             cost={} if bench is None else bench.cost,
         )
-
-    def _compute(
-        self, bench: Workbench, ingredients: dict[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Manifest:
-        cpu = time.thread_time()
-        bench.run.progress.stage_started(bench.shown)
-        try:
-            with bench:
-                result = self.body(*args, **kwargs)
-            return self._commit(bench, ingredients, result, time.thread_time() - cpu)
-        except Exception as error:
-            bench.run.progress.stage_failed(bench.shown, str(error))
-            raise
-        finally:
-            give_back_memory()
 
     def _commit(self, bench: Workbench, ingredients: dict[str, Any], result: R, cpu_seconds: float) -> Manifest:
         outputs = {name: bench.output(artifact) for name, artifact in _named(result).items()}

@@ -78,11 +78,7 @@ def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
 
 def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
     mean, low, high = ([getattr(spread, end, None) for spread in spreads] for end in ("value", "low", "high"))
-    return Series(name, _places(runs), mean, low, high)
-
-
-def _places(runs: Runs) -> list[float]:
-    return [log10(eps) for eps in runs.eps]
+    return Series(name, [log10(eps) for eps in runs.eps], mean, low, high)
 
 
 def _plot(runs: Runs, title: str, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:

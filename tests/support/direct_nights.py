@@ -50,7 +50,7 @@ def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard 
         progress,
         compute=project.compute,
         fresh=fresh,
-        keep_bytes=project.keep_mib << 20,
+        keep_bytes=project.settings.keep_mib << 20,
     )
     run.record.settings = pipeline.model_dump(mode="json")
     with run:

@@ -43,15 +43,10 @@ def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric
     return [share for _, share in sorted(chosen, key=lambda pair: pair[0])]
 
 
-def _circumstances(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
-    """What was done, and how strongly, in its order."""
-    return distinct((test.of, test.group) for test in findings.select("along.trend_p", subject=subject))
-
-
 def _gentlest(findings: FindingIndex, subject: str) -> list[tuple[str, str]]:
     """Of every attack the gentlest: where all is lost, nothing can be seen to fall."""
     first: dict[str, str] = {}
-    for of, group in _circumstances(findings, subject):
+    for of, group in distinct((test.of, test.group) for test in findings.select("along.trend_p", subject=subject)):
         first.setdefault(of, group)
     return list(first.items())
 

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 
 from assay.flows.configuration.loading import Project
 from assay.flows.nights.after_run import gauges_of, leave_traces, write_prometheus
-from assay.infra.settings import Compute
+from assay.flows.pipeline import ProjectFile
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import Headline, RunEntry
 
@@ -99,9 +99,8 @@ def test_a_place_that_cannot_be_written_changes_nothing_and_is_said(store: Store
     record = night(store, 0)
     (tmp_path / "file").touch()
     heard: list[str] = []
-    project = Project(
-        tmp_path / "pipelines.yaml", store.url, Compute(), {}, prometheus=tmp_path / "file" / "assay.prom"
-    )
+    settings = ProjectFile(prometheus="file/assay.prom", pipelines={})
+    project = Project(tmp_path / "pipelines.yaml", store.url, {}, settings)
     leave_traces(project, store, record, heard.append)
     [sentence] = heard
     assert sentence.startswith("The run is kept, the metrics could not be written: ")

@@ -25,7 +25,7 @@ from assay.flows.notifiers.choice import NotSentError
 from assay.flows.notifiers.services import Services
 from assay.flows.notifiers.table import Notify
 from assay.flows.notifiers.webhook import Webhook, post
-from assay.infra.settings import Compute
+from assay.flows.pipeline import ProjectFile
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease
 
@@ -45,7 +45,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def project(store: Store, tmp_path: Path) -> Project:
     webhook = Webhook(url_from="HOOK_URL", secret_from="HOOK_SECRET", seconds=5)
     notify = Notify(webhook=webhook, report_url="https://audits.example/reports/")
-    return Project(tmp_path / "pipelines.yaml", store.url, Compute(), {}, notify=notify)
+    return Project(tmp_path / "pipelines.yaml", store.url, {}, ProjectFile(notify=notify, pipelines={}))
 
 
 def bodies(got: list[tuple[dict[str, str], bytes]]) -> list[dict[str, object]]:
@@ -239,19 +239,19 @@ def test_the_night_is_untouched_and_no_secret_is_written(
 
 def replace_seconds(project: Project, seconds: float) -> Project:
     """The project with a short patience, and with Apprise."""
-    assert project.notify is not None
     notify = Notify(
         webhook=Webhook(url_from="HOOK_URL", secret_from="HOOK_SECRET", seconds=seconds),
         apprise=Services(url_from="APPRISE_URLS", seconds=seconds),
     )
-    return replace(project, notify=notify)
+    return replace(project, settings=ProjectFile(notify=notify, pipelines={}))
 
 
 def test_apprise_gets_the_same_text(store: Store, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     night(store, 0, status="broken", accuracy=None, worst="the disk is full")
     with hook() as server:
         monkeypatch.setenv("APPRISE_URLS", server.url.replace("http://", "json://"))
-        services = replace(project, notify=Notify(apprise=Services(url_from="APPRISE_URLS")))
+        notify = Notify(apprise=Services(url_from="APPRISE_URLS"))
+        services = replace(project, settings=ProjectFile(notify=notify, pipelines={}))
         assert send_news(services, store, now=LATER) == ["Told by apprise: digits broken"]
     [body] = bodies(server.got)
     assert (body["title"], body["message"]) == ("Assay: digits broken", "digits broken: the disk is full")

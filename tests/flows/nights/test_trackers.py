@@ -16,7 +16,7 @@ from planted_changes import plant
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
 from assay.flows.nights.after_run import leave_traces
-from assay.flows.project_settings import Mlflow, OpenLineage
+from assay.flows.pipeline import Mlflow, OpenLineage
 from assay.infra.errors import InputError, RunError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store

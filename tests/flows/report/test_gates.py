@@ -63,7 +63,8 @@ def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
     assert budget.looks == pytest.approx(2 * nights + 2 * nights / 7, rel=0.01)  # constant gates spend nothing
     assert budget.level == pytest.approx(0.5 / budget.looks)  # half is for what new samples say together
     assert budget.alarm == 10.0  # of four gates eight would do
-    assert budget_of(replace(project, alarms=None)) is None
+    without = project.settings.model_copy(update={"alarms": None})
+    assert budget_of(replace(project, settings=without)) is None
 
 
 def test_a_budget_is_never_an_excuse_to_look_less_strictly_than_usual(tmp_path: Path) -> None:
