@@ -197,6 +197,25 @@ def blame_setting(setting: str, word: str | None = None) -> Iterator[None]:
         raise SettingError(str(error), setting, word or "") from error
 
 
+@contextmanager
+def faults_in_words(sentence: Callable[[Exception], str], masked: bool = False) -> Iterator[None]:
+    """Within the block, what somebody else's code raises becomes an `InputError`, with the sentence made of it.
+
+    `masked`, the fault itself, whose words may quote the data, is no part of its trace.
+
+    >>> with faults_in_words(lambda fault: f"The model raised {type(fault).__name__}."):
+    ...     _ = 1 / 0
+    Traceback (most recent call last):
+    assay.infra.errors.InputError: The model raised ZeroDivisionError.
+    """
+    try:
+        yield
+    except AssayError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - whatever it is, it is said
+        raise InputError(sentence(fault)) from (None if masked else fault)
+
+
 def setting_path(setting: str) -> tuple[str | int, ...]:
     """The steps to a setting.
 

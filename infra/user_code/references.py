@@ -28,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, cast
 
-from assay.infra.errors import AssayError, InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.settings import StandsOn
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import require_regular
@@ -233,17 +233,15 @@ def import_module_of(reference: CodeReference) -> ModuleType:
             sys.modules.pop(module_name, None)
             accesses_by(module_name).files.clear()
         known = {}
-    try:
-        with reference.at_import():
-            if reference.shipped:
-                module = import_shipped(reference.module, sources, reference.home)
-            else:
-                module = importlib.import_module(reference.module)
-    except AssayError:
-        raise
-    except Exception as fault:
-        reason = f"{type(fault).__name__}: {fault}{reference.line_of(fault)}"
-        raise InputError(f'"{reference.written}" does not import: {reason}.') from fault
+    written = reference.written
+    with (
+        faults_in_words(lambda fault: f'"{written}" does not import: {reference.raised(fault)}.'),
+        reference.at_import(),
+    ):
+        if reference.shipped:
+            module = import_shipped(reference.module, sources, reference.home)
+        else:
+            module = importlib.import_module(reference.module)
     _imported[name] = source, known | files
     return module
 

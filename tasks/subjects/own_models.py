@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import AssayError, InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, read_given_file
 from assay.tasks.subjects.addresses.given import GivenModel
@@ -49,17 +49,13 @@ def answers_in_blocks(
     for start in range(0, len(items), size):
         block = list(items[start : start + size])
         asked = asked_at_once(block, size, code)
-        try:
-            with code.at_work(what):
-                answer = function(asked)
-        except AssayError:
-            raise
-        except Exception as fault:
-            reason = f"{code.raised(fault, masked)} on {of.format(len(asked))}"
-            error = InputError(f'The {what} "{code.written}" raised {reason}.')
-            if masked:
-                raise error from None
-            raise error from fault
+        who, where = f'The {what} "{code.written}"', of.format(len(asked))
+
+        def sentence(fault: Exception, who: str = who, where: str = where) -> str:
+            return f"{who} raised {code.raised(fault, masked)} on {where}."
+
+        with faults_in_words(sentence, masked), code.at_work(what):
+            answer = function(asked)
         yield start, block, len(asked), answer
 
 
@@ -133,13 +129,9 @@ def _predict_block(
 ) -> Matrix:
     rows = asked_at_once(range(block.num_rows), BLOCK, code)
     padded_ids = [ids[row] for row in rows]
-    try:
-        with code.at_work("model"):
-            output = predict(block.take(pa.array(rows)))
-    except AssayError:
-        raise
-    except Exception as fault:
-        raise InputError(f"{who} raised {code.raised(fault)} on the samples {ids[0]!r} to {ids[-1]!r}.") from fault
+    where = f"on the samples {ids[0]!r} to {ids[-1]!r}"
+    with faults_in_words(lambda fault: f"{who} raised {code.raised(fault)} {where}."), code.at_work("model"):
+        output = predict(block.take(pa.array(rows)))
     return checked_probabilities(output, padded_ids, classes, who)[: len(ids)]
 
 
@@ -211,13 +203,8 @@ def built_module(code: Asked, what: str, build: Callable[[], object]) -> torch.n
     """The Torch module that a user's function builds, or the sentence for what it did instead."""
     import torch
 
-    try:
-        with code.at_work(what):
-            module = build()
-    except AssayError:
-        raise
-    except Exception as fault:
-        raise InputError(f'"{code.written}" raised {type(fault).__name__}: {fault}{code.line_of(fault)}.') from fault
+    with faults_in_words(lambda fault: f'"{code.written}" raised {code.raised(fault)}.'), code.at_work(what):
+        module = build()
     if not isinstance(module, torch.nn.Module):
         raise InputError(f'"{code.written}" built a {type(module).__name__}, expected a torch.nn.Module.')
     return module

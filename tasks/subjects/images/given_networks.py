@@ -25,7 +25,7 @@ from torch.nn.functional import pad
 
 from assay.infra.engines.calls import process_state
 from assay.infra.engines.devices import declare_image_operators
-from assay.infra.errors import AssayError, InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.tasks.language.embeddings.encoder import LOADING
 from assay.tasks.subjects.token_networks.hugging_face import columns_for, read_network
 from assay.tasks.subjects.token_networks.sources import PROCESSOR, made_of_files, require_processor
@@ -290,12 +290,7 @@ class AskedNetwork(nn.Module):  # type: ignore[misc]
                 f'The model "{self._given.written}" is only asked and has no gradient to follow: take attacks that '
                 "need none, as square."
             )
-        try:
+        given = self._given
+        with faults_in_words(lambda fault: f'The model "{given.written}" raised {given.raised(fault)} on images.'):
             answers = np.asarray(self._ask(images.detach().cpu().numpy()))
-        except AssayError:
-            raise
-        except Exception as fault:
-            raise InputError(
-                f'The model "{self._given.written}" raised {self._given.raised(fault)} on images.'
-            ) from fault
         return torch.from_numpy(answers.astype(np.float32)).to(images.device)

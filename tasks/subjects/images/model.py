@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from assay.infra.engines.calls import process_state
 from assay.infra.engines.devices import torch_device_here
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError, RunError, faults_in_words
 from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
@@ -88,13 +88,12 @@ def require_output(network: nn.Module, channels: int, height: int, width: int, c
     import torch
 
     network.eval()
-    try:
-        with torch.inference_mode():
-            output = network(torch.zeros(2, channels, height, width))
-    except Exception as fault:
-        raise InputError(
-            f"{who} raised {type(fault).__name__} on images of {channels}×{height}×{width}: {fault}."
-        ) from fault
+    shape = f"{channels}×{height}×{width}"
+    with (
+        faults_in_words(lambda fault: f"{who} raised {type(fault).__name__} on images of {shape}: {fault}."),
+        torch.inference_mode(),
+    ):
+        output = network(torch.zeros(2, channels, height, width))
     if not isinstance(output, torch.Tensor) or tuple(output.shape) != (2, classes):
         returned = list(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         raise InputError(f"{who} gives {returned} for 2 images, expected [2, {classes}]: one logit per class.")

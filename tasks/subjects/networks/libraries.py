@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.infra.engines.devices import declare_image_operators
-from assay.infra.errors import AssayError, InputError, suggestion
+from assay.infra.errors import InputError, faults_in_words, suggestion
 
 if TYPE_CHECKING:
     from torch import nn
@@ -85,17 +85,14 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
             f"version everywhere, since another may build another {network.name}."
         )
     module = library.module()
-    try:
-        with process_state, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return library.build(module, network.name, classes, channels, size)
-    except AssayError:
-        raise
-    except Exception as fault:
-        reason = " ".join(str(fault).split())[:300].rstrip(".")
-        raise InputError(
-            f'"{network.written}" cannot be built for images of {channels} channels and {size} pixels: {reason}.'
-        ) from fault
+    cannot = f'"{network.written}" cannot be built for images of {channels} channels and {size} pixels: '
+    with (
+        faults_in_words(lambda fault: f"{cannot}{' '.join(str(fault).split())[:300].rstrip('.')}."),
+        process_state,
+        torch.random.fork_rng(devices=[]),
+    ):
+        torch.manual_seed(seed)
+        return library.build(module, network.name, classes, channels, size)
 
 
 def _version_here(library: str) -> str:

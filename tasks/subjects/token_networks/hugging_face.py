@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.infra.engines.devices import declare_image_operators, torch_device_here
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
 from assay.tasks.language.embeddings.encoder import LOADING
@@ -123,14 +123,11 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(_without_files(content) if name in _TOKENIZER_ARGUMENTS else content)
-        try:
+        lacking = f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
+        # whatever a library raises on somebody's files is about those files
+        with faults_in_words(lambda _: f"{lacking}tokenizer (tokenizer.save_pretrained)."):
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             tokenizer_json = tokenizer.backend_tokenizer.to_str()
-        except Exception as fault:  # whatever a library raises on somebody's files is about those files
-            raise InputError(
-                f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
-                "tokenizer (tokenizer.save_pretrained)."
-            ) from fault
     return dict(files) | {"tokenizer.json": tokenizer_json.encode()}
 
 

@@ -9,14 +9,14 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.infra.errors import AssayError, InputError, SettingError, install_command
+from assay.infra.errors import InputError, SettingError, faults_in_words, install_command
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import read_given_file
 from assay.tasks.subjects.addresses.given import Addressed
@@ -97,16 +97,14 @@ def _looks_elsewhere(config: Mapping[str, Any]) -> str:
     return next(iter(loading), "") or next(filter(None, parts), "")
 
 
-@contextmanager
-def made_of_files(who: str, what: str, hide: str = "") -> Iterator[None]:
+def made_of_files(who: str, what: str, hide: str = "") -> AbstractContextManager[None]:
     """Whatever a library raises on somebody's files is about those files: said by name, never as a fault of ours."""
-    try:
-        yield
-    except AssayError:
-        raise
-    except Exception as fault:
+
+    def sentence(fault: Exception) -> str:
         reason = " ".join((str(fault).replace(hide, who) if hide else str(fault)).split())[:600]
-        raise InputError(f"{who} cannot be read as a {what}: {reason or type(fault).__name__}") from fault
+        return f"{who} cannot be read as a {what}: {reason or type(fault).__name__}"
+
+    return faults_in_words(sentence)
 
 
 def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:

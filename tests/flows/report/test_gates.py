@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.report.gates import (
     NO_BUDGET,
     Budget,
@@ -55,6 +55,10 @@ def written(folder: Path, alarms: str = "false: 1, per: quarter") -> Path:
     return folder / "pipelines.yaml"
 
 
+def without_alarms(project: Project) -> Project:
+    return replace(project, settings=project.settings.model_copy(update={"alarms": None}))
+
+
 def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
     project = load_project(written(tmp_path))
     budget = budget_of(project)
@@ -63,8 +67,7 @@ def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
     assert budget.looks == pytest.approx(2 * nights + 2 * nights / 7, rel=0.01)  # constant gates spend nothing
     assert budget.level == pytest.approx(0.5 / budget.looks)  # half is for what new samples say together
     assert budget.alarm == 10.0  # of four gates eight would do
-    without = project.settings.model_copy(update={"alarms": None})
-    assert budget_of(replace(project, settings=without)) is None
+    assert budget_of(without_alarms(project)) is None
 
 
 def test_a_budget_is_never_an_excuse_to_look_less_strictly_than_usual(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> 
     assert detectable_in_words(runs) == [
         "Gate g: passed; on its 400 samples it sees a true loss of 0.045 in 8 of 10 nights."
     ]
-    write_budget(store, replace(load_project(written(tmp_path)), alarms=None))
+    write_budget(store, without_alarms(load_project(written(tmp_path))))
     assert budget_in_words(store, runs) == ""
 
 
