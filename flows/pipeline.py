@@ -126,8 +126,7 @@ class Pipeline(Settings):
     """When `assay serve` runs it, as a cron line (minute, hour, day, month, weekday); left out, only on request."""
 
     budget: str | None = Field(default=None, examples=["40m", "2h", "90s"], exclude_if=lambda budget: budget is None)
-    """How long a run may take. When it is over, no further stage is begun; what is under way ends, what was made is
-    kept and reported, and the next run goes on from there. Left out, as long as it takes."""
+    """How long a run may take. Then no further stage is begun, what was made is reported, and the next run goes on."""
 
     source: Source = Field(examples=["{dataset: sample/breast-cancer}", "{parquet: data/*.parquet, label: gold}"])
     """Where the samples come from."""
@@ -303,8 +302,7 @@ class ProjectFile(Settings):
     """Where the work runs; it changes no result."""
 
     prometheus: str | None = Field(default=None, pattern=r"\.prom$", examples=["/var/lib/node_exporter/assay.prom"])
-    """A file that every run writes for Prometheus' node exporter (its textfile collector), beside pipelines.yaml or by
-    its whole path; its name ends in `.prom`."""
+    """A file, ending in `.prom`, that every run writes for Prometheus' node exporter (its textfile collector)."""
 
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
     """Who hears when a pipeline's state has changed."""
@@ -316,14 +314,13 @@ class ProjectFile(Settings):
     """Where every run's lineage goes as OpenLineage events."""
 
     keep_mib: int = Field(default=64, ge=0, le=65536, examples=["64"])
-    """Your own files that a run stands on (rules, code of models, weights, word lists) are kept in the store for `assay
-    blame`, each by its content, up to so many MiB; 0 keeps none."""
+    """Your own files that a run stands on are kept in the store for `assay blame`, each up to so many MiB; 0 keeps
+    none."""
 
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
-    """Kinds of audit of your own as `module:object`, which pipelines may then ask for; those of installed packages need
-    no line."""
+    """Kinds of audit of your own as `module:object`; those of installed packages need no line."""
     alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
-    """How many false alarms all gates on change together may raise; left out, each look is at the level of a 95 %
+    """How many false alarms all gates on change may raise together; left out, each look is at the level of a 95 %
     interval."""
 
     pipelines: dict[str, Pipeline]

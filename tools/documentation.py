@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,28 +29,32 @@ INTRODUCTION = """\
 
 <!-- Written by `make docs` from the settings models. Do not edit; a test compares. -->
 
-`pipelines.yaml` is the one file a team edits. It is YAML 1.2 (`1e-3` is a number, `on` is text) and strict: unknown
-keys, keys given twice, wrong types and settings that cannot be together are refused before anything runs, all at once,
-each with its line:
+`pipelines.yaml` is the one file a team edits. It is YAML 1.2 (`1e-3` is a number, `on` is text; anchors, aliases and
+merge keys work) and strict: unknown keys, keys given twice, wrong types and settings that cannot be together are
+refused before anything runs, all at once, each with its line:
 
 ```
 pipelines.yaml:12: pruning.correlation: 1.5 — expected a number between 0 and 1
 pipelines.yaml:17: ordering.dataset — unknown key; did you mean datasets?
 ```
 
-`assay check` prints what is wrong or what was understood. Where a number is expected a fraction will do (`4/255`).
-Relative paths start from the folder of `pipelines.yaml`. Environment variables are not filled in. Anchors, aliases and
-merge keys (`<<: *night`) work. A stage that a pipeline leaves out is skipped, and the report says that it was not
-asked for.
+`assay check` prints what is wrong or what was understood. A fraction will do for a number (`4/255`). Relative paths
+start from the folder of `pipelines.yaml`. Environment variables are not filled in. A stage that a pipeline leaves out
+is skipped.
 
-On the command line `--set key=value` changes a setting for one run, checked in the same way: keys are those of the
-pipeline (`--set pruning.correlation=0.4`, `--set 'weak_labels.labelers=[majority]'`, `--set gates.0.at_most=0.05`), or
-begin with `compute.` or `store`; `null` takes a stage out (`--set subject=null`).
+`--set key=value` changes a setting for one run: a key of the pipeline (`--set pruning.correlation=0.4`,
+`--set 'weak_labels.labelers=[majority]'`, `--set gates.0.at_most=0.05`), or one that begins with `compute.` or
+`store`; `null` takes a stage out (`--set subject=null`).
 
 ## A whole file
 
 ```yaml
 {example}```
+
+All pipelines that come with Assay: [pipelines.yaml](../pipelines.yaml).
+
+Below, a setting stands with its default, as it is written; one without a default is left out unless it is given.
+Brackets say what it may be.
 """
 
 
@@ -63,19 +68,24 @@ def shown_examples() -> dict[str, str]:
     return {str(name): str(example) for name, example in read.items()}
 
 
-HEADINGS = {
-    "subject": "`subject`, and each of `subjects`",
-    "attacks": "Each of `attacks`",
-    "defenses": "Each of `defenses`",
-    "gates": "Each of `gates`",
+SHARED = {
+    "ImageAttack": "`attacks`: all on images",
+    "WordAttack": "`attacks`: all on words",
+    "TermAttack": "`attacks`: all on terms",
+    "Defence": "`defenses`: all on images",
+    "StandsOn": "Code of your own: under `subject` and `labeling`",
 }
+"""The headings of what several models inherit, which is shown once, before the first of them."""
 
 
 def page(example: str) -> str:
     """The whole page; `example` is a pipelines.yaml to show."""
-    sections = [INTRODUCTION.replace("{example}", example)]
+    sections, seen = [INTRODUCTION.replace("{example}", example)], set[type[BaseModel]]()
     for heading, model in _models():
-        sections.append(_section(heading, model))
+        bases = [base for base in model.__mro__ if base.__name__ in SHARED]
+        sections += [_section(SHARED[base.__name__], base, []) for base in bases if base not in seen]
+        sections += [] if model in seen else [_section(heading, model, bases)]
+        seen |= {model, *bases}
     return "\n".join(sections)
 
 
@@ -85,48 +95,117 @@ def _models() -> Iterator[tuple[str, type[BaseModel]]]:
     yield "The file", file
     yield "`compute`", _model_in(file.model_fields["compute"])
     for key in ("notify", "mlflow", "openlineage"):
-        yield from _with_inner(f"`{key}`", [_model_in(file.model_fields[key])])
+        yield from _with_inner(key, [_model_in(file.model_fields[key])])
     yield "A pipeline: `pipelines.NAME`", pipeline
     for name, field in pipeline.model_fields.items():
         if name != "subjects":
-            yield from _with_inner(HEADINGS.get(name, f"`{name}`"), _models_in(field.annotation))
+            yield from _with_inner(name, _models_in(field.annotation))
 
 
-def _with_inner(heading: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
-    """The models that may stand under a heading, and those inside them."""
+def _with_inner(key: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models that may stand under a key, and those inside them."""
     for model in models:
-        kind = next((f"{heading}: `{field.default}`" for field in tags(model)), heading)
-        yield kind, model
+        yield next((f"`{key}`: `{field.default}`" for field in tags(model)), f"`{key}`"), model
         for name, field in model.model_fields.items():
-            yield from _with_inner(f"`{name}` inside {heading[0].lower()}{heading[1:]}", _models_in(field.annotation))
+            yield from _with_inner(f"{key}.{name}", _models_in(field.annotation))
 
 
-def _section(heading: str, model: type[BaseModel]) -> str:
-    lines = [f"## {heading}", "", _sentence(model.__doc__ or ""), ""]
-    lines += ["| setting | what it is | type | default | example |", "|---|---|---|---|---|"]
+def _section(heading: str, model: type[BaseModel], bases: Sequence[type[BaseModel]]) -> str:
+    """A heading, the model's sentence, and a line for each setting that none of the bases shows."""
+    shown = [(base, written(base)) for base in bases]
+    shares = "".join(f" Has also {_link(SHARED[base.__name__])}." for base in bases)
+    lines = [f"## {heading}", "", *_wrapped(_sentence(model.__doc__ or "") + shares), ""]
     for name in writable(model):
         field = written(model)[name]
-        cells = [
-            f"`{name}`",
-            _sentence(field.description or ""),
-            _type_of(field),
-            default_of(field),
-            ", ".join(f"`{name}: {example}`" for example in examples_of(model, name)),
-        ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        if field in tags(model) or any(name in fields and _same(field, fields[name]) for _, fields in shown):
+            continue
+        lines += _wrapped(f"- {_head(model, name)}: {_sentence(field.description or '')}")
     return "\n".join([*lines, ""])
 
 
+def _same(field: FieldInfo, inherited: FieldInfo) -> bool:
+    """Whether a model leaves a setting as it inherits it."""
+    return repr(field) == repr(inherited)
+
+
+def _head(model: type[BaseModel], name: str) -> str:
+    """A setting with its default, what it may be, and an example where neither shows how it is written."""
+    field = written(model)[name]
+    default = default_of(field)
+    kind = _kind_of(field)
+    everything = default[2:-2].replace(", ", "|")
+    short = len(default) <= 80 and not kind.endswith(f"`{everything}`")
+    examples = [one for one in dict.fromkeys(examples_of(model, name)) if f"`{one}`" != default and one != "[]"]
+    plain = kind.startswith("`") or bool(re.match(r"true|whole|above|≥|any number|[\d−-]+ to", kind))
+    if default.startswith("`") and (plain or default not in ("`[]`", "`{}`")):
+        examples = [one for one in examples if field.examples and not plain]
+    elif plain:
+        examples = []
+    notes = ["required"] if default == "required" else []
+    notes += [kind] if kind not in ("text", "mapping", "true or false") else []
+    notes += ["as " + " or ".join(f"`{one}`" for one in examples)] if examples else []
+    notes += [] if short else ["by default all" if everything in kind else f"by default {default}"]
+    key = f"**`{name}: {default[1:-1]}`**" if default.startswith("`") and short else f"**`{name}`**"
+    return key + (f" ({'; '.join(notes)})" if notes else "")
+
+
+_SHORT = (
+    (r"^(.*), or a list(?: of at least \d+)?, each item \1$", r"\1, or several"),
+    (r"^one of (.*?)(, or several)?$", lambda words: f"`{words[1].replace(', ', '|')}`{words[2] or ''}"),
+    (
+        r"^a list(?: of at least \d+)?(?: and at most \d+)?, each item one of (.*)$",
+        lambda words: f"of `{words[1].replace(', ', '|')}`",
+    ),
+    (r"^text, or a list(?: of at least \d+)?, each item text$|^text or a list, each item text$", "text, or several"),
+    (r"a list(?: of at least \d+)?(?: and at most \d+)?, each item (.*)", r"list: \1"),
+    (r"^list: text$", "list"),
+    (r"a mapping of names, each to ", "mapping to "),
+    (r"a list of mappings, as below|names, each with a mapping, as below|a mapping, as below", "mapping"),
+    (r"the word (\w+)", r"`\1`"),
+    (r"a whole number", "whole"),
+    (r"a number between", "between"),
+    (r"a number (above|of)", r"\1"),
+    (r"^a number$", "any number"),
+    (r"of at least ([\d,]+) and below ([\d,]+)", r"\1 to below \2"),
+    (r"of at least ", "≥ "),
+    (r"between ([-\d.,]+) and ([-\d.,]+)", r"\1 to \2"),
+    (r" and (at most|below)", r", \1"),
+)
+
+
+def _kind_of(field: FieldInfo) -> str:
+    """What a setting may be, in few words."""
+    kind = expected_of_field(field) if not _models_in(field.annotation) else "mapping"
+    for long, short in _SHORT:
+        kind = re.sub(long, short, kind)
+    return "text" if "any YAML value or" in kind or "true or false or" in kind else kind
+
+
+def _link(heading: str) -> str:
+    anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    return f"[{heading}](#{anchor})"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines of at most 118 characters; what stands between backticks stays on one."""
+    whole = re.sub(r"`[^`]*`", lambda span: span[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(
+        whole, 118, subsequent_indent="  " * text.startswith("- "), break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\0", " ") for line in lines]
+
+
 def default_of(field: FieldInfo) -> str:
-    """The default as it would be written; "required" where there is none, "not set" for null."""
+    """The default as it would be written; "required" where there is none, "not set" for null and what is empty."""
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None:
         return "not set"
     if isinstance(value, BaseModel):
-        return "as below"
-    return f"`{_written(value)}`" if value != "" else "empty"
+        given = value.model_dump(exclude_defaults=True)
+        return f"`{_written(given)}`" if given else "not set"
+    return f"`{_written(value)}`" if value not in ("", (), [], {}) else "not set"
 
 
 def examples_of(model: type[BaseModel], name: str) -> list[str]:
@@ -143,20 +222,15 @@ def examples_of(model: type[BaseModel], name: str) -> list[str]:
     return [_written(field.default)] if field.default not in (None, PydanticUndefined) else []
 
 
-def _type_of(field: FieldInfo) -> str:
-    inner = _models_in(field.annotation)
-    if not inner:
-        return expected_of_field(field)
-    origin = get_origin(field.annotation)
-    kind = "a list of mappings" if origin is tuple else "names, each with a mapping" if origin is dict else "a mapping"
-    return f"{kind}, as below"
-
-
 def _written(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_written(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_written(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, float) and len(str(value)) > 8 and abs(value * 255 - round(value * 255)) < 1e-9:
+        return f"{round(value * 255)}/255"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -201,7 +275,8 @@ def with_figure(text: str) -> str:
 
 def current_page() -> str:
     """The page as it should stand in docs/."""
-    return page((PAGE.parents[1] / "pipelines.yaml").read_text(encoding="utf-8"))
+    shipped = (PAGE.parents[1] / "pipelines.yaml").read_text(encoding="utf-8")
+    return page(shipped[: shipped.index("\n\n  #") + 1])
 
 
 if __name__ == "__main__":

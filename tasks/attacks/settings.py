@@ -45,12 +45,11 @@ class ImageAttack(Settings):
     """Whether every adversarial image is kept."""
 
     transfer: bool = False
-    """Whether its images are shown to the other subjects as well: who falls for images made against another."""
+    """Whether its images are shown to the other subjects as well."""
 
     only_accuracy: bool = False
-    """Whether only the robust accuracy counts: a sample that is wrong, or made wrong, is not attacked any further. It
-    is the same accuracy for a fraction of the time; AUC, fooling rate and pictures then show where each attack stopped.
-    Not for several labels per image, each of which has an accuracy of its own."""
+    """Whether a sample that is wrong is not attacked any further: the same robust accuracy for a fraction of the time,
+    but AUC, fooling rate and pictures show where each attack stopped. Not for several labels per image."""
 
     @property
     def called(self) -> str:

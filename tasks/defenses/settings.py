@@ -34,18 +34,18 @@ class Defence(Settings):
     """What findings call it; left out, the kind of defence. The defended model is called `subject+name`."""
 
     eps: EpsGrid | None = None
-    """The ε to defend against, one or several; left out, the audit's: the largest that all of its attacks try."""
+    """The ε to defend against; left out, the largest that all of the audit's attacks try."""
 
     start: Starts = ("subject",)
-    """Where training starts: at the weights of the `subject`, or from `scratch`, at random ones as in Algorithms 1 and
-    2 of the paper; both make two models."""
+    """Where training starts: at the weights of the `subject`, or from `scratch` (Algorithms 1 and 2); both make two
+    models."""
 
     step_size: Eps | None = None
     """How far a step of the attack inside the training goes; left out, max(1/255, 2.5·ε/steps)."""
 
     warmup: int = Field(default=0, ge=0, le=10_000)
-    """Over how many epochs the attack grows to its full ε; the paper's algorithms have none. A network that starts from
-    `scratch` and is attacked in full from its first step may settle on one answer for everything."""
+    """Over how many epochs the attack grows to its full ε. From `scratch`, without it, a network may settle on one
+    answer for everything."""
 
     train: Training | None = None
     """How the defended model is trained; left out, as the subject was (one that came with weights: by the defaults)."""
@@ -148,8 +148,8 @@ class MAAdvT(Defence):
     steps: int = Field(default=5, ge=1, le=1000)
     """How many steps the attack inside the training takes."""
     lambda_: Weights = Field(default=(6.0,), alias="lambda")
-    """λ of Eq. 10, one or several: how much the answers to an image and to its attacked self are held together, most
-    for images that are not known yet."""
+    """λ of Eq. 10: how much the answers to an image and to its attacked self are held together, most for images not
+    known yet."""
 
     @property
     def weight(self) -> float:
@@ -186,8 +186,8 @@ class AttackedCopies(Settings):
     """The share of the training samples that get an attacked copy."""
 
     control: bool = False
-    """Whether one more model learns from the same samples and unchanged copies of the very same ones: as many samples,
-    as many steps, the same seed. What attacked copies gain over that model is due to the attack."""
+    """Whether one more model learns from the same samples and unchanged copies of the same ones, with as many steps and
+    the same seed. What attacked copies gain over it is due to the attack."""
 
     @property
     def called(self) -> str:

@@ -19,8 +19,8 @@ class Diagnostics(Settings):
     pipeline lists."""
 
     layers: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=8)
-    """The layers whose features are embedded, by their names in the network (`stages.3`; `before head` is what enters
-    the layer `head`); left out, three of each network: one in the middle, one late, and what enters the last."""
+    """The layers whose features are embedded, by name (`before head` is what enters the layer `head`); left out, one in
+    the middle, one late, and what enters the last."""
 
     feature_map: str | None = Field(default=None, min_length=1)
     """The layer whose feature map is drawn; left out, an early one, where a map still has detail."""
@@ -32,15 +32,14 @@ class Diagnostics(Settings):
     """The ε of these attacks, one of those they try; left out, the largest of each."""
 
     images: int = Field(default=4, ge=1, le=50)
-    """How many images are looked into, evenly over the classes; of these the ones that fell to the first attack come
-    first."""
+    """How many images are looked into, evenly over the classes, those that fell to the first attack first."""
 
     baseline: Literal["black", "blurred"] = "black"
     """Where the path of integrated gradients begins: at a black image, or at the image without its detail."""
 
     steps: int = Field(default=32, ge=8, le=4096)
     """Into how many pieces that path is cut at first; where the network bends they are halved until the attributions
-    add up to the change of the logit."""
+    add up."""
 
     tsne_samples: int = Field(default=200, ge=20, le=5000)
     """How many training samples, and how many audited ones, are embedded, evenly over the classes."""

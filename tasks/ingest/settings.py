@@ -33,8 +33,8 @@ class Scan(Settings):
     """How a medical scan becomes pictures of 8 bits: which values are shown, and which slices."""
 
     window: tuple[float, Annotated[float, Field(gt=1)]] | None = Field(default=None, examples=["[40, 400]"])
-    """Centre and width of the values that are shown, in the units of the modality (Hounsfield for CT). Left out, a
-    DICOM file's own window, else all its values, and of a NIfTI volume those between its 1st and 99th percentile."""
+    """Centre and width of the values shown, in the modality's units. Left out, a DICOM file's own window, else all
+    values; of a NIfTI volume those between its 1st and 99th percentile."""
 
     slices: Annotated[int, Field(ge=1, le=4096)] | None = Field(default=None, examples=["16"])
     """So many slices of a volume (or frames of a file), evenly from its first to its last; left out, all of them."""
@@ -99,7 +99,7 @@ class Pixels(Settings):
     margin: Annotated[int, Field(ge=0, le=4096)] = 0
     """So many pixels more are kept on every side of the crop, for what moves images a little."""
     channels: Literal[1, 3] | None = Field(default=None, examples=["1", "3"])
-    """1 makes every image grey, 3 makes every image red, green and blue; palettes, alpha and CMYK need one of them."""
+    """1 makes every image grey, 3 red, green and blue; palettes, alpha and CMYK need one of them."""
     shape: tuple[Side, ...] | None = Field(default=None, min_length=2, max_length=3, examples=["[28, 28]"])
     """The shape of images that come as flat lists of numbers: height and width, with 1 or 3 channels last or first."""
 
@@ -185,49 +185,48 @@ class Source(Settings):
     jsonl: Paths | None = None
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
     iob: Paths | None = Field(default=None, examples=["corpus/*.tsv"])
-    """Tagged sentences in IOB or CoNLL files: a word and its tag a line, blanks or tabs between, an empty line after
-    each sentence. They become the columns `tokens` and `tags`; files named after train, devel and test get a `split`,
-    files that begin with -DOCSTART- a `document`. IOB1, BIOES and BILOU are rewritten as IOB2."""
+    """Tagged sentences in IOB or CoNLL files, which become the columns `tokens` and `tags`. Files named after train,
+    devel and test get a `split`, files that begin with -DOCSTART- a `document`; IOB1, BIOES and BILOU are rewritten as
+    IOB2."""
     iob_columns: tuple[Place, Place] = (1, -1)
-    """Where a line of `iob` has its word and its tag: columns counted from 1, or from the end with -1."""
+    """Where a line of `iob` has its word and its tag: columns from 1, or from the end with -1."""
     votes: Paths | None = None
     """Votes given as a table (Parquet or CSV): one integer column per labelling function, -1 where it abstains."""
     images: Paths | None = Field(default=None, examples=["scans", "scans/*/*.png"])
-    """Images in folders, each named after its class: a folder, or a pattern (`scans/*/*.png`). Folders named train,
-    valid or test above them become the column `split`."""
+    """Images in folders named after their classes: a folder or a pattern. Folders named train, valid or test above them
+    become `split`."""
     files: Paths | None = Field(default=None, examples=["scores/*.xlsx"], exclude_if=_is_left_out)
     """Files of another format, which `reader` reads: paths, patterns or URLs."""
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
-    """Who reads `files`: also a reader that an installed package offers, or one of your own as `module:object` or
-    `file.py:object`."""
+    """Who reads `files`; also a reader of an installed package, or your own as `module:object` or `file.py:object`."""
     sql: Annotated[tuple[str], BeforeValidator(as_many), AfterValidator(without_password)] | None = Field(
         default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
     )
-    """A database, as SQLAlchemy writes its address: SQLite as it is (the path starts beside pipelines.yaml), PostgreSQL
-    with the extra `sql`, others with their drivers. What is secret stands in it as the name of an environment variable:
-    `postgresql://night:${DB_PASSWORD}@db/clinic`, or `${DATABASE_URL}` as a whole."""
+    """A database by SQLAlchemy's address: SQLite (a path beside pipelines.yaml), PostgreSQL with the extra `sql`,
+    others with their drivers. Secrets stand in it as names of environment variables:
+    `postgresql://night:${DB_PASSWORD}@db/clinic`."""
     query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
     """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
     query_timeout: float = Field(default=600.0, gt=0, le=86_400, exclude=True)
-    """Seconds until the database has to have the next rows; SQLite and PostgreSQL are told to stop then."""
+    """Seconds until the database has to have the next rows; SQLite and PostgreSQL stop then."""
     dicom: Paths | None = Field(default=None, examples=["scans", "scans/*/*.dcm"], exclude_if=_is_left_out)
-    """DICOM files (extra `medical`): a folder, patterns or URLs. A row is a frame, with the columns `image`, `patient`
-    (a hash, which is the `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; `label: folder`
-    takes folders for classes. No other tag is handed on, and files go by the sha256 of their content."""
+    """DICOM files (extra `medical`). A row is a frame, with the columns `image`, `patient` (a hash, which is the
+    `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; no other tag is handed on. `label:
+    folder` takes folders for classes."""
     nifti: Paths | None = Field(default=None, examples=["study/**/*.nii.gz"], exclude_if=_is_left_out)
-    """NIfTI volumes (extra `medical`), a row for each slice; `sub-07` in a path says whose it is, else each volume is
-    a group of its own."""
+    """NIfTI volumes (extra `medical`), a row for each slice; `sub-07` in a path says whose it is, else each volume is a
+    group."""
     scan: Scan | None = Field(
         default=None, examples=["{window: [40, 400]}", "{slices: 16, plane: coronal}"], exclude_if=_is_left_out
     )
     """Which values and slices of `dicom` and `nifti` become pictures."""
     label_studio: Paths | None = Field(default=None, examples=["labelled.json"], exclude_if=_is_left_out)
-    """Exports of Label Studio in its format JSON. A row is a `task`, with a column for everything that was shown and
-    for each question, by its `from_name`: a choice is what most people chose (`NAME_by_1`: what person 1 chose), a
-    rating their mean, spans are `tags` of the column `tokens`."""
+    """Exports of Label Studio (format JSON). A row is a `task`, with a column for everything shown and for each
+    question by its `from_name`: of choices what most people chose (`NAME_by_1`: person 1), of ratings the mean, of
+    spans `tags` of `tokens`."""
     image: str | None = Field(default=None, examples=["file"])
-    """The column with the images: paths that start from the table's folder, the bytes of PNG or JPEG files, or arrays
-    (lists of whole numbers 0 to 255, or of numbers 0 to 1)."""
+    """The column with the images: paths from the table's folder, bytes of PNG or JPEG files, or arrays (whole numbers 0
+    to 255, or numbers 0 to 1)."""
     pixels: Pixels | None = Field(default=None, examples=["{size: 64}", "{resize: 256, crop: 224, channels: 3}"])
     """How images are brought to one shape; without it an image that differs from the first in size or mode is
     rejected."""
@@ -236,15 +235,15 @@ class Source(Settings):
     label: str | None = None
     """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled."""
     labels: Names | None = Field(default=None, min_length=1, examples=["[effusion, oedema]", "findings"])
-    """Where a sample may bear several classes at once, instead of `label`: columns of 1, 0 and -1 (unknown), one per
-    class; or one column that lists the names of those it bears (a list, or text such as `effusion|oedema`)."""
+    """Where a sample may bear several classes, instead of `label`: columns of 1, 0 and -1 (unknown), one per class, or
+    one column that lists their names (a list, or text such as `effusion|oedema`)."""
     tags: str | None = Field(default=None, min_length=1, examples=["tags"])
-    """Where samples are tagged sentences, instead of `label`: the column with a list of tags (`B-Disease`,
-    `I-Disease`, `O`), one per word of the column `tokens`."""
+    """Where samples are tagged sentences, instead of `label`: the column with a tag (`B-Disease`, `I-Disease`, `O`) per
+    word of `tokens`."""
     tokens: str = Field(default="tokens", min_length=1)
     """The column with the words that `tags` are of, a list per sample."""
     score: str | None = Field(default=None, min_length=1, examples=["similarity"])
-    """Where samples bear a number, such as how similar two sentences are, instead of `label`: its column."""
+    """Where samples bear a number, such as how similar two sentences are, instead of `label`."""
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     """The classes by name, in the order of their codes 0, 1, ...; without them they are read off the gold labels."""
     columns: dict[str, ColumnType] | None = None
@@ -258,18 +257,17 @@ class Source(Settings):
     group: str | None = Field(
         default=None, min_length=1, examples=["patient"], exclude_if=lambda column: column is None
     )
-    """The column of what is independent: the patient, the document, the site. Hold-outs never part a group, and
-    every interval and test counts groups, not samples. A row without a value is a group of its own."""
+    """The column of what is independent: the patient, the document, the site. Hold-outs never part a group; intervals
+    and tests count groups. A row without a value is a group of its own."""
     gold: PeoplesGold | None = Field(default=None, examples=["answers.json"], exclude_if=_is_left_out)
-    """What people answered in Label Studio about samples of this source, as gold: it overrides or completes the gold
-    column by id, in every part of the data."""
+    """What people answered in Label Studio about these samples: it overrides or completes the gold column, by id."""
     gold_in: Names | None = None
-    """The parts (values of `split`) whose gold labels are used; in the others they are hidden, as in the tutorials."""
+    """The parts (values of `split`) whose gold labels are used; in the others they are hidden."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","
     """The character between the cells of a CSV file."""
     masked: bool | None = None
-    """Whether reports and errors mask every word of the texts: for hateful or private ones. Left out, as the catalogue
-    says (`hatexplain` and `cams` are masked), else as `trust.masked` does."""
+    """Whether reports and errors mask every word of the texts. Left out, as the catalogue says, else as `trust.masked`
+    does."""
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
 

@@ -37,8 +37,8 @@ class When(Settings):
     """The column that is looked at; a rule abstains where the value is missing."""
 
     picture: Measure | None = Field(default=None, examples=["brightness"])
-    """A measure of the picture, in place of a column: its mean (`brightness`), the spread of its values (`contrast`),
-    how far its channels lie apart (`colourfulness`), how far neighbouring pixels do (`edges`); each from 0 to 1."""
+    """A measure of the picture, from 0 to 1, in place of a column: its mean (`brightness`), the spread of its values
+    (`contrast`), how far its channels (`colourfulness`) or neighbouring pixels (`edges`) lie apart."""
 
     above: float | None = Field(default=None, examples=["16.8"])
     """The value lies above this."""
@@ -183,8 +183,8 @@ class WrittenRules(Settings):
     asking: dict[str, Any] | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{url: https://host/v1/chat/completions}"]
     )
-    """How the rules with a `prompt` ask: the `url` of a model that answers in words, its `model`, and what else a
-    subject's `asking` says; `prompt` and `answers` are the rules' own."""
+    """How rules with a `prompt` ask: the `url` of a model that answers in words, its `model`, and what else a subject's
+    `asking` says."""
 
     def asking_of(self, rule: WrittenRule) -> Asking:
         """How the model is asked about one rule; raises `ValueError` where that does not say enough."""

@@ -28,7 +28,7 @@ class Ordering(Settings):
 
     by: Score = Field(default="bound", exclude_if=lambda score: score == "bound")
     """What samples are ordered by: the lower `bound` of the confidence's interval, the `confidence`, the `entropy` of
-    the rules' votes, or a score `learned` from the samples with gold, by a model that has not seen the sample."""
+    the votes, or a score `learned` from gold by a model that has not seen the sample."""
 
     compare: bool = False
     """Whether the paper's three other approaches are measured beside ours (Table 1 and Figure 2), and the other scores
@@ -38,8 +38,8 @@ class Ordering(Settings):
     """Which samples are ordered: all, or only those whose true class is known; all of them train the labeler."""
 
     undecided: Literal["apart", "default"] = Field(default="apart", exclude_if=lambda chosen: chosen == "apart")
-    """Samples for which no class wins: `apart` leaves them out of the order's test and counts them beside it, since
-    nobody is confident of their default label; `default` tests them with that label, as the hardest there are."""
+    """Samples for which no class wins: `apart` counts them beside the order's test; `default` tests them with their
+    default label, as the hardest."""
 
     permutations: int = Field(default=2000, ge=2000, le=1_000_000)
     """How many random orders the observed trend is compared with."""

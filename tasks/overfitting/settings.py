@@ -18,7 +18,7 @@ class Dishonest(Settings):
     """A positive control made to order: a copy of each subject, fitted to the very crops it is then tested on."""
 
     epochs: int = Field(default=10, ge=1, le=1000)
-    """How often the copy sees every test sample, its centred window only and never varied."""
+    """How often the copy sees every test sample's centred window."""
 
     learning_rate: float = Field(default=1e-3, gt=0, le=10)
     """The highest step size (Adam, up and down once)."""
@@ -47,8 +47,8 @@ class Translations(Settings):
     """Whether each subject is also tested on its training samples: the positive control."""
 
     dishonest: Dishonest | None = None
-    """Whether a copy of each subject is fitted to the test samples, which the test must find: a positive control for
-    where the training samples say little. It is no subject, and nothing else is measured on it."""
+    """Whether a copy of each subject is fitted to the test samples, which the test must find: a positive control. It is
+    no subject."""
 
     @model_validator(mode="after")
     def _each_generator_once(self) -> Self:
@@ -112,7 +112,7 @@ class Overfitting(Settings):
 
     bound: Bound = "paper"
     """Which inequality gives p: the paper's (empirical Bernstein), Maurer and Pontil's, or an e-value by betting. The
-    synthetic experiment is always tested by the paper's."""
+    synthetic experiment always takes the paper's."""
 
     alpha: float = Field(default=0.05, gt=0, lt=1)
     """The level, for one test set and all nights together: night t may spend alpha / (t (t + 1))."""

@@ -86,15 +86,14 @@ class Gate(Settings, populate_by_name=True):
     """The verdict the finding must carry, word for word."""
 
     on: Literal["value", "interval", "all", "shared", "new"] = "value"
-    """What keeps to a constant bound: the value, or the whole 95 % interval (`at_least` asks it of the lower end,
-    `at_most` of the upper). For a bound on change: which samples are compared, `all` of each run (which is the
-    default), those that both have (`shared`), or the `new` ones with all earlier ones."""
+    """What keeps to a constant bound: the value, or the whole 95 % interval. For a bound on change, which samples are
+    compared: `all` of each run (the default), those that both have (`shared`), or the `new` ones with all earlier
+    ones."""
 
     against: str | None = Field(
         default=None, min_length=1, examples=["last-passed", "accepted", "2026-11-22-0200-k3f9"]
     )
-    """For a bound on change: the earlier run, by name, or `last-passed` (the latest that passed) or `accepted` (what
-    `assay accept` made the baseline)."""
+    """For a bound on change: an earlier run by name, `last-passed`, or `accepted` (by `assay accept`)."""
 
     drop_at_most: float | None = Field(default=None, ge=0)
     """The finding may not have fallen by more than this since that run, judged by the interval of the drop."""

@@ -140,8 +140,7 @@ class Training(Settings):
     """The share of the training samples that is set aside for the validation curve; it chooses nothing by default."""
 
     snapshots: int = Field(default=0, ge=0, le=50, exclude_if=lambda snapshots: not snapshots)
-    """After how many epochs on the way, evenly spaced, weights are kept as well: for `hardness`, which then knows how
-    late a `network` or `classifier` came to its answer to each sample (`dynamics`)."""
+    """At how many epochs on the way weights are kept, for `hardness` (`dynamics`: how late an answer came)."""
 
 
 class Evaluation(Settings):
@@ -158,15 +157,14 @@ class Evaluation(Settings):
 
     since: str | float | None = Field(default=None, exclude_if=lambda since: since is None, examples=["2026-09-01"])
     """In place of `split` and `train`, for a `column` of dates or numbers: what is not below this is audited, what lies
-    before may train. A model trained here on a table then learns from the earlier rows alone."""
+    before may train."""
 
     holdout: float = Field(default=0.25, gt=0, lt=1)
-    """Where samples come without a split column: the share that is audited, chosen by a hash of the image or the
-    text, so that copies stay together, and so do pairs that share a sentence, and sentences of one `document`."""
+    """Without a split column: the share that is audited, chosen by a hash of the content, so that copies, pairs that
+    share a sentence and sentences of one `document` stay together."""
 
     limit: int | None = Field(default=None, ge=1)
-    """At most so many samples are audited, drawn in proportion to the classes, at least one of each; left out, all of
-    the split are."""
+    """At most so many samples are audited, in proportion to the classes, at least one of each."""
 
 
 class Subject(StandsOn):
@@ -176,10 +174,10 @@ class Subject(StandsOn):
     """What the subject is called in findings, gates and the report."""
 
     model: str | None = Field(default=None, min_length=1)
-    """`logistic` (trained by Assay), or a model of your own as `module:object` or `file.py:object`, or by its address:
+    """`logistic` (trained by Assay), your own as `module:object` or `file.py:object`, or by address:
     `https://host/predict`, `model.onnx`, `model.skops`, `models:/name@alias`, `timm:NAME`, `torchvision:NAME`,
-    `./folder` or `org/name` of Hugging Face. An address may stand here whatever the model looks at: with a source of
-    images it is a `network`, with `text` a `classifier`."""
+    `./folder` or `org/name` of Hugging Face. An address stands for a `network` where the source has images, for a
+    `classifier` beside `text`."""
 
     asking: Asking | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
@@ -194,34 +192,31 @@ class Subject(StandsOn):
 
     network: str | None = Field(default=None, min_length=1)
     """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
-    inception-v3, chexnet, vgg-cifar, wide-resnet), one of another library (`timm:NAME`, `torchvision:NAME`), a builder
-    of your own as `module:object` or `file.py:object` (a function that makes a Torch module of logits), a Hugging Face
-    directory (`./vit`) or hub id (`org/name`, with its `revision`), or the address of a model without a gradient:
+    inception-v3, chexnet, vgg-cifar, wide-resnet, `timm:NAME`, `torchvision:NAME`), a builder of your own as
+    `module:object` or `file.py:object`, a Hugging Face directory or hub id (with its `revision`), or without gradients:
     `https://…`, `model.onnx`."""
 
     width: float = Field(default=1.0, gt=0, le=4)
     """The number of channels of a named network, as a multiple of the published one."""
 
     crop: int | None = Field(default=None, ge=4, le=4096)
-    """The side of the centred square that `network` sees, in pixels; images may be larger: the margin is what the
-    overfitting test shifts within. Left out, it sees whole images."""
+    """The side of the centred square that `network` sees, in pixels; the margin is what the overfitting test shifts
+    within. Left out, whole images."""
 
     mean: tuple[float, ...] | None = None
-    """What `network` subtracts per channel from pixels between 0 and 1; left out, measured on the training images if
-    Assay trains it, and 0 if it comes with `weights`."""
+    """What `network` subtracts per channel from pixels between 0 and 1; left out, measured on the training images, or 0
+    with `weights`."""
 
     std: tuple[float, ...] | None = None
-    """What `network` divides by per channel; left out, measured on the training images if Assay trains it, and 1 if it
-    comes with `weights`."""
+    """What `network` divides by per channel; left out, measured on the training images, or 1 with `weights`."""
 
     block: int = Field(default=64, ge=1, le=4096)
-    """How many images `network` looks at together when it is audited: fewer need less memory. Another number may change
-    the last bits of a result."""
+    """How many images `network` looks at together; fewer need less memory. Another number may change the last bits of a
+    result."""
 
     classifier: str | None = Field(default=None, min_length=1)
     """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, a
-    function of your own as `module:object` or `file.py:object` that gives probabilities for a list of texts, or the
-    address of a service (`https://…`)."""
+    function of your own that gives probabilities for a list of texts, or a service (`https://…`)."""
 
     revision: str | None = Field(default=None, min_length=1)
     """The commit of a hub `network`, `classifier`, `tagger` or `scorer`."""
@@ -231,15 +226,14 @@ class Subject(StandsOn):
 
     tagger: str | None = Field(default=None, min_length=1)
     """A token classifier that marks entities: `small-tagger` (trained by Assay), `minilm` (fine-tuned by Assay), a
-    Hugging Face directory or hub id, or a function of your own as `module:object` or `file.py:object` that gives tags
-    for a list of sentences, each a list of words."""
+    Hugging Face directory or hub id, or a function of your own that gives tags for a list of sentences, each a list of
+    words."""
 
     tokens: str = Field(default="tokens", min_length=1)
-    """The column of words that `tagger` reads, a list per sample; left out, as `source.tokens` says beside `tags`."""
+    """The column of words that `tagger` reads; left out, as `source.tokens` says."""
 
     tags: str = Field(default="tags", min_length=1)
-    """The column of tags (`B-Disease`, `I-Disease`, `O`) that `tagger` should give; left out, the one of `source.tags`
-    where that names one."""
+    """The column of tags that `tagger` should give; left out, the one of `source.tags`."""
 
     scorer: str | None = Field(default=None, min_length=1)
     """A model that scores how similar two sentences are: `small-scorer` (trained by Assay), `minilm` (fine-tuned by
@@ -249,21 +243,21 @@ class Subject(StandsOn):
     """The two columns that `scorer` reads."""
 
     score: str = Field(default="score", min_length=1)
-    """The column of scores that `scorer` should give; left out, the one of `source.score` where that names one."""
+    """The column of scores that `scorer` should give; left out, the one of `source.score`."""
 
     train: Training | None = None
-    """How `network`, `classifier`, `tagger` or `scorer` is trained; left out, it comes with `weights`, or as it is.
-    Taggers and scorers that Assay knows by name are always trained, and what is left open suits them."""
+    """How it is trained; left out, it comes with `weights`, or as it is. Taggers and scorers that Assay knows by name
+    are always trained."""
 
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
 
     train_on: Literal["gold", "weak"] = "gold"
-    """What a subject that Assay trains learns from: the gold labels, or the weak ones, by the first labeler; samples
-    without a decided label are left out. It is judged by gold all the same."""
+    """What a subject that Assay trains learns from: gold labels, or the first labeler's weak ones (samples without a
+    decided label are left out). Gold judges."""
 
     folds: int = Field(default=5, ge=2, le=100)
-    """Into how many parts the samples are split so that `logistic` never predicts a sample it has learned from."""
+    """Into how many parts the samples are split so that `logistic` never predicts what it has learned from."""
 
     @property
     def kind(self) -> KindName:

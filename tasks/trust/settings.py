@@ -52,23 +52,22 @@ class Trust(Asking):
 
     providers: tuple[str, ...] | None = Field(default=None, min_length=1)
     """The word embeddings that vote, an odd number: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input
-    embeddings), `encoder` and `encoder-prompted` (MiniLM, with the extra `encoders`), a file of word vectors, or an
-    object of your own as `module:object`; left out, `fasttext`, `ppmi` and `subject`, or `fasttext` alone for a
-    subject that has no tokens."""
+    embeddings), `encoder` and `encoder-prompted` (MiniLM, extra `encoders`), a file of word vectors, or
+    `module:object`. Left out, the first three, or `fasttext` for a subject without tokens."""
 
     theta_relate: float | None = Field(default=None, ge=-1, le=1)
     """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""
 
     synonyms: str | None = Field(default=None, min_length=1)
     """Where `theta_relate` is found from: a TSV file of synonym pairs, `wordnet` (NLTK's) or `open-english-wordnet`
-    (the catalogue's); left out, the list that comes with Assay."""
+    (the catalogue's); left out, Assay's list."""
 
     rationales: str | None = Field(default=None, min_length=1)
     """The column of human rationales (character spans, token masks or phrases) that trust is measured against."""
 
     truth: str | None = Field(default=None, min_length=1)
-    """Where the true trust labels are known from: `counterfactual` (the columns `sentiment_words` and
-    `shortcut_words` say what to delete), or a table of human verdicts (Parquet or CSV) beside pipelines.yaml."""
+    """Where the true trust labels are known from: `counterfactual` (the columns `sentiment_words` and `shortcut_words`
+    say what to delete), or a table of human verdicts (Parquet or CSV)."""
 
     masked: bool = False
     """Whether the report masks every word of the texts: for hateful or private ones."""

@@ -41,9 +41,9 @@ class WeakLabelling(Settings):
     """Options of the labelers that turn votes into one label and a confidence."""
 
     labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
-    """Which labelers run: every vote counts the same (`majority`), or votes weigh what Snorkel's label model learned
-    (`snorkel`), or Dawid and Skene's, to which abstaining is an answer, too (`dawid-skene`), or FlyingSquid's, for two
-    classes (`triplets`). Subjects are measured along the order of the first."""
+    """Which labelers run: every vote counts the same (`majority`), Snorkel's label model, Dawid and Skene's (to which
+    abstaining is an answer), or FlyingSquid's, for two classes (`triplets`). Subjects are measured along the order of
+    the first."""
 
     epochs: int = Field(default=500, ge=1)
     """How many steps Snorkel's label model is trained, and Dawid and Skene's at most; the report says whether its loss
@@ -61,9 +61,9 @@ class WeakLabelling(Settings):
     class_balance: Annotated[
         Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"], BeforeValidator(_renamed)
     ] = Field(default="estimated", exclude_if=lambda balance: balance == "uniform")
-    """How frequent the classes are, for the labelers that learn: `estimated` from which votes are cast together, where
-    they tell it clearly (else all classes count as equally frequent, and the page says so); `uniform`; `gold`, as the
-    samples that have a gold label; or given by name (`{spam: 0.2, ham: 0.8}`) or in the order of the classes' codes."""
+    """How frequent the classes are, for labelers that learn: `estimated` from which votes are cast together, where they
+    tell it clearly (else as `uniform`); `uniform`; `gold`, as the samples with gold; or by name (`{spam: 0.2, ham:
+    0.8}`) or in the order of the codes."""
 
     @field_validator("class_balance")
     @classmethod

@@ -25,12 +25,12 @@ class TermAttack(Settings):
     """What findings call it, without a `|`, and neither `clean` nor `mixed`; left out, the kind of attack."""
 
     terms: str = Field(default="gold", min_length=1)
-    """Who finds the terms: `gold` (the entities that the samples are tagged with; pairs have none), `lexicon` (the one
-    that Assay ships), `disease-chemical-synonyms` (DOID, DrugBank and MeSH, from the catalogue), a lexicon file of your
-    own (tabs between concept, type and name), or `spacy:NAME` for an installed pipeline."""
+    """Who finds the terms: `gold` (tagged entities; pairs have none), `lexicon` (Assay's), `disease-chemical-synonyms`
+    (DOID, DrugBank and MeSH, from the catalogue), a lexicon file (tabs between concept, type and name), or
+    `spacy:NAME`."""
 
     share: Shares = (1.0,)
-    """The share of the terms that are attacked, one or several: the severity. Each term is drawn by itself."""
+    """The share of the terms that are attacked, each drawn by itself: the severity."""
 
     sentence: Literal["first", "second"] = "first"
     """Which sentence of a pair is attacked; the other stays."""

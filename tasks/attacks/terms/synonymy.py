@@ -28,8 +28,7 @@ class Synonymy(TermAttack):
     """Which attack it is."""
 
     synonyms: str | None = Field(default=None, min_length=1)
-    """A lexicon file of your own, or `disease-chemical-synonyms` (DOID, DrugBank and MeSH, from the catalogue); left
-    out, the lexicon that `terms` names, or the one that Assay ships."""
+    """A lexicon file, or `disease-chemical-synonyms`; left out, the lexicon that `terms` names, or Assay's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ class WordAttack(Settings):
     """What findings call it; left out, the kind of attack."""
 
     ranking: Ranking = "gradient"
-    """Which words are tried first: those with the largest gradient, or those whose deletion costs the prediction most
-    (black box; what a subject without gradients gets in any case)."""
+    """Which words are tried first: those with the largest gradient, or whose deletion costs the prediction most (what a
+    subject without gradients always gets)."""
 
     candidates: int = Field(default=20, ge=1, le=1000)
     """How many replacements are tried for a word."""
@@ -38,22 +38,22 @@ class WordAttack(Settings):
     """How similar the changed text is to the original by the sentence encoder, at least."""
 
     encoder: str | None = Field(default=None, min_length=1)
-    """Who says how similar texts are: `word-vectors` (the mean of fastText vectors that the training texts taught, also
-    where it is left out), `minilm` (with the extra `encoders`), or the folder of a sentence encoder."""
+    """Who says how similar texts are: `word-vectors` (the mean of fastText vectors from the training texts; the
+    default), `minilm` (extra `encoders`), or the folder of a sentence encoder."""
 
     part_of_speech: bool = True
     """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
 
     antonyms: Literal["refuse", "wordnet", "allow"] = "refuse"
-    """Whether a word may give way to its opposite, which vectors put close to it: `refuse` leaves out what Assay's own
-    list of opposites and the prefixes of negation know (the list is not complete), `wordnet` also the antonyms of
-    WordNet, where NLTK has it installed; with `allow` a success may mean that the text says the opposite."""
+    """Whether a word may give way to its opposite: `refuse` leaves out what Assay's list and the prefixes of negation
+    know (the list is not complete), `wordnet` also WordNet's antonyms, where NLTK has it; with `allow` a success may
+    mean the opposite."""
 
     keep: str | tuple[str, ...] | None = Field(default=None, examples=["[soup, waiter]"])
     """Words that are never replaced, besides stop words and negations: a list, or a UTF-8 file of them."""
 
     texts: int | None = Field(default=None, ge=1, examples=["100"])
-    """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
+    """How many of the audited texts are attacked, in proportion to the classes; left out, all."""
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
@@ -77,15 +77,14 @@ class A2T(WordAttack):
 
     vectors: str | None = Field(default=None, min_length=1)
     """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
-    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz: a word and its list); left out,
-    `fasttext`, which the training texts teach. From few texts it learns little, and attacks with any word: `encoder`
-    (MiniLM, with the extra `encoders`) knows more. Vectors put opposites close too: where it matters that a
-    replacement is a synonym, name lists that are made for that."""
+    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz). Left out, `fasttext`, which learns little
+    from few texts; `encoder` (MiniLM, extra `encoders`) knows more. Where a replacement must be a synonym, name lists
+    made for that."""
 
     min_cosine: Cosine | Literal["related"] | None = None
-    """How similar a replacement's vector is to the word's, at least; left out, 0.8 in a file of word vectors, and in
-    vectors that are made here the cosine that half of Assay's synonym pairs reach. `related` is θ_relate of these
-    vectors, the looser limit that the guided attack goes by: for a comparison under like limits."""
+    """How similar a replacement's vector is to the word's, at least. Left out, 0.8 in a file of vectors, else the
+    cosine that half of Assay's synonym pairs reach; `related` is θ_relate of these vectors, the looser limit of the
+    guided attack."""
 
     @property
     def least_cosine(self) -> float | str | None:
@@ -95,21 +94,19 @@ class A2T(WordAttack):
 
 class Guided(WordAttack):
     """A2T guided by the trust oracle: a word that the class is about gives way to a similar keyword of its class, any
-    other word to a similar word of another class that is no keyword; where more are similar than are tried, the weakest
-    keywords and the strongest other words are. Needs `trust`. Its limit of similarity is looser than that of `a2t`:
-    compare it also with `a2t: {name: a2t-related, min_cosine: related}`."""
+    other word to a similar word of another class that is no keyword. Needs `trust`. Its limit of similarity is looser
+    than that of `a2t`: compare it with `a2t: {name: a2t-related, min_cosine: related}`."""
 
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
 
     similar: int = Field(default=50, ge=1, le=100_000)
-    """How many words of the pools count as similar to a word, the nearest; of those the `candidates` of the lowest (or
-    the highest) importance are tried. If fewer are similar than are tried, importance chooses nothing: which word is
-    put in, the subject's answers decide."""
+    """How many nearest words of the pools count as similar; of those the `candidates` of the lowest (or highest)
+    importance are tried."""
 
     min_cosine: Cosine | None = None
-    """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, and most
-    providers decide."""
+    """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, by
+    majority."""
 
     explainer: str | None = Field(default=None, min_length=1, examples=["lime"])
     """Whose explanations made the word pools, one of `trust.explainers`; left out, the first."""

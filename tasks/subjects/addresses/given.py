@@ -55,17 +55,16 @@ class Asking(Settings):
     """How a model behind an HTTP endpoint is asked."""
 
     form: FormName = "auto"
-    """What is sent: `instances` is `{"instances": […]}` answered by `{"predictions": […]}` or the rows alone, as
-    TensorFlow Serving, Vertex AI, MLflow and KServe v1 do; `kserve` the Open Inference Protocol, version 2; `chat` and
-    `completions` a `prompt` to a model that answers in words. `auto` is what the address shows: `kserve` for
-    `/v2/models/`, `chat` for `/v1/chat/completions`, `completions` for `/v1/completions`."""
+    """What is sent: `instances` (`{"instances": […]}` answered by `{"predictions": […]}` or the rows alone: TensorFlow
+    Serving, Vertex AI, MLflow, KServe v1), `kserve` (Open Inference Protocol, version 2), `chat` or `completions` (a
+    `prompt`). `auto` goes by the address."""
 
     model: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["gpt-4o-mini"])
     """The model that is asked in words, as its server calls it."""
 
     prompt: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["spam_prompt.txt"])
     """The file with what it is asked, `{text}` where the sample's text belongs: a text, or (`.yaml`, `.json`) a list of
-    messages, each with `role` and `content`, in which examples may go before."""
+    messages with `role` and `content`."""
 
     answers: dict[str, tuple[str, ...]] | None = Field(
         default=None, min_length=2, exclude_if=not_, examples=["{spam: [junk], ham: []}"]
@@ -73,20 +72,19 @@ class Asking(Settings):
     """The classes, each with the words that mean it beside its own name, whatever the case."""
 
     read: Literal["label", "first-token", "json"] = Field(default="label", exclude_if=lambda read: read == "label")
-    """What of an answer names the class: the whole of it (`label`), its first word (`first-token`), or the `label`,
-    `answer` or `class` of the JSON object that it is (`json`). Any other answer is none: counted, shown and wrong."""
+    """What of an answer names the class: all of it, its first word, or the `label`, `answer` or `class` of the JSON
+    object that it is. Any other answer is none: counted, shown and wrong."""
 
     logprobs: bool = Field(default=False, exclude_if=not_)
-    """Whether the server is asked for log probabilities. Only from those are there probabilities: without them nothing
-    is said of AUC, calibration and confidence."""
+    """Whether log probabilities are asked for. Without them nothing is said of AUC, calibration and confidence."""
 
     parameters: dict[str, Any] = Field(default={}, exclude_if=not_, examples=["{temperature: 0.7, seed: 1}"])
-    """What else is sent with every question: how answers are drawn (`temperature` is 0 where it is left out), or
-    constrained (`response_format`, `guided_choice`), as the server understands it."""
+    """What else is sent with every question: how answers are drawn (`temperature` is 0 where left out) or constrained
+    (`response_format`, `guided_choice`)."""
 
     repeats: int = Field(default=1, ge=1, le=20, exclude_if=lambda repeats: repeats == 1, examples=["3"])
-    """How often each audited text is asked about, as it is and attacked: how often answers change by themselves is
-    measured, and an attack counts only beyond that."""
+    """How often each audited text is asked about, as it is and attacked; an attack counts only beyond what changes by
+    itself."""
 
     at_once: int = Field(default=1, ge=1, le=256, exclude_if=lambda at_once: at_once == 1, examples=["16"])
     """How many requests a worker has under way at the same time."""
@@ -102,28 +100,28 @@ class Asking(Settings):
 
     retries: int = Field(default=4, ge=0, le=20)
     """How often a request is made again that got no answer, or 429, 500, 502, 503 or 504: after half a second, then
-    after twice as long each time, or as long as `Retry-After` says, up to a minute."""
+    twice as long each time, or as `Retry-After` says, up to a minute."""
 
     rate: float | None = Field(default=None, gt=0, le=10_000, examples=["5"])
     """At most so many requests a second, of all workers together."""
 
     requests: int | None = Field(default=None, ge=1, examples=["10000"])
-    """At most so many requests in one run, retries included; the next one is refused, and what was answered is kept."""
+    """At most so many requests in one run, retries included."""
 
     price: Annotated[float, Field(gt=0)] | TokenPrice | None = Field(default=None, examples=["0.002"])
-    """What a request costs; or, asked in words, what a million tokens cost: `{input: 0.15, output: 0.60}`."""
+    """What a request costs; or, asked in words, a million tokens: `{input: 0.15, output: 0.60}`."""
 
     cost: float | None = Field(default=None, gt=0, examples=["5"])
-    """At most so much may the requests of one run cost together, at their `price`. By tokens the end is not exact: what
-    is under way when they are used up is paid for, too."""
+    """At most so much may the requests of one run cost, at their `price`. By tokens, what is under way at the end is
+    paid for, too."""
 
     headers: dict[str, VariableName] = Field(default={})
-    """Headers that are sent, each with the name of the environment variable that holds its value, on workers too:
-    `{Authorization: SPAM_AUTHORIZATION}`."""
+    """Headers, each with the name of the environment variable that holds its value, on workers too: `{Authorization:
+    SPAM_AUTHORIZATION}`."""
 
     version_header: str | None = Field(default=None, min_length=1, examples=["X-Model-Version"])
-    """The header that says which version answers, to HEAD before anything is asked and with every answer: while it
-    stays the same, answers are taken from the store. KServe says its versions by itself."""
+    """The header that says which version answers: while it stays the same, answers are taken from the store. KServe
+    says its versions by itself."""
 
     output: str | None = Field(default=None, min_length=1, examples=["probabilities"])
     """The name of the output with the probabilities, where a model has several."""
