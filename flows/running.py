@@ -17,7 +17,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
 from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, judge_night, write_budget
-from assay.flows.report.plans import log_beginning, note_decided
+from assay.flows.report.ledger import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance

@@ -37,7 +37,7 @@ from assay.flows.evidence.statements import (
     statement_names,
     test_result,
 )
-from assay.flows.report.plans import beginning_in, decided, decided_in_words, runs_before, settings_digest
+from assay.flows.report.ledger import beginning_in, decided, decided_in_words, runs_before, settings_digest
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import Folder, require_regular

@@ -28,8 +28,7 @@ from assay.flows.evidence.envelope import (
 from assay.flows.forecast.plan import check_inputs, walk_plan
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.gates import require_whole
-from assay.flows.report.ledger import SIGNED_FILES, checksum_of
-from assay.flows.report.plans import plan_name, settings_digest
+from assay.flows.report.ledger import SIGNED_FILES, checksum_of, plan_name, settings_digest
 from assay.flows.report.records import artifacts_of
 from assay.flows.reproduce.published import is_whole, published_form
 from assay.infra.errors import InputError

@@ -13,7 +13,7 @@ import posixpath
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -120,28 +120,6 @@ def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
-@dataclass(frozen=True)
-class CardFacts:
-    """What a data card says besides what the record of the run does."""
-
-    title: str
-    labeler: str
-    description: str
-    licence: str
-    sizes: Sequence[int]
-    accuracy: Sequence[tuple[float | None, int]]
-    """Per data set: the share of weak labels that are right where gold is known, and over how many samples."""
-    columns: Sequence[tuple[str, str, str]]
-    """Per column: its name, its type, what it is."""
-    validity: Sequence[Finding]
-
-
-def data_card(facts: CardFacts, record: RunRecord) -> str:
-    """The card as Markdown, with the front matter that Hugging Face reads."""
-    sections = (_introduction(facts), _validity_section(facts), _columns_section(facts), _lineage_section(record))
-    return "\n".join([_front_matter(facts), *sections])
-
-
 def verdict_in_words(validity: Sequence[Finding]) -> str:
     """Whether the labels get worse along the order, as one sentence: as the page of the run concludes."""
     from assay.flows.report.sentences import order_in_words
@@ -153,66 +131,64 @@ def verdict_in_words(validity: Sequence[Finding]) -> str:
     return "**Not measured**: no order was tested."
 
 
-def _front_matter(facts: CardFacts) -> str:
-    # JSON is YAML: strings that come from a configuration are written as JSON, so that none can break out.
-    lines = ["---", f"pretty_name: {json.dumps(facts.title)}"]
-    if _IDENTIFIER.fullmatch(facts.licence):
-        lines.append(f"license: {json.dumps(facts.licence.lower())}")
-    else:  # Hugging Face takes an identifier, or `other` with a name
-        lines += ["license: other", f"license_name: {json.dumps(facts.licence)}"]
-    lines += ["annotations_creators:", "- machine-generated", "tags:", "- robustness", "- weak-supervision", "- assay"]
-    lines += ["configs:", "- config_name: curated", "  default: true", "  data_files:"]
-    lines += ["  - split: test", "    path: curated.parquet"]
-    for number in range(1, len(facts.sizes) + 1):
-        lines += [f"- config_name: D{number}", "  data_files:", "  - split: test", f"    path: D{number}.parquet"]
-    return "\n".join([*lines, "---", ""])
+def front_matter(values: Mapping[str, object]) -> str:
+    """What Hugging Face reads at the head of a card; JSON is YAML, and no text of a configuration breaks out of it.
+
+    >>> print(front_matter({"license": "no", "tags": ["a"]}), end="")
+    ---
+    license: "no"
+    tags: ["a"]
+    ---
+    """
+    return "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in values.items()), "---", ""])
 
 
-def _introduction(facts: CardFacts) -> str:
-    return filled(
+def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str, licence: str, verdict: str) -> str:
+    """The card as Markdown, with the front matter that Hugging Face reads."""
+    last, configurations = len(folder.sizes), {"curated": "curated.parquet"}
+    configurations |= {f"D{number}": f"D{number}.parquet" for number in range(1, last + 1)}
+    known = bool(_IDENTIFIER.fullmatch(licence))  # Hugging Face takes an identifier, or `other` with a name
+    head = {
+        "pretty_name": title,
+        **({"license": licence.lower()} if known else {"license": "other", "license_name": licence}),
+        "annotations_creators": ["machine-generated"],
+        "tags": ["robustness", "weak-supervision", "assay"],
+        "configs": [
+            {"config_name": name, "default": name == "curated", "data_files": [{"split": "test", "path": file}]}
+            for name, file in configurations.items()
+        ],
+    }
+    introduction = filled(
         "curated.md",
-        title=escaped_markdown(facts.title),
-        description=escaped_markdown(facts.description) or "A data set that is hard on purpose.",
-        samples=facts.sizes[-1] if facts.sizes else 0,
-        last=len(facts.sizes),
-        licence=escaped_markdown(facts.licence),
-        labeler=escaped_markdown(facts.labeler),
+        title=escaped_markdown(title),
+        description=escaped_markdown(record.settings.get("description") or "") or "A data set that is hard on purpose.",
+        samples=folder.sizes[-1] if folder.sizes else 0,
+        last=last,
+        licence=escaped_markdown(licence),
+        labeler=escaped_markdown(labeler),
     )
-
-
-def _validity_section(facts: CardFacts) -> str:
-    lines = ["## Is the order adverse?", "", verdict_in_words(facts.validity), ""]
-    lines += ["| data set | samples | weak labels that are right | of n with known class |", "|---|---:|---:|---:|"]
-    for number, (size, (share, n)) in enumerate(zip(facts.sizes, facts.accuracy, strict=True), start=1):
-        lines.append(f"| D{number} | {size} | {'not measured' if share is None else f'{share:.1%}'} | {n} |")
-    return "\n".join([*lines, ""])
-
-
-def _columns_section(facts: CardFacts) -> str:
-    lines = ["## Columns", "", "`curated.parquet` holds the whole order once; `D1.parquet` … its beginnings.", ""]
-    lines += ["| column | type | what it is |", "|---|---|---|"]
-    lines += [
-        f"| {escaped_markdown(name)} | {escaped_markdown(kind)} | {escaped_markdown(about)} |"
-        for name, kind, about in facts.columns
+    made = [
+        (stage.title, output["kind"], output["digest"]) for stage in record.stages for output in stage.outputs.values()
     ]
-    return "\n".join([*lines, ""])
-
-
-def _lineage_section(record: RunRecord) -> str:
-    lines = ["## Lineage", "", f"Run `{record.id}` of the pipeline `{escaped_markdown(record.pipeline)}`, started"]
+    sets = [(f"D{number}", *_accuracy(folder.dataset(number))) for number in range(1, last + 1)]
+    settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in _flat_settings(record.settings)]
+    columns = [
+        (field.name, field.type, ABOUT.get(field.name, "a column of the samples")) for field in folder.whole.schema
+    ]
+    lines = ["## Is the order adverse?", "", verdict, ""]
+    lines += markdown_table(("data set", "samples", "weak labels that are right", "of n with known class"), sets)
+    lines += ["## Columns", "", "`curated.parquet` holds the whole order once; `D1.parquet` … its beginnings.", ""]
+    lines += markdown_table(("column", "type", "what it is"), columns)
+    lines += ["## Lineage", "", f"Run `{record.id}` of the pipeline `{escaped_markdown(record.pipeline)}`, started"]
     lines += [f"{record.started}, seed {record.seed}, Assay {__version__}.", ""]
-    lines += ["| stage | artifact | digest |", "|---|---|---|"]
-    lines += [
-        f"| {escaped_markdown(stage.title)} | {output['kind']} | `{output['digest']}` |"
-        for stage in record.stages
-        for output in stage.outputs.values()
-    ]
-    lines += ["", "Settings:", "", "| setting | value |", "|---|---|"]
-    lines += [
-        f"| {escaped_markdown(name)} | {escaped_markdown(json.dumps(value, ensure_ascii=False))} |"
-        for name, value in _flat_settings(record.settings)
-    ]
-    return "\n".join([*lines, ""])
+    lines += [*markdown_table(("stage", "artifact", "digest"), made), "Settings:", ""]
+    return "\n".join([front_matter(head), introduction, *lines, *markdown_table(("setting", "value"), settings)])
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table in which text from outside does nothing."""
+    cells = [[escaped_markdown(str(cell)) for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in ([*columns], ["---"] * len(columns), *cells)] + [""]
 
 
 def _flat_settings(settings: object, where: tuple[str | int, ...] = ()) -> list[tuple[str, object]]:
@@ -252,15 +228,17 @@ def export_run(
     folder = curated_folder(curated, samples, classes_of(store, record), original_paths(store, record))
     dataset = (record.settings.get("source") or {}).get("dataset")
     known = licence_of(dataset) if dataset else None
-    facts = _facts(store, record, folder, chosen, licence or known or "unknown")
+    title, licence = f"{record.pipeline}, curated ({chosen})", licence or known or "unknown"
+    ours = [found for found in findings_of(store, record) if found.of in ("ours", "") and found.group in (chosen, "")]
+    verdict = verdict_in_words([found for found in ours if found.stage == "ordering"])
     with appearing_whole(target) as draft:
         files = _write_tables(draft, folder)
-        (draft / "README.md").write_text(data_card(facts, record), encoding="utf-8")
-        about = f"{facts.description} {verdict_in_words(facts.validity)}".strip()
+        card = data_card(record, folder, title, chosen, licence, verdict)
+        (draft / "README.md").write_text(card, encoding="utf-8")
         described = {
-            "name": facts.title,
-            "description": about,
-            "license": facts.licence,
+            "name": title,
+            "description": f"{record.settings.get('description') or ''} {verdict}".strip(),
+            "license": licence,
             "url": f"urn:assay:{record.id}",
             "creator": {"@type": "sc:Organization", "name": creator},
             "datePublished": record.started[:10],
@@ -269,7 +247,7 @@ def export_run(
             "rai:machineAnnotationTools": f"Assay {__version__}, labeler {chosen}",
             "rai:dataUseCases": "Testing models on samples that are ever harder; weak labels are no ground truth.",
             "rai:dataBiases": "Samples are ordered by how sure the rules are of them, and are no random draw.",
-            "rai:dataLimitations": verdict_in_words(facts.validity).replace("**", ""),
+            "rai:dataLimitations": verdict.replace("**", ""),
         }
         metadata = croissant(described, files, folder.whole.schema, dict(ABOUT))
         (draft / "croissant.json").write_text(json.dumps(metadata, indent=2, ensure_ascii=False), encoding="utf-8")
@@ -345,25 +323,8 @@ def classes_of(store: Store, record: RunRecord) -> dict[int, str]:
     return {int(row["code"]): str(row["name"]) for row in rows}
 
 
-def _facts(store: Store, record: RunRecord, folder: CuratedFolder, labeler: str, licence: str) -> CardFacts:
-    ours = [found for found in findings_of(store, record) if found.of in ("ours", "") and found.group in (labeler, "")]
-    description = str(record.settings.get("description") or "")
-    schema = folder.whole.schema
-    return CardFacts(
-        title=f"{record.pipeline}, curated ({labeler})",
-        labeler=labeler,
-        description=description,
-        licence=licence,
-        sizes=folder.sizes,
-        accuracy=[_accuracy(folder.dataset(number)) for number in range(1, len(folder.sizes) + 1)],
-        columns=[(field.name, str(field.type), ABOUT.get(field.name, "a column of the samples")) for field in schema],
-        validity=[found for found in ours if found.stage == "ordering"],
-    )
-
-
-def _accuracy(dataset: pa.Table) -> tuple[float | None, int]:
-    known = dataset.filter(pc.is_valid(dataset["gold"]))
-    if known.num_rows == 0:
-        return None, 0
-    hits = pc.sum(pc.cast(pc.equal(known["label"], known["gold"]), pa.int64())).as_py()
-    return hits / known.num_rows, known.num_rows
+def _accuracy(dataset: pa.Table) -> tuple[int, str, int]:
+    """How many samples a data set has, the share of weak labels that are right, and over how many that is known."""
+    right = pc.equal(dataset["label"], dataset["gold"])
+    share, known = pc.mean(right).as_py(), dataset.num_rows - right.null_count
+    return dataset.num_rows, "not measured" if share is None else f"{share:.1%}", known

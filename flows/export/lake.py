@@ -23,7 +23,7 @@ from ruamel.yaml import YAML
 from assay import __version__
 from assay.data.schemas import class_names
 from assay.data.templates import filled
-from assay.flows.export.curated_sets import escaped_markdown, original_paths
+from assay.flows.export.curated_sets import markdown_table, original_paths
 from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
 from assay.infra.errors import AssayError, InputError, reason_of, require_library
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -300,19 +300,21 @@ def _readme(folder: Folder, delta: bool) -> str:
     """What lies in the lake, for whoever comes across it."""
     notes = _notes(folder)
     tables = {name for note in notes for name in note["tables"]}
+    headings = ("run", "pipeline", "started", "seed", "samples", "digest of the samples")
     runs = [
-        f"| {note['run']} | {escaped_markdown(note['pipeline'])} | {note['started']} | {note['seed']} "
-        f"| {note['samples']['rows']} | `{note['samples']['digest']}` |"
-        for note in notes
+        (*(note[name] for name in headings[:4]), note["samples"]["rows"], note["samples"]["digest"]) for note in notes
     ]
     described = ""
     for table in (table for table in TABLES.values() if table.name in tables):
-        columns = [f"| {name} | {kind} | {escaped_markdown(words)} |" for name, (kind, words) in table.columns.items()]
-        columns += [f"| {name} | string | the {name}, by which files are parted |" for name in PARTITIONS]
-        described += filled("lake_table.md", name=table.name, about=table.about, columns="\n".join(columns))
+        columns = [(name, kind, words) for name, (kind, words) in table.columns.items()]
+        columns += [(name, "string", f"the {name}, by which files are parted") for name in PARTITIONS]
+        listed = "\n".join(markdown_table(("column", "type", "what it is"), columns))
+        described += filled("lake_table.md", name=table.name, about=table.about, columns=listed)
     reading = 'deltalake.DeltaTable("votes").to_pandas()' if delta else 'pandas.read_parquet("votes")'
     format_name = "Delta" if delta else "Parquet"
-    return filled("lake.md", format=format_name, reading=reading, runs="\n".join(runs), tables=described)
+    return filled(
+        "lake.md", format=format_name, reading=reading, runs="\n".join(markdown_table(headings, runs)), tables=described
+    )
 
 
 @contextlib.contextmanager
@@ -320,17 +322,12 @@ def _writing_to(where: str) -> Iterator[None]:
     """Within the block the lake is written to; what its file system says becomes a sentence."""
     try:
         yield
-    except AssayError as error:
-        if "--store" not in str(error):
-            raise
-        raise _not_written(where, error.__cause__ or error) from error
     except Exception as error:  # every file system of fsspec's, and Delta, has errors of its own
-        raise _not_written(where, error) from error
-
-
-def _not_written(where: str, error: BaseException) -> InputError:
-    reason = reason_of(error)
-    return InputError(
-        f"Cannot write to the lake at {where} ({reason[:200]}); name a folder, or a URL such as s3://bucket/prefix "
-        "whose package is installed (s3fs, gcsfs, adlfs), with --lake."
-    )
+        ours = isinstance(error, AssayError)
+        if ours and "--store" not in str(error):
+            raise
+        reason = reason_of((error.__cause__ if ours else None) or error)
+        raise InputError(
+            f"Cannot write to the lake at {where} ({reason[:200]}); name a folder, or a URL such as s3://bucket/prefix "
+            "whose package is installed (s3fs, gcsfs, adlfs), with --lake."
+        ) from error

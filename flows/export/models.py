@@ -37,7 +37,7 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
         raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
     contents = store.contents(store.output(models[name]))
     card = json.loads(contents[CARD])
-    lines = subject_lines(name, card, target) if "network" in card else classifier_lines(name, card, contents, target)
+    lines = subject_lines(name, card, contents, target)
     with appearing_whole(target) as draft:
         for file, content in contents.items():
             (draft / file).write_bytes(content)
@@ -80,32 +80,20 @@ def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[
     return classifiers
 
 
-def classifier_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
-    """What to write under `subjects:` for a text classifier; refused of one that no folder of Hugging Face can hold."""
-    if _CONFIG not in contents:
+def subject_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
+    """What to write under `subjects:`. Mean and std of images are the model's own, and go with its weights; refused of
+    a text classifier that no folder of Hugging Face can hold."""
+    if "network" in card:
+        own = {key: card[key] for key in ("network", "width")}
+        values = {**own, "weights": f"{target}/{WEIGHTS}", "mean": card["mean"], "std": card["std"]}
+        about = f"{card['defence']['defense']}, made of {card['defends']}"
+    elif _CONFIG in contents:
+        values = {"classifier": str(target), "text": card["text"]}
+        about = f"trained on attacked copies too; its classes in their order: {', '.join(card['class_names'])}"
+    else:
         raise InputError(
             f"{name} is a layer on MiniLM's features, which is no model of its own that a folder could hold: defend a "
             "`small-bert` or a Hugging Face model to hand one out."
         )
-    values = {"name": name, "classifier": str(target), "text": card["text"]}
-    return _as_subject(
-        values, f"trained on attacked copies too; its classes in their order: {', '.join(card['class_names'])}"
-    )
-
-
-def subject_lines(name: str, card: dict[str, Any], target: Path) -> str:
-    """What to write under `subjects:`; mean and std are the model's own, and go with its weights."""
-    values = {
-        "name": name,
-        "network": card["network"],
-        "width": card["width"],
-        "weights": f"{target}/{WEIGHTS}",
-        "mean": card["mean"],
-        "std": card["std"],
-    }
-    return _as_subject(values, f"{card['defence']['defense']}, made of {card['defends']}")
-
-
-def _as_subject(values: dict[str, Any], about: str) -> str:
-    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in values.items())
-    return f"# {values['name']}: {about}\nsubjects:\n  - {{{written}}}\n"
+    written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in {"name": name, **values}.items())
+    return f"# {name}: {about}\nsubjects:\n  - {{{written}}}\n"

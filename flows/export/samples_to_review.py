@@ -144,8 +144,7 @@ def _ranked(
 def ids_without_gold(store: Store, record: RunRecord) -> pa.Array:
     """The ids of the samples whose true class nobody knows."""
     parts = parts_of(store, samples_of_run(record), ["id", "gold"])
-    ids = [part.filter(pc.is_null(part["gold"]))["id"] for part in parts]
-    return pa.chunked_array([chunk for part in ids for chunk in part.chunks], pa.string()).combine_chunks()
+    return pa.concat_tables(part.filter(pc.is_null(part["gold"])) for part in parts)["id"].combine_chunks()
 
 
 def _rows_of(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:

@@ -1,13 +1,128 @@
-"""What the log of a store says of its nights: which were signed, which were rewritten since, and which are gone."""
+"""What the log of a store says of its runs: under which plan each began and what of it came after, and which nights
+were signed, rewritten since, or are gone.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
-from assay.infra.errors import InputError
-from assay.infra.storage.log import Entry, entries_in, log_lines
+from assay.infra.errors import AssayError, InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.log import Entry, append_to_log, entries_in, log_lines
 from assay.infra.storage.store import Store
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.settings import Gate
+
+
+def plan_name(pipeline: str, sha256: str) -> str:
+    """Where a store keeps a plan, in its envelope."""
+    return f"plans/{pipeline}/{sha256}.dsse.json"
+
+
+def settings_digest(settings: Mapping[str, Any]) -> str:
+    """What stands in the log for the settings of a run."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def log_beginning(store: Store, record: RunRecord) -> None:
+    """Log that a run begins, with which settings and under which plan of its pipeline; its record has that too."""
+    earlier = [run.settings for run in store.runs(record.pipeline) if run.id != record.id][-1:]
+    changed = [name for settings in earlier for name in otherwise(settings, record.settings)]
+
+    def about(before: Iterator[Entry]) -> dict[str, object]:
+        own = (entry for entry in before if entry.get("pipeline") == record.pipeline)
+        plan = next((entry["plan"] for entry in own if "plan" in entry), "")
+        named = {"run": record.id, "pipeline": record.pipeline, "settings": settings_digest(record.settings)}
+        return {**named, "changed": changed, "plan": plan}
+
+    plan = append_to_log(store, "run", about)["plan"]
+    record.plan = {"sha256": plan} if plan else {}
+
+
+def beginning_in(entries: Sequence[Entry], record: RunRecord) -> tuple[Entry, str]:
+    """What a log says of the beginning of a run, and the plan that stood then; empty where it says nothing of it, as of
+    a run from before there was a log."""
+    begun = next((entry for entry in entries if (entry["action"], entry.get("run")) == ("run", record.id)), {})
+    before, signing = reversed(entries[: begun.get("number", 0)]), ("commit-plan", record.pipeline)
+    plans = (str(entry["plan"]) for entry in before if (entry["action"], entry.get("pipeline")) == signing)
+    return begun, next(plans, "")
+
+
+def runs_before(entries: Sequence[Entry], record: RunRecord) -> str:
+    """How many runs of the pipeline, whose numbers may have been known, had begun when its plan was signed; or when the
+    run began, where it has none."""
+    own = [entry for entry in entries if entry.get("pipeline") == record.pipeline and "plan" in entry]
+    decisive = record.plan.get("sha256", record.id)
+    at = next((at for at, entry in enumerate(own) if decisive in (entry["plan"], entry.get("run"))), None)
+    earlier = plural(sum(entry["action"] == "run" for entry in own[:at]), "run")
+    before = "the plan" if record.plan else "this one"
+    return "this run is not in it" if at is None else f"{earlier} of {record.pipeline} had begun before {before}"
+
+
+def note_decided(store: Store, record: RunRecord) -> None:
+    """Write into a run's record what of it its plan had, where it has one that is as it was signed."""
+    # A night does not end by what somebody else put into the store.
+    with suppress(AssayError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        envelope = store.folder.read(plan_name(record.pipeline, record.plan["sha256"]))
+        if hashlib.sha256(envelope).hexdigest() == record.plan["sha256"]:
+            planned = json.loads(base64.b64decode(json.loads(envelope)["payload"]))["predicate"]
+            record.plan |= decided(planned, record.settings, record.ingredients)
+
+
+def decided(
+    planned: Mapping[str, Any], settings: Mapping[str, Any], files: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Which gates of a run stood in its plan, which came after and which are gone, and what else is not as planned."""
+    before, after = ([dict(gate) for gate in side["gates"]] for side in (planned["settings"], settings))
+    stood_on = {str(file["name"]): file["sha256"] for file in files}
+    return {
+        "at": planned["at"],
+        "before": [_title(gate) for gate in after if gate in before],
+        "after": [_title(gate) for gate in after if gate not in before],
+        "gone": [_title(gate) for gate in before if gate not in after],
+        "changed": [
+            *(name for name in otherwise(planned["settings"], settings) if name != "gates"),
+            *otherwise(planned["files"], stood_on),
+        ],
+    }
+
+
+def otherwise(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The names whose values differ, or that only one of them has.
+
+    >>> otherwise({"a": 1, "b": 2}, {"b": 3, "c": None})
+    ['a', 'b']
+    """
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+
+
+def _title(gate: Mapping[str, Any]) -> str:
+    return Gate.model_validate(gate).title()
+
+
+def decided_in_words(plan: Mapping[str, Any]) -> str:
+    """What of a run was decided before it; empty where nobody signed a plan.
+
+    >>> plan = {"sha256": "a1b2", "at": "2026-11-24T18:00:00", "before": ["a at most 1"], "after": ["b at most 2"]}
+    >>> decided_in_words({**plan, "gone": [], "changed": ["statistics"]})
+    '1 of 2 gates stood in the plan a1b2 of 2026-11-24 18:00; came after it: b at most 2; not as planned: statistics.'
+    """
+    if not plan:
+        return ""
+    if "at" not in plan:
+        return f"The plan {plan['sha256']} stood, and is not in the store as it was signed."
+    gates, when = len(plan["before"]) + len(plan["after"]), plan["at"][:16].replace("T", " ")
+    about = {"after": "came after it", "gone": "planned and not asked", "changed": "not as planned"}
+    differing = [f"{words}: {', '.join(plan[name])}" for name, words in about.items() if plan[name]]
+    stood = f"{len(plan['before'])} of {gates} gates stood in the plan {plan['sha256']} of {when}"
+    return "; ".join([stood, *(differing or ["nothing is otherwise than planned"])]) + "."
+
 
 SIGNED_FILES = {"record": "runs/{}.json", "findings": "runs/{}/findings.parquet"}
 """What of a run stands in the log by its sha256 when it is signed."""

@@ -14,7 +14,7 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import followed_in
 from assay.flows.report.gates import accepted, accepted_in_words
 from assay.flows.report.head import head_of
-from assay.flows.report.plans import decided_in_words
+from assay.flows.report.ledger import decided_in_words
 from assay.flows.report.records import sample_in_words
 from assay.flows.report.sentences import sentences
 from assay.infra.errors import error_text

@@ -262,7 +262,7 @@ class RunRecord:
     slots: int = 0
     """How many calls its workers took at once."""
     plan: dict[str, Any] = field(default_factory=dict)
-    """What somebody signed beforehand of its gates and settings: see `flows/report/plans.py`."""
+    """What somebody signed beforehand of its gates and settings: see `flows/report/ledger.py`."""
 
     @property
     def is_sample(self) -> bool:

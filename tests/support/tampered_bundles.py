@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from assay.flows.evidence.bundle import _entry
 from assay.flows.evidence.envelope import merkle_root, signed_envelope
 from assay.flows.evidence.statements import evidence_folder
-from assay.flows.report.plans import decided
+from assay.flows.report.ledger import decided
 
 Files = dict[str, bytes]
 

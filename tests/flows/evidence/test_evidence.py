@@ -22,8 +22,7 @@ from assay.flows.evidence.envelope import key_id, merkle_root, read_private_key,
 from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, commit_plan, statement_names
 from assay.flows.report.all_nights import write_index
-from assay.flows.report.ledger import ledger_of
-from assay.flows.report.plans import decided_in_words, note_decided, plan_name
+from assay.flows.report.ledger import decided_in_words, ledger_of, note_decided, plan_name
 from assay.infra.errors import InputError
 from assay.infra.storage.log import entries_in, log_action, log_lines
 from assay.infra.storage.store import Store
