@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import (
     Clusters,
     ContractResults,
@@ -32,7 +31,7 @@ from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
-from assay.infra.stages.partitions import collect, collect_rows
+from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.measures import THETA
 from assay.tasks.hardness.task import find_hardness
@@ -62,8 +61,7 @@ from assay.tasks.ordering.task import (
 from assay.tasks.pruning import page as pruning_page
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.pruning.task import Pruned, prune_labeling_functions
-from assay.tasks.reporting.gallery import MASK, shortened_gap
-from assay.tasks.reporting.parts import NamedSample, Part
+from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
@@ -346,48 +344,7 @@ def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> It
     curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
     classes = dict(enumerate(classes_of(ground)))
     sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
-    looks = {} if curation.votes is None else looks_of(ground, curation, sketch, classes)
-    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows, looks=looks)
-
-
-def looks_of(
-    ground: Ground, curation: Curation, sketch: pa.Table, classes: Mapping[int, str]
-) -> dict[str, NamedSample]:
-    """The hardest samples as a person sees them: the picture or the text, and the votes of the panel in words."""
-    assert curation.votes is not None, "asked for before"
-    ids = {row["id"] for rows in ordering_page.hardest_of(sketch) for row in rows}
-    kept = None if curation.panel is None else collect(curation.panel, ["function", "kept"])
-    rules = None if kept is None else set(kept.filter(kept["kept"])["function"].to_pylist())
-    said = {vote.pop("id"): vote for vote in collect_rows(curation.votes, ids).to_pylist()}
-    votes = {
-        name: [
-            f"{rule.replace('_', ' ')} says {classes.get(code, code)}"
-            for rule, code in row.items()
-            if code >= 0 and (rules is None or rule in rules)
-        ]
-        for name, row in said.items()
-    }
-    return samples_to_see(ground, {name: ", ".join(votes.get(name, ())) for name in ids})
-
-
-def samples_to_see(ground: Ground, notes: Mapping[str, str]) -> dict[str, NamedSample]:
-    """Samples as a person sees them: the picture or the text, and a note on each."""
-    rows = collect_rows(ground.of(Data).samples, set(notes))
-    columns = [subject.text for subject in ground.pipeline.subjects if subject.classifier is not None]
-    looks = {}
-    for at, name in enumerate(rows["id"].to_pylist()):
-        drawn, excerpt = look_of(rows.slice(at, 1), columns, ground.pipeline.masked)
-        looks[name] = NamedSample(name, notes[name], drawn, excerpt)
-    return looks
-
-
-def look_of(row: pa.Table, columns: Sequence[str], masked: bool) -> tuple[bytes | None, str]:
-    """A sample as a person sees it: its picture, else the beginning and end of its text, of those columns or `text`."""
-    if set(COLUMNS) <= set(row.column_names):
-        return png(pixels_of(row)[0]), ""
-    text = next((name for name in (*columns, "text") if name in row.column_names), None)
-    words = "" if text is None else str(row[text][0].as_py() or "")
-    return None, MASK if words and masked else shortened_gap(words, first=True, last=True)
+    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
 
 
 def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:

@@ -123,8 +123,8 @@ def judge(ground: Ground, nothing: PeoplesLabels, run: Run) -> tuple[PeoplesLabe
 
 def page(ground: Ground, made: PeoplesLabels, findings: FindingIndex) -> Iterator[Part]:
     """What people said, with samples on which they contradict who comes first."""
-    from assay.flows.audits.curation_flow import samples_to_see
     from assay.flows.audits.data import classes_of
+    from assay.tasks.reporting.parts import Mark, NamedSample
 
     if made.labelled is None or not made.among:
         return
@@ -135,7 +135,7 @@ def page(ground: Ground, made: PeoplesLabels, findings: FindingIndex) -> Iterato
         made.labelled.ids[at]: f"people say {classes[labels[at]]}, {first.name} {classes[answers[at]]}" for at in wrong
     }
     cannot_tell = int((labels < 0).sum())
-    against = list(samples_to_see(ground, notes).values())
+    against = [NamedSample(name, note, marks=[Mark(note)]) for name, note in notes.items()]
     yield people_page(findings, made.labelled.population.num_rows, cannot_tell, against)
 
 

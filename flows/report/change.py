@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from assay.flows.audits.table import KINDS
 from assay.flows.report.comparison import (
@@ -23,8 +21,8 @@ from assay.flows.report.comparison import (
     unreachable_outcomes,
 )
 from assay.flows.report.head import change_in_words, gain_of, scorecard_changes
-from assay.flows.report.records import parts_of, samples_of_run, shows_no_text, subjects_in
-from assay.flows.report.scorecard import answers_of, scorecard
+from assay.flows.report.samples import looks_of
+from assay.flows.report.scorecard import answers_of, side_by_side
 from assay.flows.report.sentences import sentences
 from assay.infra.errors import InputError
 from assay.infra.masking import mask_page
@@ -32,7 +30,7 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.estimates import column, estimate, table_of
-from assay.tasks.reporting.head import SAMPLES, Head, Scorecard
+from assay.tasks.reporting.head import SAMPLES, Head
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import moment, plural
 from assay.tasks.reporting.parts import (
@@ -44,9 +42,9 @@ from assay.tasks.reporting.parts import (
     Mark,
     NamedSample,
     Part,
+    SampleList,
     Tone,
     Verdict,
-    sample_block,
 )
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
@@ -115,6 +113,12 @@ class RunChange:
         return Verdict(f"{words}{also} since {self.before.id}{gates}", tone)
 
     @property
+    def said_otherwise(self) -> list[Verdict]:
+        """The sentences of the later run's head that do not stand in that of the earlier one."""
+        was, now = (sentences(KINDS, findings) for findings in self.findings)
+        return [line for line in now if line not in was] or [Verdict("Every sentence of the two heads is the same.")]
+
+    @property
     def counted(self) -> str:
         """How many findings differ, and how many of these by more than chance."""
         differ = sum(change.changed for change in self.compared)
@@ -163,6 +167,9 @@ def change_as_text(change: RunChange, everything: bool = False) -> str:
     lines += [change.state.text, *(change_in_words(moved, KINDS).text for moved in change.on_scorecard)]
     lines += [f"gate     {name}: {was} → {now}" for name, was, now in change.gates if was != now]
     lines += [f"{kind:<8} {line}" for kind, line in change.besides]
+    turned = flipped(change)
+    for sample in () if turned is None else turned.samples:
+        lines.append(f"turned   {sample.id}: {'; '.join(filter(None, (sample.note, sample.votes)))}")
     marked = {moved.key for moved in change.moved}
     rest = [other for other in change.compared if other.key not in marked and (everything or other.changed)]
     shown = [f"{'≠' if each.key in marked else ' '} {each.in_words()}" for each in [*change.moved, *rest]]
@@ -173,7 +180,7 @@ def write_change(change: RunChange) -> str:
     """Where the page of a change now lies, beside that of the later run."""
     later = change.after
     place = f"reports/{later.id}/against-{change.before.id}.html"
-    flips = flipped(change)
+    flips, worse = flipped(change), change.state.tone == "bad"
     report = Report(
         run=later.id,
         pipeline=f"{later.pipeline}: what changed",
@@ -187,30 +194,20 @@ def write_change(change: RunChange) -> str:
         head=Head(
             change.state,
             [change_in_words(moved, KINDS) for moved in change.on_scorecard],
-            _both(change),
-            sentences(KINDS, change.findings[1]),
+            side_by_side(*change.findings, {each.key: gain_of(each, KINDS) for each in change.on_scorecard}),
+            change.said_otherwise,
+            f"assay blame {later.id} --against {change.before.id} shares this among what differs." if worse else "",
             samples=() if flips is None else flips.samples,
         ),
-        facts={"Against": f"{change.before.id}, {moment(change.before.started)}"},
+        facts={
+            "Against": f"{change.before.id}, {moment(change.before.started)}",
+            "Differs": "; ".join(line for kind, line in change.besides if kind != "result") or "no setting, no file",
+        },
         findings=list(change.findings[1]),
         index_link="../index.html",
     )
     change.store.folder.write(place, mask_page(render_report(report)).encode())
     return f"{change.store.url}/{place}"
-
-
-def _both(change: RunChange) -> Scorecard | None:
-    """The later run's scorecard, with what each subject got before below it."""
-    was, now = map(scorecard, change.findings)
-    if was is None or now is None:
-        return now
-    earlier = {name: dict(zip(was.columns, cells, strict=True)) for name, cells in was.rows}
-    rows = []
-    for name, cells in now.rows:
-        rows.append((name, cells))
-        if name in earlier:
-            rows.append((f"{name}, before", [earlier[name].get(column) for column in now.columns]))
-    return replace(now, rows=rows)
 
 
 def _parts(change: RunChange) -> Iterator[Part]:
@@ -230,14 +227,13 @@ def _parts(change: RunChange) -> Iterator[Part]:
     if change.gates:
         turned = sum(was != now for _, was, now in change.gates)
         named = "; ".join(f"{name}: {was} → {now}" for name, was, now in change.gates[: min(turned, 3)])
-        counted = f"{turned} of {plural(len(change.gates), 'gate')} say something else than before"
-        sentence = f"{counted}: {named}." if named else f"{counted}."
+        counted = f"{turned} of {plural(len(change.gates), 'gate')} turned"
+        sentence = f"{counted}: {named}." if named else "Every gate says what it said before."
         rows = DataTable("Gates", [Column("Gate"), Column("Before"), Column("After")], change.gates)
         yield Part("Gates", sentence, [rows], "gates")
     kinds = [kind for kind, _ in change.besides]
     counts = ", ".join(plural(kinds.count(kind), kind, kind if kind == "data" else "") for kind in dict.fromkeys(kinds))
-    first = "; ".join(line for kind, line in change.besides[:3] if kind != "result")
-    sentence = f"{counts or 'Nothing'} of the two runs differ{': ' * bool(first)}{first}."
+    sentence = f"Between the two runs differ: {counts or 'nothing'}."
     besides = DataTable("What differs", [Column("Kind"), Column("What")], change.besides)
     yield Part("Settings, data and results", sentence, [besides] if kinds else [], "besides")
 
@@ -273,15 +269,17 @@ def flipped(change: RunChange) -> Part | None:
         if turned:
             lost = sum(note == _LOST for note in turned.values())
             first = dict(list(turned.items())[:SAMPLES])
-            samples = [replace(sample, note=first[sample.id]) for sample in named_samples(change, first)]
-            marked = [replace(sample, marks=[Mark(sample.note, _TONES[sample.note])]) for sample in samples]
+            looks = looks_of(change.store, change.after, first)
+            seen = [looks.get(name, NamedSample(name)) for name in first]
+            samples = [replace(each, note="; ".join(filter(None, (first[each.id], each.note)))) for each in seen]
+            marked = [replace(each, marks=[Mark(each.note, _TONES[first[each.id]])]) for each in samples]
             note = f"{len(first)} of {len(turned)}, those that are wrong now first."
             sentence = (
                 f"{plural(lost, 'sample')} right before and wrong now, {len(turned) - lost} the other way round, by "
                 f"{finding_in_words(finding.key)}."
             )
             title = "Answers that turned"
-            return Part(title, sentence, [sample_block(title, marked, note)], "turned", samples=samples)
+            return Part(title, sentence, [SampleList(title, marked, note)], "turned", samples=samples)
     return None
 
 
@@ -297,19 +295,3 @@ def _turned(change: RunChange, was: Finding, now: Finding) -> dict[str, str]:
     shared, old, new = np.intersect1d(earlier.ids, later.ids, return_indices=True)
     moved = later.above[new] - earlier.above[old]
     return {**{str(name): _LOST for name in shared[moved < 0]}, **{str(name): _WON for name in shared[moved > 0]}}
-
-
-def named_samples(change: RunChange, ids: Mapping[str, str]) -> list[NamedSample]:
-    """The samples of the later run as a person sees them, in the order of their ids."""
-    from assay.flows.audits.curation_flow import look_of
-
-    settings = change.after.settings
-    of_texts = [subject for subject in subjects_in(settings) if subject.get("classifier")]
-    texts = [str(subject["text"]) for subject in of_texts if subject.get("text")]
-    looks = {}
-    for part in parts_of(change.store, samples_of_run(change.after)):
-        rows = part.filter(pc.is_in(part["id"], value_set=pa.array(list(ids), pa.string())))
-        for at, name in enumerate(rows["id"].to_pylist()):
-            png, text = look_of(rows.slice(at, 1), texts, shows_no_text(settings))
-            looks[name] = NamedSample(name, png=png, text=text)
-    return [looks[name] for name in ids if name in looks]

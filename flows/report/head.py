@@ -100,7 +100,8 @@ def change_in_words(change: Change, kinds: Sequence[AnyKind]) -> Verdict:
         f"{percent(change.before.value)} → {percent(after.value)}, "
         f"{percent(difference.value, sign=False)} points {points}"
     )
-    return Verdict(text, "bad" if gain_of(change, kinds) < 0 else "good")
+    gain = gain_of(change, kinds)
+    return Verdict(text, "bad" if gain < 0 else "good", gain)
 
 
 def state_of(gates: Sequence[GateResult], failures: Sequence[str], against: RunRecord | None, worse: int) -> Verdict:

@@ -16,6 +16,7 @@ from assay.flows.report.gates import accepted, accepted_in_words
 from assay.flows.report.head import head_of
 from assay.flows.report.ledger import decided_in_words
 from assay.flows.report.records import sample_in_words
+from assay.flows.report.samples import seen_parts
 from assay.flows.report.sentences import sentences
 from assay.infra.errors import error_text
 from assay.infra.masking import mask_page, masked_in
@@ -44,9 +45,10 @@ def write_report(
     index, pipeline, record = FindingIndex(findings), audit.pipeline, run.record
     said = sentences(pipeline.kinds, index)
     verdicts = (*said, *gates_line(gates))
+    every = (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
     parts = [
         replace(part, findings=_BEHIND.get(part.anchor, f"{part.anchor.replace('-', '_')}."))
-        for part in (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
+        for part in seen_parts(run.store, record, every)
     ]
     failures = (*record.failures, *record.missing)
     report = Report(

@@ -4,8 +4,8 @@ attack, corrupted; each with its interval, and with what one constant answer get
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from assay.tasks.reporting.head import Scorecard
@@ -113,20 +113,49 @@ def answers_of(findings: FindingIndex) -> list[Finding]:
     return [answer for answer in answers if answer is not None]
 
 
+def _asked(findings: FindingIndex) -> list[tuple[Question, list[Finding | None]]]:
+    """The questions that some subject was asked, each with the answers of all subjects."""
+    subjects = subjects_of(findings)
+    answered = ((each, [each.answer(findings, subject) for subject in subjects]) for each in QUESTIONS)
+    return [(question, answers) for question, answers in answered if any(answers)]
+
+
 def scorecard(findings: FindingIndex) -> Scorecard | None:
     """A row per subject; questions that none of them was asked are left out."""
-    subjects = subjects_of(findings)
-    asked = [
-        (question, answers)
-        for question in QUESTIONS
-        if any(answers := [question.answer(findings, subject) for subject in subjects])
-    ]
+    subjects, asked = subjects_of(findings), _asked(findings)
     if not asked:
         return None
     titles = [_titled(question, next(filter(None, answers))) for question, answers in asked]
     rows = [(subject, [_mark(findings, answers[at]) for _, answers in asked]) for at, subject in enumerate(subjects)]
     alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
     return Scorecard(titles, rows, alone, _checks(findings))
+
+
+def side_by_side(before: FindingIndex, after: FindingIndex, gains: Mapping[tuple[str, ...], float]) -> Scorecard | None:
+    """The later scorecard, and in its cells where each number was before; marked are those that moved (`gains`)."""
+    was, now = scorecard(before), scorecard(after)
+    if was is None or now is None:
+        return now
+    earlier = {name: dict(zip(was.columns, cells, strict=True)) for name, cells in was.rows}
+    answers = [answers for _, answers in _asked(after)]
+    rows = []
+    for at, (name, cells) in enumerate(now.rows):
+        then = [earlier.get(name, {}).get(column) for column in now.columns]
+        own = (of_all[at] for of_all in answers)
+        moved = [0.0 if finding is None else gains.get(finding.key, 0.0) for finding in own]
+        rows.append((name, [_moved(*sides) for sides in zip(then, cells, moved, strict=True)]))
+    return Scorecard(now.columns, rows, now.alone, "Underlined: worse by more than chance; green: better.")
+
+
+def _moved(was: Mark | None, now: Mark | None, gain: float) -> Mark | None:
+    """A cell of the later scorecard with what stood there before."""
+    if now is None or was is None:
+        return now
+    tone: Tone = "bad" if gain < 0 else "good" if gain > 0 else "neutral"
+    if was.text == now.text:
+        return replace(now, tone=tone)
+    before = was.below.replace("\n", " ")
+    return Mark(f"{was.text} → {now.text}", tone, f"{now.below}\nbefore {before}")
 
 
 def _titled(question: Question, finding: Finding) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Mark, NamedSample, Part, sample_block
+from assay.tasks.reporting.parts import BarPlot, NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.stratified_ppi import Codes, Drawn, Floats, Ratio, labelled_share
@@ -135,9 +135,8 @@ def people_page(findings: FindingIndex, samples: int, cannot_tell: int, against:
         [share.high for share in compared],
         scale="percent",
     )
-    marked = [replace(sample, marks=[Mark(sample.note)]) for sample in against]
-    blocks = [plot, *([sample_block("Where people say otherwise", marked, "")] if marked else [])]
-    return Part(f"What people said of {plural(labelled, 'sample')}", " ".join(sentences), blocks, "people")
+    examples = [SampleList("Where people say otherwise", against)] if against else []
+    return Part(f"What people said of {plural(labelled, 'sample')}", " ".join(sentences), [plot, *examples], "people")
 
 
 def people_sentence(share: Finding, worth: Finding | None) -> str:

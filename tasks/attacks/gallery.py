@@ -109,7 +109,7 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
         ),
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
     ]
-    return Strip(f"{row['id']} · {truth}", pictures)
+    return Strip(f"{row['id']} · {truth}", pictures, row["id"])
 
 
 def _truth_text(row: dict[str, Any], classes: Sequence[str]) -> str:

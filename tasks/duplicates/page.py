@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Gallery, Mark, NamedSample, Part, Picture, Strip, sample_block
+from assay.tasks.reporting.parts import Gallery, Mark, NamedSample, Part, Picture, SampleList, Strip
 from assay.tasks.statistics.findings import FindingIndex
 
 _TITLE = "Nearly the same"
@@ -40,5 +40,5 @@ def page(
         else:
             marks = [Mark(f"{alike}: {' and '.join(where.values())}")]
             named.append(NamedSample(f"{first} ~ {second}", text=f"{text(first)}\n≈ {text(second)}", marks=marks))
-    blocks = [Gallery(_TITLE, strips, _NOTE)] if strips else [sample_block(_TITLE, named, _NOTE)] if named else []
+    blocks = [Gallery(_TITLE, strips, _NOTE)] if strips else [SampleList(_TITLE, named, _NOTE)] if named else []
     return Part("Near duplicates", sentence, blocks, "duplicates", *(("bad", "red flag") if bad else ("neutral", "")))

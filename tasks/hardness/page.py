@@ -28,9 +28,9 @@ from assay.tasks.reporting.parts import (
     Paragraph,
     Part,
     RowColumn,
+    SampleList,
     Series,
     Tone,
-    sample_block,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
@@ -94,7 +94,7 @@ def sample_blocks(samples: Sequence[HardSample], masked: bool) -> Iterator[Block
         title = f"Hard by every measure, {subject}"
         hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
         if all(sample.png is not None or sample.text is not None for sample in own):
-            yield sample_block(title, [sample.named(masked) for sample in own], NOTE + hidden)
+            yield SampleList(title, [sample.named(masked) for sample in own], NOTE + hidden)
         else:
             yield _table(title, own)
 

@@ -5,7 +5,6 @@ approaches, and the hardest samples.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,9 +21,9 @@ from assay.tasks.reporting.parts import (
     Panels,
     Paragraph,
     Part,
+    SampleList,
     Series,
     Tone,
-    sample_block,
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import level_needed
@@ -175,13 +174,11 @@ def page(
     *,
     labeler: str = "",
     samples: int | None = None,
-    looks: Mapping[str, NamedSample] | None = None,
 ) -> Part:
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
 
     `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
-    `samples` is how many were ordered, where `curated` is a sketch of a long order. `looks` are the samples of
-    `hardest_of`: their picture or text, and as `note` what the rules say of them.
+    `samples` is how many were ordered, where `curated` is a sketch of a long order.
     """
     measured = curves(curve)
     chosen = labeler or next((name for approach, name in measured if approach == "ours"), "")
@@ -194,11 +191,11 @@ def page(
         blocks += [*approaches_plot(findings, measured, chosen), *_recommended(findings, chosen)]
     elif n:
         blocks.append(interval_plot(curated, n))
-    hardest, unvoted = (_named(rows, classes, looks or {}) for rows in hardest_of(curated))
+    hardest, unvoted = (_named(rows, classes) for rows in hardest_of(curated))
     if hardest:
-        blocks.append(sample_block(f"The {len(hardest)} most adversarial samples", hardest, _HARDEST_NOTE))
+        blocks.append(SampleList(f"The {len(hardest)} most adversarial samples", hardest, _HARDEST_NOTE))
     if unvoted:
-        blocks.append(sample_block(f"{plural(len(unvoted), 'sample')} that no rule voted on", unvoted, _UNVOTED_NOTE))
+        blocks.append(SampleList(f"{plural(len(unvoted), 'sample')} that no rule voted on", unvoted, _UNVOTED_NOTE))
     sentence = _sentence(findings, chosen, n)
     return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen), samples=hardest)
 
@@ -347,21 +344,17 @@ def hardest_of(curated: pa.Table) -> tuple[list[dict[str, Any]], list[dict[str, 
     return voted.to_pylist(), unvoted.slice(0, _UNVOTED).to_pylist()
 
 
-def _named(
-    rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str], looks: Mapping[str, NamedSample]
-) -> list[NamedSample]:
-    """The samples of these rows, with their label, whether it is right, what the rules say and the interval."""
+def _named(rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str]) -> list[NamedSample]:
+    """The samples of these rows, with their label, whether it is right, and the interval."""
     named = []
     for row in rows:
-        look = looks.get(row["id"], NamedSample(row["id"]))
         label, gold = _name(row["label"], classes), _name(row["gold"], classes)
         right: Tone = "neutral" if gold is None else "good" if gold == label else "bad"
         answer = f"labelled {label}{f', in truth {gold}' if right == 'bad' else ''}"
         low, high = row["lower"], row["upper"]
         ends = interval(low, high, digits=0) if low < high else f"· score {percent(low, 0)}"
         bounds = f"confidence {percent(row['confidence'], 0)} {ends}"
-        marks = [Mark(answer, right), *([Mark(look.note)] if look.note else []), Mark(bounds)]
-        named.append(replace(look, note=f"{answer}; {look.note}" if look.note else answer, marks=marks))
+        named.append(NamedSample(row["id"], answer, marks=[Mark(answer, right), Mark(bounds)]))
     return named
 
 

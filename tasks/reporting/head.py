@@ -124,5 +124,5 @@ def _sample(sample: NamedSample) -> Markup:
         width, height = png_size(sample.png)
         image = tag("img", src=source, alt=f"The sample {sample.id}", width=width, height=height, class_="enlarged")
     text = tag("span", sample.text, class_="excerpt", dir="auto") if sample.text else None
-    note = tag("span", sample.note, class_="below") if sample.note else None
-    return tag("li", image, tag("b", sample.id), text, note, class_=None if sample.png is not None else "worded")
+    said = [tag("span", line, class_="below") for line in (sample.note, sample.votes) if line]
+    return tag("li", image, tag("b", sample.id), text, *said, class_=None if sample.png is not None else "worded")

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from assay.tasks.reporting import numerals, svg
+from assay.tasks.reporting.head import SIGNS, Head, head_markup
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
-from assay.tasks.reporting.parts import Part
+from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import MISSED, Headline, RunEntry
 from assay.tasks.reporting.svg import Linear, nice_range
 from assay.tasks.reporting.tables import scroller
@@ -90,7 +91,7 @@ def _day(started: str) -> str:
     return started[:10]
 
 
-_TRENDS, _RUNS, _STRIP, _FLAGS = 9, 90, 14, 3
+_CHANGES, _TRENDS, _RUNS, _STRIP, _FLAGS = 10, 9, 90, 14, 3
 _KEY = (
     "A filled square is a run that ended well; a cross, here and under the trends, one that did not; a dashed square, "
     "and a ring under the trends, a night that was due and did not come. "
@@ -114,12 +115,12 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     missed = sum(entry.status == MISSED for entry in ordered)
     summary = f"{numerals.plural(len(ordered) - missed, 'run')} of {numerals.plural(len(names), 'pipeline')}"
     summary += f", {numerals.plural(missed, 'night')} missed" if missed else ""
-    empty = None if ordered else tag("p", "No run has been reported yet.", class_="lead")
+    empty = tag("p", "No run has been reported yet.", class_="lead")
     links = [
         tag(
             "li",
             tag("a", name, href=f"#{place}"),
-            tag("span", _SIGNS[status_tone(_nights(runs)[-1].status)], class_="sign"),
+            tag("span", SIGNS[status_tone(_nights(runs)[-1].status)], class_="sign"),
         )
         for place, (name, runs) in zip(places, groups, strict=True)
     ]
@@ -128,17 +129,29 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         "header",
         tag("p", "Assay · robustness audits", class_="kicker"),
         tag("h1", "All nights"),
-        tag("p", summary, class_="lead"),
+        tag("dl", tag("div", tag("dt", "In this store"), tag("dd", summary)), class_="facts"),
+        head_markup(_last_nights(groups)) if ordered else empty,
         tag("p", budget, class_="note") if budget else None,
-        tag("p", _KEY, class_="note") if ordered else None,
     )
-    states = _at_a_glance(list(zip(places, groups, strict=True))) if len(groups) > 1 else None
-    page = tag("div", nav, tag("main", head, empty, states, *sections, id="report"), class_="page")
+    states = [_at_a_glance(list(zip(places, groups, strict=True))), tag("p", _KEY, class_="note")] if ordered else []
+    page = tag("div", nav, tag("main", head, *states, *sections, id="report"), class_="page")
     skip = tag("a", "Skip to the runs", href="#report", class_="skip")
     return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
 
 
-_SIGNS = {"good": "✓", "bad": "✗", "neutral": "•"}
+def _last_nights(groups: Sequence[tuple[str, Sequence[RunEntry]]]) -> Head:
+    """The state of all pipelines in a line, and what changed in the last night of each, worst first."""
+    last = {name: _nights(runs)[-1] for name, runs in groups}
+    bad = [name for name, entry in last.items() if status_tone(entry.status) != "good"]
+    moved = [(change.gain, f"{name} · {change.text}") for name, entry in last.items() for change in entry.changes]
+    lines = [Verdict(line, "bad" if gain < 0 else "good") for gain, line in sorted(moved)]
+    worse, rest = sum(line.tone == "bad" for line in lines), len(lines) - _CHANGES
+    ended = f"{len(bad)} of {len(last)} last nights did not end well: {', '.join(bad)}" if bad else "All ended well"
+    changed = (
+        f"{numerals.plural(worse, 'number') if worse else 'nothing'} got worse since the baseline or the night before"
+    )
+    more = [Verdict(f"{numerals.plural(rest, 'more change')}, on the runs' own pages")] if rest > 0 else []
+    return Head(Verdict(f"{ended} · {changed}", "bad" if bad or worse else "good"), [*lines[:_CHANGES], *more])
 
 
 def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
@@ -206,7 +219,7 @@ def _square(left: float, entry: RunEntry) -> Markup:
 
 
 def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[str]) -> Markup:
-    latest, followed = _nights(runs)[-1], [entry for entry in runs if not entry.sample]
+    followed = [entry for entry in runs if not entry.sample]
     trends = [trend(place, index, title, followed) for index, title in enumerate(_drawn(followed))]
     first, more = trends[:_TRENDS], trends[_TRENDS:]
     summary = tag("summary", numerals.plural(len(more), "more trend"))
@@ -214,12 +227,9 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
     newest = list(reversed(runs))
     shown, older = newest[:_RUNS], len(newest) - _RUNS
     note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
-    status = badge(status_tone(latest.status), latest.status)
     return tag(
         "section",
-        tag("div", tag("h2", name, id=f"{place}-h"), status, class_="section-head"),
-        tag("p", numerals.unbroken(latest.verdict), class_="lead") if latest.verdict else None,
-        _flags(latest),
+        tag("div", tag("h2", name, id=f"{place}-h"), class_="section-head"),
         *(tag("p", numerals.unbroken(note), class_="note") for note in notes),
         tag("div", *first, class_="trends") if first else None,
         folded,

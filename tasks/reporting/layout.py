@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -23,7 +23,6 @@ from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
     BarPlot,
-    Block,
     Chords,
     DataTable,
     Figure,
@@ -33,7 +32,9 @@ from assay.tasks.reporting.parts import (
     Panels,
     Paragraph,
     Part,
+    SampleList,
     Scatters,
+    Shown,
     Tone,
 )
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
@@ -284,7 +285,7 @@ def anchors(parts: Sequence[Part]) -> list[str]:
     return taken[len(_RESERVED) :]
 
 
-def block_markup(block: Block, identity: str) -> Markup:
+def block_markup(block: Shown, identity: str) -> Markup:
     """One block of a part."""
     match block:
         case LinePlot():
@@ -332,14 +333,17 @@ def status_tone(status: str) -> Tone:
 def _section(anchor: str, part: Part, findings: Sequence[Finding] = ()) -> Markup:
     head = tag("h2", part.title, id=f"{anchor}-h")
     judged = None if part.verdict == "neutral" else badge(part.verdict, part.judged)
-    blocks = {index: block_markup(block, f"{anchor}-{index}") for index, block in enumerate(part.blocks)}
-    opened = next((blocks.pop(at) for at, block in enumerate(part.blocks) if _opens(part, block)), None)
+    shown = [block.shown if isinstance(block, SampleList) else block for block in part.blocks]
+    blocks = {index: block_markup(block, f"{anchor}-{index}") for index, block in enumerate(shown)}
+    opened = next((blocks.pop(at) for at, block in enumerate(shown) if _opens(part, block)), None)
     gist = [tag("p", unbroken(part.sentence), class_="lead"), opened]
     return tag(
         "section",
         tag("div", head, judged, _own_findings(part, findings), class_="section-head"),
         tag("div", *gist, class_="gist") if opened else gist[0],
-        tag("details", tag("summary", _more(part, blocks)), *blocks.values(), class_="fold") if blocks else None,
+        tag("details", tag("summary", _more(shown[at] for at in blocks)), *blocks.values(), class_="fold")
+        if blocks
+        else None,
         id=anchor,
         aria_labelledby=f"{anchor}-h",
     )
@@ -356,14 +360,14 @@ def _own_findings(part: Part, findings: Sequence[Finding]) -> Markup | None:
 _DRAWN = (LinePlot, Panels, BarPlot, Scatters, Chords)
 
 
-def _opens(part: Part, block: Block) -> bool:
+def _opens(part: Part, block: Shown) -> bool:
     """Whether a block stands beside the sentence, without a click."""
     return part.verdict == "bad" if part.background else isinstance(block, _DRAWN)
 
 
-def _more(part: Part, folded: Collection[int]) -> str:
+def _more(folded: Iterable[Shown]) -> str:
     """What is folded, in words: "2 plots, 3 tables"."""
-    kinds = Counter(_KINDS.get(type(part.blocks[at]), ("", "")) for at in folded)
+    kinds = Counter(_KINDS.get(type(block), ("", "")) for block in folded)
     counted = [numerals.plural(kinds[kind], *kind) for kind in dict.fromkeys(_KINDS.values()) if kinds[kind]]
     return f"{'More: ' if counted else 'More'}{', '.join(counted)}"
 

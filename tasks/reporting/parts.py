@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Tone = Literal["good", "bad", "neutral"]
@@ -165,6 +165,8 @@ class Strip:
 
     title: str
     pictures: Sequence[Picture]
+    sample: str = ""
+    """The id of the sample that it shows; what the rules say of that stands below its first picture."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ class MarkedText:
     stretches: Sequence[Stretch]
     said: Sequence[Mark] = ()
     below: Sequence[Stretch] = ()
+    sample: str = ""
+    """The id of the sample whose text it is; what the rules say of that stands below it."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,7 @@ class Chords:
     note: str = ""
 
 
-Block = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts | Scatters | Chords
+Shown = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts | Scatters | Chords
 
 
 @dataclass(frozen=True)
@@ -275,27 +279,43 @@ class NamedSample:
     png: bytes | None = None
     text: str = ""
     marks: Sequence[Mark] = ()
-    """What is said of it at length."""
+    """The answers to it and why it is here, at length."""
+    votes: str = ""
+    """What the rules say of it."""
 
 
-def sample_block(title: str, samples: Sequence[NamedSample], note: str) -> Block:
-    """Samples with what is said of them: pictures, texts, or a row each where there is nothing to see.
+@dataclass(frozen=True)
+class SampleList:
+    """Samples to look at. The pages of audits name them; the report fills in their pictures or texts and the votes."""
 
-    >>> sample_block("Hard", [NamedSample("s1", marks=[Mark("border says benign")])], "").rows
-    [['s1', 'border says benign']]
-    """
-    if samples and all(sample.png is not None for sample in samples):
-        alt = "The sample {}"
-        strips = [Strip(s.id, [Picture(s.png or b"", "", alt.format(s.id), s.marks)]) for s in samples]
-        return Gallery(title, strips, note)
-    if any(sample.text for sample in samples):
-        texts = [MarkedText(sample.id, [Stretch(sample.text)], sample.marks) for sample in samples]
-        return MarkedTexts(title, texts, {}, note)
-    columns: list[RowColumn] = [
-        (Column("Sample"), lambda sample: sample.id),
-        (Column("What is said of it"), lambda sample: "; ".join(mark.text for mark in sample.marks)),
-    ]
-    return DataTable.of(title, samples, columns, note)
+    title: str
+    samples: Sequence[NamedSample]
+    note: str = ""
+
+    @property
+    def shown(self) -> Shown:
+        """Pictures or texts with the marks and the votes, or a row each where there is nothing to see.
+
+        >>> SampleList("Hard", [NamedSample("s1", votes="border says benign")]).shown.rows
+        [['s1', '', 'border says benign']]
+        """
+        said = [(each, [*each.marks, *([Mark(each.votes)] if each.votes else [])]) for each in self.samples]
+        if said and all(sample.png is not None for sample, _ in said):
+            alt = "The sample {}"
+            strips = [Strip(s.id, [Picture(s.png or b"", "", alt.format(s.id), marks)]) for s, marks in said]
+            return Gallery(self.title, strips, self.note)
+        if any(sample.text for sample, _ in said):
+            texts = [MarkedText(sample.id, [Stretch(sample.text)], marks) for sample, marks in said]
+            return MarkedTexts(self.title, texts, {}, self.note)
+        columns: list[RowColumn] = [
+            (Column("Sample"), lambda sample: sample.id),
+            (Column("Why"), lambda sample: "; ".join(mark.text for mark in sample.marks)),
+            (Column("What the rules say"), lambda sample: sample.votes),
+        ]
+        return DataTable.of(self.title, self.samples, columns, self.note)
+
+
+Block = Shown | SampleList
 
 
 @dataclass(frozen=True)
@@ -318,9 +338,56 @@ class Part:
     findings: str = ""
 
 
+Looks = Mapping[str, NamedSample]
+"""By id, samples as a person sees them: with picture or text, and with the votes."""
+
+
+def samples_named(part: Part) -> Iterator[str]:
+    """The ids of the samples that a part shows or names."""
+    for block in (SampleList("", part.samples), *part.blocks):
+        if isinstance(block, SampleList):
+            yield from (sample.id for sample in block.samples)
+        elif isinstance(block, Gallery | MarkedTexts):
+            yield from (each.sample for each in (block.strips if isinstance(block, Gallery) else block.texts))
+
+
+def with_looks(part: Part, looks: Looks) -> Part:
+    """The part with the picture or text of every sample that it names, and what the rules say of it.
+
+    >>> part = Part("Order", "", samples=[NamedSample("s1", "hard")])
+    >>> with_looks(part, {"s1": NamedSample("s1", votes="border says benign")}).samples[0].votes
+    'border says benign'
+    """
+
+    def seen(sample: NamedSample) -> NamedSample:
+        look = looks.get(sample.id, sample)
+        return replace(sample, png=sample.png or look.png, text=sample.text or look.text, votes=look.votes)
+
+    def said(name: str, marks: Sequence[Mark]) -> Sequence[Mark]:
+        return [*marks, Mark(looks[name].votes)] if name in looks and looks[name].votes else marks
+
+    def strip(one: Strip) -> Strip:
+        first, *others = one.pictures
+        return replace(one, pictures=[replace(first, said=said(one.sample, first.said)), *others])
+
+    def block(one: Block) -> Block:
+        match one:
+            case SampleList():
+                return replace(one, samples=[seen(sample) for sample in one.samples])
+            case Gallery():
+                return replace(one, strips=[strip(each) for each in one.strips])
+            case MarkedTexts():
+                return replace(one, texts=[replace(text, said=said(text.sample, text.said)) for text in one.texts])
+        return one
+
+    return replace(part, samples=[seen(sample) for sample in part.samples], blocks=[block(one) for one in part.blocks])
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One line at the head of the report (and the end of the run's output in the terminal)."""
 
     text: str
     tone: Tone = "neutral"
+    gain: float = 0.0
+    """Of a change, by how much the number got better; negative where it got worse."""

@@ -169,6 +169,16 @@ MISSED = "missed"
 """The status of a night that was due and did not come."""
 
 
+class Moved(Settings):
+    """One number of the scorecard that changed since the run that its run is held against."""
+
+    text: str
+    """Whose number, from where to where, and the paired difference with its interval."""
+
+    gain: float
+    """By how much it got better; negative where it got worse."""
+
+
 class RunEntry(Settings):
     """What the index knows of one run; it lies as JSON beside the run's report."""
 
@@ -195,6 +205,9 @@ class RunEntry(Settings):
 
     flags: tuple[str, ...] = ()
     """The red flags that it raised, each with its subject."""
+
+    changes: tuple[Moved, ...] = ()
+    """What of its scorecard changed by more than chance since the baseline or the run before, worst first."""
 
     headlines: tuple[Headline, ...] = ()
     """Its numbers that are followed over the nights."""
@@ -229,6 +242,7 @@ def entry_of(report: Report, link: str) -> RunEntry:
         link=link,
         verdict="" if worst is None else worst.text,
         flags=red_flags(FindingIndex(report.findings)),
+        changes=tuple(Moved(text=line.text, gain=line.gain) for line in (report.head.changes if report.head else ())),
         headlines=tuple(report.followed),
         sample=report.sample,
     )

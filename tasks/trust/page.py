@@ -120,7 +120,7 @@ def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
         Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
     ]
     stretches = masked_stretches(row) if explained.masked else stretches_of(row)
-    return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer)
+    return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer, sample=row["id"])
 
 
 def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:

@@ -81,7 +81,7 @@ def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
     else:
         changed = list(zip(row["starts"], row["ends"], row["news"], strict=True))
         first, second = changed_lines(row["text"], changed, whole_words=shown.attacked is None)
-    return MarkedText(title, first, answers, second)
+    return MarkedText(title, first, answers, second, row["id"])
 
 
 def carriers_table(shown: ShownTexts) -> DataTable | None:

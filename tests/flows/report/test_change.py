@@ -41,15 +41,18 @@ def test_the_page_shows_the_samples_whose_answer_turned(change: RunChange) -> No
     part = flipped(change)
     assert part is not None
     assert 0 < len(part.samples) <= 10
-    assert part.samples[0].note == "right before, wrong now"
+    assert part.samples[0].note == "right before, wrong now; in truth well"
+    assert part.samples[0].votes
     page = Path(write_change(change)).read_text()
     assert page.startswith("<!doctype html>")
     for words in (
         "what changed",
         change.before.id,
         part.samples[0].id,
+        part.samples[0].votes,
         "Settings, data and results",
-        "subject, before",
+        "subjects.0.model: model.py:predict → model.py:predict_strictly",
+        "before [",
     ):
         assert words in page
     names = [name for name in ("Findings that moved", "Answers that turned") if f">{name}</h2>" in page]

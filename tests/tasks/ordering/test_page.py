@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 from assay.data.schemas import CuratedSets, OrderingCurve
 from assay.tasks.ordering.page import interval_plot
 from assay.tasks.ordering.page import page as page_of
-from assay.tasks.reporting.parts import DataTable, LinePlot, NamedSample, Panels, Paragraph
+from assay.tasks.reporting.parts import LinePlot, NamedSample, Panels, Paragraph, SampleList, with_looks
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, corrected
@@ -217,13 +217,15 @@ def test_the_hardest_come_first_with_what_rules_say_and_unvoted_samples_stand_ap
         pa.int32(),
     )
     order = order.set_column(order.column_names.index("votes_cast"), "votes_cast", votes)
-    part = page(outcome_of(), curve(), order, CLASSES, looks={"s29": NamedSample("s29", "border says benign")})
-    hardest, unvoted = [table for table in blocks(part, DataTable) if table.columns[0].name == "Sample"]
-    assert hardest.rows[0][0] == "s29"
-    assert hardest.rows[0][1].startswith("labelled malignant; border says benign; confidence")
+    part = page(outcome_of(), curve(), order, CLASSES)
+    part = with_looks(part, {"s29": NamedSample("s29", votes="border says benign")})
+    hardest, unvoted = [each.shown for each in blocks(part, SampleList)]
+    name, why, votes = hardest.rows[0]
+    assert (name, votes) == ("s29", "border says benign")
+    assert why.startswith("labelled malignant; confidence")
     assert [row[0] for row in unvoted.rows] == ["s28"]
     assert "in truth malignant" in unvoted.rows[0][1]
-    assert part.samples[0].note == "labelled malignant; border says benign"
+    assert (part.samples[0].note, part.samples[0].votes) == ("labelled malignant", "border says benign")
 
 
 def test_plateaus_are_groups_of_ties():

@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta
 
 from assay.tasks.reporting.index import render_index
-from assay.tasks.reporting.report import Headline, RunEntry, entry_of
+from assay.tasks.reporting.report import Headline, Moved, RunEntry, entry_of
 
 
 def entry(night, pipeline="breast-cancer", **more):
@@ -102,13 +102,12 @@ def test_pipelines_stand_at_a_glance_the_bad_ones_first(parsed):
     assert glance.index("zapped") < glance.index("fine")
     assert "1 red flag: one-step (plain)" in glance
     assert parsed(page).mistakes == []
-    assert 'class="states"' not in render_index([entry(0), entry(1)])
 
 
 def test_a_night_that_did_not_end_well_is_marked_under_the_trend():
     page = render_index([entry(0), entry(1, status="gate failed"), entry(2)])
-    assert page.count('class="crossed"') == 1
-    assert "<title>run-1: gate failed</title>" in page
+    assert page.count('class="crossed"') == 2  # in the strip, under the trend
+    assert page.count("<title>run-1: gate failed</title>") == 2
 
 
 def test_a_night_that_did_not_come_has_a_square_a_line_and_a_gap_in_the_trend(parsed):
@@ -133,6 +132,32 @@ def test_baselines_and_changes_that_gates_found_are_marked_in_the_trend(parsed):
     assert page.count('class="baseline"') == page.count('class="judged"') == 1
     assert "<title>Baseline: run-1, accepted by &lt;ada&gt;</title>" in page
     assert "<title>run-1: a.b fell by 0.1: more than 0.02.</title>" in page
+
+
+def test_what_changed_in_the_last_night_of_each_pipeline_stands_first_the_worst_on_top(parsed):
+    def moved(text, gain):
+        return Moved(text=text, gain=gain)
+
+    nights = [
+        entry(0, changes=(moved("net: long ago", -0.9),)),
+        entry(1, changes=(moved("net: 90 → 80 %, −10 points [−15, −5]", -0.1), moved("net: better", 0.2))),
+        entry(1, "digits", changes=(moved("cnn: <fell>", -0.3),)),
+        entry(1, "fine"),
+    ]
+    page = parsed(render_index(nights))
+    assert page.mistakes == []
+    assert "All ended well · 2 numbers got worse since the baseline or the night before" in page.words
+    places = [page.words.index(line) for line in ("digits · cnn: <fell>", "breast-cancer · net: 90", "net: better")]
+    assert places == sorted(places)
+    assert "long ago" not in page.words
+    assert "1 of 1 last nights did not end well: a · nothing got worse" in render_index(
+        [entry(0, "a", status="crashed")]
+    )
+
+
+def test_of_many_changes_the_worst_ten_are_listed():
+    page = render_index([entry(0, changes=tuple(Moved(text=f"m{at:02}", gain=at - 20) for at in range(14)))])
+    assert (page.count("breast-cancer · m"), "4 more changes, on the runs" in page) == (10, True)
 
 
 def test_what_a_run_says_is_escaped_at_a_glance():
