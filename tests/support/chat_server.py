@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._send(401, {"error": {"message": f"wrong key {self.headers.get('Authorization')}"}})
         if how == "busy" and turn % 3:
             return self._send(429 if turn % 3 == 1 else 500, {"error": "busy"})
-        if how == "garbage" and turn % 2:
+        if how == "rubbish" or (how == "garbage" and turn % 2):
             return self._raw(b"<html>not now</html>")
         if how == "latin" and turn % 2:
             return self._raw('{"choices": [{"message": {"content": "caf\u00e9"}}]}'.encode("latin-1"))

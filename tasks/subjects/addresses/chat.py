@@ -37,7 +37,7 @@ _READ = 10_000  # letters of an answer that are looked at
 _LABEL_KEYS = ("label", "answer", "class")
 
 Row = list[float]
-Told = Row | dict[str, str]
+Reading = Row | dict[str, str]
 """What one answer comes to: a number per class, or `why` it is none and the `text` that came."""
 
 
@@ -77,14 +77,14 @@ class Prompt:
     def body(self, items: Sequence[str]) -> dict[str, Any]:
         """The request about one text."""
         asking = self.asking
-        said = [{"role": role, "content": content.replace(PLACE, items[0])} for role, content in self.messages]
+        messages = [{"role": role, "content": content.replace(PLACE, items[0])} for role, content in self.messages]
         limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": _MOST_TOKENS[asking.read]}
         body = {"model": asking.model, "temperature": 0, **limit, **asking.parameters}
         if asking.form == "completions":
             more = {"logprobs": _TOP["completions"]} if asking.logprobs else {}
-            return body | {"prompt": "\n\n".join(message["content"] for message in said), **more}
+            return body | {"prompt": "\n\n".join(message["content"] for message in messages), **more}
         more = {"logprobs": True, "top_logprobs": _TOP["chat"]} if asking.logprobs else {}
-        return body | {"messages": said, **more}
+        return body | {"messages": messages, **more}
 
 
 def read_prompt(asking: Asking, content: bytes) -> Prompt:
@@ -118,14 +118,14 @@ def reply_in(answer: Any, who: str) -> Reply:
         usage = answer.get("usage") or {}
         tokens = (int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))) if usage else None
         first = _first_token(choice.get("logprobs"))
-        said = str(text or refusal or "")[:_READ].encode("utf-8", "replace").decode()  # half a sign may be cut off
+        words = str(text or refusal or "")[:_READ].encode("utf-8", "replace").decode()  # half a sign may be cut off
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise UnreadableReplyError(
             f"{who} answered otherwise than /v1/chat/completions and /v1/completions do ({type(fault).__name__}): "
             "correct the address or `asking.form`."
         ) from fault
     version = " ".join(str(answer[name]) for name in ("model", "system_fingerprint") if answer.get(name))
-    return Reply(said, finish, bool(refusal) or finish == "content_filter", first, tokens, version)
+    return Reply(words, finish, bool(refusal) or finish == "content_filter", first, tokens, version)
 
 
 def _first_token(logprobs: Any) -> Mapping[str, float] | None:
@@ -142,7 +142,7 @@ def _first_token(logprobs: Any) -> Mapping[str, float] | None:
     return first
 
 
-def told_by(reply: Reply, asking: Asking) -> Told:
+def read_reply(reply: Reply, asking: Asking) -> Reading:
     """The numbers of a reply, a class each in the order of `answers`; or why it is no answer."""
     named = class_named(reply.text, asking)
     cut = reply.finish == "length" and asking.read != "first-token"

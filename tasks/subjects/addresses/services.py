@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from assay.infra.storage.store import Store, asked_in, counts_folder
+from assay.infra.storage.store import Store, asked_in
 from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
@@ -16,7 +16,8 @@ from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
-from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, asking_at, counted_as, shown
+from assay.tasks.subjects.addresses.client import shown
+from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, asking_at, counted_as, counts_of
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
@@ -35,8 +36,8 @@ METRICS = (
 )
 
 
-Services = Mapping[tuple[str, str | None], Asking]
-"""Each by its address and model, with how it is asked."""
+Services = Mapping[str, tuple[str, Asking]]
+"""Each as it is counted, with its address and how it is asked."""
 
 
 def is_service(written: str) -> bool:
@@ -56,9 +57,9 @@ def withholds(subject: Subject) -> bool:
 
 
 def asked_services(subjects: Sequence[Subject]) -> Services:
-    """The services that are asked for these subjects, by address and model, each with how it is asked."""
-    ways = ((each.named, each.asking or Asking()) for each in reversed(subjects) if is_service(each.named))
-    return {(url, asking.model): asking for url, asking in ways}  # the first one says how
+    """The services that are asked for these subjects, each with how it is asked."""
+    ways = [(each.named, each.asking or Asking()) for each in reversed(subjects) if is_service(each.named)]
+    return {counted_as(url, asking): (url, asking) for url, asking in ways}  # the first one says how
 
 
 def service_findings(services: Services, run: str, store: Store, masked: bool) -> list[Finding]:
@@ -66,8 +67,8 @@ def service_findings(services: Services, run: str, store: Store, masked: bool) -
     them were `.retries`; their `.cost` where a request has a price. In words also `answers_in_words`; `masked` without
     examples of them."""
     findings: list[Finding] = []
-    for (url, _), asking in services.items():
-        counts, of = asked_in(store.folder, counts_folder(run, counted_as(url, asking))), counted_as(shown(url), asking)
+    for url, asking in services.values():
+        counts, of = asked_in(store.folder, counts_of(run, url, asking)), counted_as(shown(url), asking)
         questions = counts["questions"]
         values: dict[str, float | None] = {name: counts[name] for name in ("questions", "requests", "retries")}
         values |= {"stored": counts["stored"] / questions if questions else None, "cost": asking.spent(counts)}

@@ -14,10 +14,11 @@ import pytest
 from chat_server import ChatServer, chat_server
 
 from assay.infra.errors import InputError
-from assay.infra.storage.store import asked_in, counts_folder
+from assay.infra.storage.store import asked_in
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, reply_in, told_by
-from assay.tasks.subjects.addresses.endpoint import secret_headers
+from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, read_reply, reply_in
+from assay.tasks.subjects.addresses.client import secret_headers
+from assay.tasks.subjects.addresses.endpoint import counts_of
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.services import answers_in_words, asked_services, service_findings, services_page
 from assay.tasks.subjects.predictions import answered_classes
@@ -38,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
 
 @pytest.fixture(autouse=True)
 def prompt(tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("assay.tasks.subjects.addresses.endpoint._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("assay.tasks.subjects.addresses.client._FIRST_WAIT", 0.01)
     (tmp_path / "prompt.txt").write_text('Is it spam or ham? Answer with {"one": "word"}.\nText: {text}')
     server.serves()
     return tmp_path
@@ -79,7 +80,7 @@ def test_answers_that_name_no_class_are_wrong_and_told_with_examples(
 ) -> None:
     with make_run() as run:
         said = answered_classes(ask(chat(server.at("mixed"), prompt)))
-        counts = asked_in(run.store.folder, counts_folder(run.id, f"{server.at('mixed')} scripted"))
+        counts = asked_in(run.store.folder, counts_of(run.id, server.at("mixed"), Asking(**ASKING)))
     none = np.arange(40) % 10 < 3
     assert said.tolist() == np.where(none, 2, SPAM).tolist()
     findings = answers_in_words(counts, "it", masked=False)
@@ -162,9 +163,9 @@ def test_a_class_may_have_marks_in_its_name(answer: str) -> None:
 
 def test_what_is_cut_short_is_no_answer_even_where_it_begins_like_one() -> None:
     whole = Asking(form="chat", **ASKING)
-    assert told_by(Reply("spam", "length"), whole) == {"why": "truncated", "text": "spam"}
-    assert told_by(Reply("spam", "length"), whole.model_copy(update={"read": "first-token"})) == [1.0, 0.0]
-    assert told_by(Reply("", refused=True), whole) == {"why": "refused", "text": ""}
+    assert read_reply(Reply("spam", "length"), whole) == {"why": "truncated", "text": "spam"}
+    assert read_reply(Reply("spam", "length"), whole.model_copy(update={"read": "first-token"})) == [1.0, 0.0]
+    assert read_reply(Reply("", refused=True), whole) == {"why": "refused", "text": ""}
 
 
 def test_log_probabilities_are_read_in_each_server_s_form() -> None:
@@ -279,9 +280,9 @@ def test_the_key_of_the_service_is_nowhere(
 
 def test_a_token_that_begins_several_names_goes_on_as_the_answer_did() -> None:
     asking = Asking(form="chat", **ASKING | {"answers": {"1": (), "10": ()}, "logprobs": True})
-    told = told_by(Reply("1", first={"1": math.log(0.9), "10": math.log(0.1)}), asking)
+    told = read_reply(Reply("1", first={"1": math.log(0.9), "10": math.log(0.1)}), asking)
     assert told == pytest.approx([0.9, 0.1])
-    assert told_by(Reply("10", first={"1": math.log(0.9)}), asking) == [0.0, 1.0]
+    assert read_reply(Reply("10", first={"1": math.log(0.9)}), asking) == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("value", [0.7, math.inf, 1000.0])
@@ -314,7 +315,7 @@ def test_of_an_answer_that_is_none_no_secret_is_kept_and_no_more_than_is_read(
     monkeypatch.setenv("CHAT_AUTHORIZATION", "Bearer sk-abcdefgh12345678")
     secret_headers(Asking(headers={"Authorization": "CHAT_AUTHORIZATION"}), server.at())
     reply = reply_in({"choices": [{"text": "Bearer sk-abcdefgh12345678 \ud83d" + "x" * 100_000}]}, "It")
-    told = told_by(reply, Asking(form="chat", **ASKING))
+    told = read_reply(reply, Asking(form="chat", **ASKING))
     assert isinstance(told, dict)
     assert "sk-abcdefgh12345678" not in told["text"]
     assert len(told["text"].encode()) < 10_100
@@ -328,5 +329,35 @@ def test_two_models_at_one_address_have_their_own_prices(server: ChatServer, pro
             ask(chat(server.at(), prompt, model=name, price=price), TEXTS[:10])
         subjects = [Subject(classifier=server.at(), asking=each) for each in asking.values()]
         findings = service_findings(asked_services(subjects), run.id, run.store, masked=False)
-    costs = {each.of.split()[-1]: each.value for each in findings if each.metric == "services.cost"}
+    costs = {each.of.split()[1]: each.value for each in findings if each.metric == "services.cost"}
     assert costs == {"small": pytest.approx(0.001), "large": pytest.approx(0.01)}
+
+
+def test_two_prompts_of_a_model_are_counted_apart_and_paid_from_one_budget(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    (prompt / "short.txt").write_text("Spam or ham? Text: {text}")
+    price: dict[str, Any] = {"price": {"input": 10, "output": 0}}  # a question costs 0.001
+    with make_run() as run:
+        ask(chat(server.at(), prompt, **price), TEXTS[:10])
+        ask(chat(server.at(), prompt, prompt="short.txt", **price), TEXTS[:4])
+        subjects = [
+            Subject(classifier=server.at(), asking=Asking(**ASKING | price | {"prompt": name}))
+            for name in ("prompt.txt", "short.txt")
+        ]
+        findings = service_findings(asked_services(subjects), run.id, run.store, masked=False)
+        asked = {each.of.split()[-1]: each.value for each in findings if each.metric == "services.questions"}
+        assert asked == {"prompt.txt": 10, "short.txt": 4}
+        with pytest.raises(InputError, match=r"has cost 0\.02 in this run"):
+            ask(chat(server.at(), prompt, cost=0.02, **price))
+
+
+def test_retries_are_no_more_than_asked_for_whatever_goes_wrong(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    with make_run(), pytest.raises(InputError, match="something that is no JSON"):
+        ask(chat(server.at("rubbish"), prompt, retries=3), TEXTS[:1])
+    assert len(server.asked()) == 4
+    with make_run(fresh=True), pytest.raises(InputError, match=r"was asked 2 times in this run"):
+        ask(chat(server.at("rubbish"), prompt, retries=3, requests=2), TEXTS[:1])
+    assert len(server.asked()) == 6

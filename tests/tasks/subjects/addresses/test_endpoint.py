@@ -15,7 +15,8 @@ from model_server import ModelServer
 
 from assay.infra.errors import InputError
 from assay.infra.storage.store import Store
-from assay.tasks.subjects.addresses.endpoint import Answer, Client, Instances, KServe, _refusal
+from assay.tasks.subjects.addresses.client import Answer, Client, _refusal
+from assay.tasks.subjects.addresses.forms import Instances, KServe
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -23,6 +24,10 @@ from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.texts.model import OwnTextModel
 
 ROWS = 70
+
+
+def read_json(answer: Answer) -> Any:
+    return answer.json("It")
 
 
 def table(rows: int = ROWS) -> pa.Table:
@@ -83,11 +88,11 @@ def test_what_may_help_is_asked_again_and_longer_waited_for_each_time(server: Mo
     waits: list[float] = []
     client = Client(f"{server.url}/flaky/predict", Asking(retries=2), wait=waits.append)
     body = {"instances": [{"links": 0, "begs": 1}]}
-    assert client.post(body).json("It") == {"predictions": [[0.5, 0.5]]}
+    assert client.post(body, read_json) == {"predictions": [[0.5, 0.5]]}
     assert waits == [0.5, 1.0]
     waits.clear()
     with pytest.raises(InputError, match=r"answered 503 when asked 6 times: start it, or correct the address"):
-        Client(f"{server.url}/down/predict", Asking(retries=5), wait=waits.append).post(body)
+        Client(f"{server.url}/down/predict", Asking(retries=5), wait=waits.append).post(body, read_json)
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0]
 
 
