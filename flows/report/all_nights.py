@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from assay.flows.audits.table import AnyKind
-from assay.flows.report.gates import accepted_in_words, budget_in_words, detectable_in_words, looks_of
+from assay.flows.report.gates import Past, accepted_in_words, budget_in_words, detectable_in_words, looks_of
 from assay.flows.report.ledger import ledger_of
 from assay.flows.report.records import missed_nights, no_run_came, sample_in_words
 from assay.flows.report.sentences import kinds_measured
@@ -15,7 +15,7 @@ from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.tasks.reporting.index import render_index
 from assay.tasks.reporting.report import MISSED, Headline, RunEntry, headlines_of
-from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
 def followed_in(kinds: Sequence[AnyKind], findings: FindingIndex) -> tuple[Headline, ...]:
@@ -23,6 +23,13 @@ def followed_in(kinds: Sequence[AnyKind], findings: FindingIndex) -> tuple[Headl
     measured = sorted(kinds_measured(kinds, findings), key=lambda kind: kind.name in ("curation", "people"))
     lines = [line for kind in measured for line in (*headlines_of(kind.metrics, findings), *kind.followed(findings))]
     return tuple(lines)
+
+
+def with_sequences(followed: Sequence[Headline], findings: Sequence[Finding], past: Past) -> tuple[Headline, ...]:
+    """The numbers with what all nights so far come to together, as far as samples are new."""
+    shown = {number.key for number in followed if not number.spare}
+    so_far = past.sequences([finding for finding in findings if finding.key in shown])
+    return tuple(number.model_copy(update={"so_far": so_far.get(number.key)}) for number in followed)
 
 
 def write_index(store: Store) -> None:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.pipeline import times_due
-from assay.flows.report.comparison import KeptOutcomes, difference_between
+from assay.flows.report.comparison import FindingKey, KeptOutcomes, difference_between
 from assay.flows.report.records import find_run, open_store
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
@@ -33,7 +33,9 @@ from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.infra.terminal import json_text
 from assay.tasks.ingest.settings import share_in_words
-from assay.tasks.statistics.e_process import NewSamples, evidence
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.between_runs import Sampled, joined
+from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import (
     USUAL_LEVEL,
@@ -46,10 +48,12 @@ from assay.tasks.statistics.gates import (
     looked_at_by,
     with_evidence,
 )
+from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.settings import Gate
 
 _LEAST_EVIDENCE = 10.0  # of new samples for an alarm, however large the budget is
 _MOST_NIGHTS = 200  # whose samples are looked through for those that are new
+_POOLED = 30  # nights like a baseline that are held against a new model with it
 DAYS = {"week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 _BUDGET_FILE = "alarms.json"
 
@@ -231,35 +235,75 @@ class Past:
         judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate.title()]
         return sum(look.get("raw") in counts and look.get("against") == against for look in judged[:nights])
 
+    def new_samples(
+        self, findings: Sequence[Finding], runs: Sequence[RunRecord], budget: Budget
+    ) -> dict[FindingKey, list[NewSamples]]:
+        """Per finding what the samples that no night before had came to, night by night (oldest first); without the
+        findings whose samples are not simply right or wrong, or not independent, and those of which none were new."""
+        by_finding: dict[FindingKey, list[NewSamples]] = {finding.key: [] for finding in findings}
+        looked_through, seen = set[object](), set[str]()
+        for run in runs[-_MOST_NIGHTS:]:
+            samples = _digests(run, "Samples")
+            if samples and (run.seed, samples) in looked_through:
+                continue
+            looked_through.add((run.seed, samples))
+            outcomes, ids = self.outcomes if run is self.record else KeptOutcomes(self.store, run), set[str]()
+            for finding in (finding for finding in findings if finding.key in by_finding):
+                sampled = outcomes.of(finding)
+                if sampled is None:
+                    continue
+                if not sampled.binary or sampled.groups is not None:
+                    del by_finding[finding.key]
+                    continue
+                new = np.array([sample not in seen for sample in sampled.ids.tolist()], dtype=np.bool_)
+                ids |= set(sampled.ids.tolist())
+                counts = budget.period(run) == budget.period(self.record)
+                by_finding[finding.key].append(NewSamples(int(sampled.above[new].sum()), int(new.sum()), counts))
+            seen |= ids
+        return {key: nights for key, nights in by_finding.items() if sum(night.n > 0 for night in nights) > 1}
+
     def evidence(self, gate: Gate, finding: Finding, budget: Budget) -> float | None:
-        """What the samples that were new on each night say together of a loss, each counted on its first night; None
-        where samples are not simply right or wrong, or not independent, or none were new."""
+        """What the samples that were new on each night say together of a loss; None where they say nothing."""
         if gate.against not in (LAST_PASSED, ACCEPTED) or gate.compared_samples == "shared":
             return None
-        seen, nights = set[str](), list[NewSamples]()
-        for run in self._since_anything_changed(gate)[-_MOST_NIGHTS:]:
-            outcomes = self.outcomes if run is self.record else KeptOutcomes(self.store, run)
-            sampled = outcomes.of(finding)
-            if sampled is None:
-                continue
-            if not sampled.binary or sampled.groups is not None:
-                return None
-            new = np.array([sample not in seen for sample in sampled.ids.tolist()], dtype=np.bool_)
-            seen |= set(sampled.ids.tolist())
-            right = sampled.above[new] if gate.drop_at_most is not None else 1 - sampled.above[new]
-            counts = budget.period(run) == budget.period(self.record)
-            nights.append(NewSamples(int(right.sum()), int(new.sum()), counts))
-        if sum(night.n > 0 for night in nights) < 2:
+        nights = self.new_samples([finding], self.unchanged(gate), budget).get(finding.key)
+        if nights is None:
             return None
+        if gate.drop_at_most is None:
+            nights = [night._replace(right=night.n - night.right) for night in nights]
         return evidence(nights, round(budget.days), gate.change_at_most)[-1]
 
-    def _since_anything_changed(self, gate: Gate) -> list[RunRecord]:
-        """The nights of the same models and settings, oldest first, with this one; none before what was accepted."""
+    def sequences(self, findings: Sequence[Finding]) -> dict[FindingKey, Interval]:
+        """What all nights since models or settings changed come to together, with an interval that is meant to be read
+        on every one of them; for the findings that new samples came to."""
+        runs = self.unchanged()
+        if len({_digests(run, "Samples") for run in runs}) < 2:
+            return {}
+        return {
+            key: confidence_sequence(sum(night.right for night in nights), sum(night.n for night in nights))
+            for key, nights in self.new_samples(findings, runs, NO_BUDGET).items()
+        }
+
+    def unchanged(self, gate: Gate | None = None) -> list[RunRecord]:
+        """The nights of the same models and settings, oldest first, with this one; of a gate against what was accepted
+        none before that."""
         runs = [self.record, *takewhile(lambda run: _audited(run) == _audited(self.record), self.nights)]
-        acceptance = accepted(self.store, self.record.pipeline) if gate.against == ACCEPTED else None
+        acceptance = accepted(self.store, self.record.pipeline) if gate and gate.against == ACCEPTED else None
         if acceptance is not None:
             runs = [run for run in runs if run.id == acceptance["run"] or run.started >= acceptance["at"]]
         return list(reversed(runs))
+
+    def pool(self, gate: Gate, baseline: RunRecord) -> list[RunRecord]:
+        """The nights like the baseline of an earlier model: those of that model that passed, before it (as long as all
+        did) and since. A night that was chosen as the best of ten looks better than it is; with the others it does not.
+        """
+        alike = [run for run in self.nights if _audited(run) == _audited(baseline)]
+        at = next((at for at, run in enumerate(alike) if run.id == baseline.id), None)
+        if at is None or gate.against not in (LAST_PASSED, ACCEPTED):
+            return []
+        before = takewhile(lambda run: _passed(run, gate), alike[at:])
+        since = [run for run in alike[:at] if _passed(run, gate)]
+        return [run for run in (*since, *before) if run.id != baseline.id][:_POOLED]
 
     def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
         """The run that a gate on change holds this one against, with those of its findings that the gate is on."""
@@ -273,7 +317,7 @@ class Past:
 
     def _candidates(self, gate: Gate) -> Sequence[RunRecord]:
         if gate.against == LAST_PASSED:
-            return [run for run in self.nights if run.status == "done" and not _gate_failed(run, gate)]
+            return [run for run in self.nights if _passed(run, gate)]
         if gate.against == ACCEPTED:
             acceptance = accepted(self.store, self.record.pipeline)
             run = None if acceptance is None else self.store.record(acceptance["run"])
@@ -281,16 +325,34 @@ class Past:
         return [self.store.run(str(gate.against))]
 
 
+def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
+    """The digests of everything of one kind that a run stood on."""
+    outputs = [output for stage in run.stages for output in stage.outputs.values()]
+    return tuple(sorted(str(output["digest"]) for output in outputs if output.get("kind") == kind))
+
+
 def _audited(run: RunRecord) -> tuple[object, ...]:
     """The models that a run audited, and its settings but for gates."""
-    outputs = [output for stage in run.stages for output in stage.outputs.values()]
-    models = sorted(str(output["digest"]) for output in outputs if output.get("kind") == "SubjectFiles")
-    return models, {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
+    settings = {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
+    return _digests(run, "SubjectFiles"), settings
 
 
-def _gate_failed(run: RunRecord, gate: Gate) -> bool:
-    """Whether the gate failed in a run that passed all the same, since it only warns: that is no level to hold."""
-    return any(seen.get("gate") == gate.title() and seen.get("raw") == "failed" for seen in run.gates)
+def _passed(run: RunRecord, gate: Gate) -> bool:
+    """Whether a run passed, and the gate as well: one that failed and only warns is no level to hold."""
+    failed = any(seen.get("gate") == gate.title() and seen.get("raw") == "failed" for seen in run.gates)
+    return run.status == "done" and not failed
+
+
+@dataclass(frozen=True)
+class PooledOutcomes(KeptOutcomes):
+    """The outcomes of a run, and of nights like it the samples that it has not."""
+
+    others: Sequence[RunRecord] = ()
+
+    def of(self, finding: Finding) -> Sampled | None:
+        """What single samples add to a finding, each as the first of the nights has it."""
+        nights = [super().of(finding), *(KeptOutcomes(self.store, run).of(finding) for run in self.others)]
+        return joined([sampled for sampled in nights if sampled is not None])
 
 
 _NOTHING_YET = {
@@ -351,19 +413,24 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
         raw = "passed" if gate.against == LAST_PASSED else "inconclusive"
         return replace(alone, sentence=sentence, looked={"raw": raw})
     baseline, before = held_against
-    earlier, against = KeptOutcomes(past.store, baseline), f"run {baseline.id}"
+    alike = baseline.id in {run.id for run in past.unchanged(gate)}
+    others = [] if alike else past.pool(gate, baseline)
+    earlier, pooled = KeptOutcomes(past.store, baseline), PooledOutcomes(past.store, baseline, others=others)
     known = {finding.key[1:]: finding for finding in before}
     pairs = [(known[now.key[1:]], now) for now in looked_at_by(gate, findings) if now.key[1:] in known]
     looks: list[tuple[Finding, Look]] = []
     for was, now in pairs:
         share = budget.level / len(pairs)  # several findings of one gate share its alarms
-        usual, strict = (
-            difference_between(earlier, past.outcomes, was, now, confidence, gate.compared_samples)
-            for confidence in (0.95, 1 - 2 * share)
-        )
+        levels, against = (0.95, 1 - 2 * share), f"run {baseline.id}"
+        differ = partial(difference_between, after=past.outcomes, finding_before=was, finding_after=now)
+        usual, strict = (differ(earlier, level=level, on=gate.compared_samples) for level in levels)
+        if usual is not None and usual.how == "other samples" and others:
+            usual, strict = (differ(pooled, level=level, on=gate.compared_samples) for level in levels)
+            against += f" and {plural(len(others), 'night')} like it"
         if usual is not None and strict is not None:
             seen = look(gate, Compared(now, usual, strict), against, share)
-            looks.append((now, with_evidence(seen, past.evidence(gate, now, budget), budget.alarm * len(pairs), usual)))
+            together = past.evidence(gate, now, budget), budget.alarm * len(pairs)
+            looks.append((now, with_evidence(seen, *together, decides=alike and usual.how == "other samples")))
     if not looks:
         sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
         if gate.compared_samples != "all":

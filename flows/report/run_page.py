@@ -11,8 +11,8 @@ from assay.flows.audit import Audit
 from assay.flows.audits.table import AnyKind
 from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline
-from assay.flows.report.all_nights import followed_in
-from assay.flows.report.gates import accepted, accepted_in_words
+from assay.flows.report.all_nights import followed_in, with_sequences
+from assay.flows.report.gates import Past, accepted, accepted_in_words
 from assay.flows.report.head import head_of
 from assay.flows.report.ledger import decided_in_words
 from assay.flows.report.records import sample_in_words
@@ -64,7 +64,7 @@ def write_report(
         head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures, said),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
-        followed=followed_in(pipeline.kinds, index),
+        followed=with_sequences(followed_in(pipeline.kinds, index), findings, Past(run.store, record)),
         lineage=tuple(lineage_of(record)),
         settings=tuple(settings_of(pipeline)),
         versions=package_versions(),

@@ -23,7 +23,6 @@ from assay.tasks.ordering.ranges import (
     FindLabelled,
     LabelledSamples,
     LeftOut,
-    Range,
     Risks,
     Surroundings,
     counted_ties,
@@ -31,6 +30,7 @@ from assay.tasks.ordering.ranges import (
     mean_risk,
 )
 from assay.tasks.ordering.settings import OURS
+from assay.tasks.ordering.sorting import Range
 from assay.tasks.statistics.calibration import (
     BINS,
     PARTS,

@@ -261,30 +261,17 @@ SHARE = 4
 
 
 @dataclass(frozen=True)
-class Range:
-    """A range of one of the orders that are looked at together, by both their numbers from 0."""
-
-    order: int
-    number: int
-
-    @property
-    def name(self) -> str:
-        """Both numbers; names sort as ranges do."""
-        return f"{self.order} {self.number:09d}"
-
-
-@dataclass(frozen=True)
 class Ranges:
     """Known samples on their way to the ranges of one order or more; per order its ranges, and what each says of
     itself; and where each range stands."""
 
-    orders: list[list[Range]]
+    orders: list[list[sorting.Range]]
     sent: Artifact[Parcels]
     ends: list[list[Integers]]
-    arounds: dict[Range, Surroundings]
+    arounds: dict[sorting.Range, Surroundings]
 
     @property
-    def pieces(self) -> list[Range]:
+    def pieces(self) -> list[sorting.Range]:
         """The ranges of all orders."""
         return list(chain.from_iterable(self.orders))
 
@@ -354,7 +341,7 @@ def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys
     return parcels(dict(enumerate(chain.from_iterable(order.dealt(each) for order, each in orders))))
 
 
-def ends_in_range(piece: Range, received: Received, pools: Pools) -> dict[str, object]:
+def ends_in_range(piece: sorting.Range, received: Received, pools: Pools) -> dict[str, object]:
     """What a range says of itself, by its name."""
     return {piece.name: ends_in_order(LabelledSamples.received(received), pools)}
 
@@ -380,7 +367,7 @@ def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools
     """Every partition's known samples, sent to the ranges of each order."""
     rows = inputs[0].artifact.rows
     bounds = sorting.bounds_of(rows, range_rows(), labelled_drawn, *inputs, orders=len(known), known=known)
-    orders = [[Range(at, number) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
+    orders = [[sorting.Range(number, at) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
     sent: Artifact[Parcels] = map_partitions(
         labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds
     )

@@ -69,9 +69,15 @@ class By:
 
 @dataclass(frozen=True)
 class Range:
-    """A range of keys, or of hashes, by its number from 0."""
+    """A range of keys, or of hashes, by its number from 0, in one of the orders that are looked at together."""
 
     number: int
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        """Both numbers; names sort as ranges do."""
+        return f"{self.order} {self.number:09d}"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,13 @@ def trend(place: str, index: int, title: str, runs: Sequence[RunEntry]) -> Marku
     interval = numerals.interval(latest.low, latest.high, latest.scale)
     count = f" n = {numerals.integer(latest.n)}" if latest.n is not None else ""
     number = tag("div", _written(latest), " ", tag("small", f"{interval}{count}".strip()), class_="latest")
-    return tag("div", tag("h3", title), number, _sparkline(f"{place}-{index}", title, points, runs), class_="trend")
+    together = None
+    if latest.so_far is not None:
+        mean, low, high = latest.so_far
+        interval = numerals.interval(low, high, latest.scale)
+        together = tag("div", f"all nights so far {numerals.scaled(mean, latest.scale)} {interval}", class_="note")
+    drawn = _sparkline(f"{place}-{index}", title, points, runs)
+    return tag("div", tag("h3", title), number, together, drawn, class_="trend")
 
 
 def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]], runs: Sequence[RunEntry]) -> Markup:
@@ -35,17 +41,16 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     low, high = nice_range([value for _, headline in points for value in (headline.value, headline.low, headline.high)])
     x, y = Linear(0, max(len(runs) - 1, 1), 5, width - 5), Linear(low, high, height - 20, 6)
     nights = [float(at) for at in range(len(runs))]  # a night without the number is a gap in the line
-    values, lows, highs = (
-        [known.get(at) for at in range(len(runs))]
-        for known in (
-            {at: headline.value for at, headline in points},
-            {at: headline.low for at, headline in points},
-            {at: headline.high for at, headline in points},
-        )
-    )
-    stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
-    lines = [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
-    for run in svg.runs(nights, values):
+    lines = []
+    for edges in (
+        {at: (headline.low, headline.high) for at, headline in points},
+        {at: headline.so_far[1:] for at, headline in points if headline.so_far},
+    ):
+        lows, highs = zip(*(edges.get(at, (None, None)) for at in range(len(runs))), strict=True)
+        stretches = [run for run in svg.runs(nights, lows, highs) if len(run) > 1]
+        lines += [svg.band([(x(at), y(lower), y(upper)) for at, lower, upper in run]) for run in stretches]
+    known = dict(points)
+    for run in svg.runs(nights, [known[at].value if at in known else None for at in range(len(runs))]):
         places = [(x(at), y(value)) for at, value in run]
         lines.append(svg.polyline(places, "line") if len(places) > 1 else svg.mark(*places[0], 0))
     lines.append(svg.mark(x(points[-1][0]), y(points[-1][1].value), 0))
@@ -95,7 +100,9 @@ _CHANGES, _TRENDS, _RUNS, _STRIP, _FLAGS = 10, 9, 90, 14, 3
 _KEY = (
     "A filled square is a run that ended well; a cross, here and under the trends, one that did not; a dashed square, "
     "and a ring under the trends, a night that was due and did not come. "
-    "In the trends a dotted line is a baseline that somebody accepted, a triangle a change that a gate found."
+    "In the trends the paler band is of each night alone; the darker one, where samples are new every night, is of all "
+    "nights of the same models and settings so far, and holds on all of them at once. "
+    "A dotted line is a baseline that somebody accepted, a triangle a change that a gate found."
 )
 _NO_NOTES: Mapping[str, Sequence[str]] = MappingProxyType({})
 

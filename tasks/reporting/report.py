@@ -36,6 +36,12 @@ class Headline(Settings):
     scale: Scale = "number"
     """How it is written."""
 
+    key: tuple[str, str, str, str] = ("", "", "", "")
+    """The key of the finding that it is."""
+
+    so_far: tuple[float, float, float] | None = None
+    """What all nights of the same models and settings come to together, with an interval that holds on all of them."""
+
     spare: bool = False
     """Whether it is kept only so that a trend has its past, should another night choose it as the telling one."""
 
@@ -59,7 +65,7 @@ def headline_of(
     name = sliced(title or declared.title, *about)
     scale: Scale = "percent" if declared.in_percent else "number"
     value, low, high, n = finding.value, finding.low, finding.high, finding.n
-    yield Headline(name=name, value=value, low=low, high=high, n=n, scale=scale, spare=spare)
+    yield Headline(name=name, value=value, low=low, high=high, n=n, scale=scale, key=finding.key, spare=spare)
 
 
 def headlines_of(metrics: Iterable[Metric], findings: FindingIndex) -> Iterator[Headline]:

@@ -73,6 +73,26 @@ def right_or_wrong(
     return Sampled(np.array(ids, dtype=np.str_)[there], hits[there], n[there])
 
 
+def joined(runs: Sequence[Sampled]) -> Sampled | None:
+    """The samples of all runs, each as the first of them has it; None where there are no runs.
+
+    >>> first, second = right_or_wrong(["a"], np.array([True])), right_or_wrong(["a", "b"], np.array([False, False]))
+    >>> both = joined([first, second])
+    >>> both.ids.tolist(), both.above.tolist()
+    (['a', 'b'], [1.0, 0.0])
+    """
+    if not runs:
+        return None
+    ids, firsts = np.unique(np.concatenate([run.ids for run in runs]), return_index=True)
+    above, below = (
+        np.concatenate(each)[firsts] for each in zip(*((run.above, run.below) for run in runs), strict=True)
+    )
+    if all(run.groups is None for run in runs):
+        return Sampled(ids, above, below)
+    groups = np.concatenate([run.ids if run.groups is None else run.groups for run in runs])
+    return Sampled(ids, above, below, groups[firsts])
+
+
 How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "all samples", "other samples", "intervals"]
 On = Literal["all", "shared", "new"]
 """Which samples two runs are compared on: all of each, those that both have, or the new ones with all earlier ones."""

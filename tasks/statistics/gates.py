@@ -263,15 +263,14 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     )
 
 
-def with_evidence(seen: Look, evidence: float | None, alarm: float, usual: RunDifference) -> Look:
-    """The look with what new samples say together: an alarm where they say it, and where the two nights have no sample
-    in common none but theirs, for a baseline that was picked as the best of several looks better than it is."""
+def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: bool) -> Look:
+    """The look with what new samples say together: an alarm where they say it, and where that `decides` none but
+    theirs. It does where two nights of the same models have no sample in common: a baseline that was picked as the best
+    of several looks better than it is."""
     if evidence is None:
         return seen
     said = f" Samples that are new every night speak against it {evidence:.3g} to 1; {alarm:.3g} raise an alarm."
-    raw = "failed" if evidence >= alarm else seen.raw
-    if evidence < alarm and seen.raw == "failed" and usual.how == "other samples":
-        raw = "inconclusive"
+    raw = "failed" if evidence >= alarm else "inconclusive" if decides and seen.raw == "failed" else seen.raw
     return replace(seen, raw=raw, sentence=seen.sentence + said)
 
 

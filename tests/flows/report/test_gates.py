@@ -25,9 +25,11 @@ from assay.flows.yaml_document import ConfigurationError
 from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.gates import verdict
-from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
+from assay.tasks.statistics.between_runs import Sampled, joined, right_or_wrong
+from assay.tasks.statistics.e_process import confidence_sequence
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.gates import GateResult, gates_as_junit, gates_as_markdown
+from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.settings import Gate
 
 CONFIG = """\
@@ -136,12 +138,95 @@ class OfNights:
         return self.known
 
 
-def night(day: int, model: str = "m", **settings: object) -> RunRecord:
-    stage = StageRecord("train", "train", "k", False, 0.0, "", {"result": {"kind": "SubjectFiles", "digest": model}})
+def night(day: int, model: str = "m", samples: str = "", **settings: object) -> RunRecord:
+    outputs = {"result": {"kind": "SubjectFiles", "digest": model}}
+    outputs |= {"samples": {"kind": "Samples", "digest": samples or f"of {day}"}}
+    stage = StageRecord("train", "train", "k", False, 0.0, "", outputs)
     at = f"2026-01-{day:02d}T00:00:00+00:00"
     return RunRecord(
         f"r{day}", "p", at, 0, "here", 1, status="done", stages=[stage], settings={"gates": day, **settings}
     )
+
+
+class OfDays:
+    """Outcomes of 500 new samples every night, so many of them right."""
+
+    right: Callable[[int], int]
+    read: list[str]
+
+    def __init__(self, _store: object, run: RunRecord) -> None:
+        self.run, self.day, self.results = run, int(run.id[1:]), frozenset[tuple[str, str]]()
+
+    def of(self, _finding: Finding) -> Sampled:
+        self.read.append(self.run.id)
+        right = np.arange(500) < type(self).right(self.day)
+        return right_or_wrong([f"{self.day}-{sample}" for sample in range(500)], right)
+
+
+def judged(
+    monkeypatch: pytest.MonkeyPatch, runs: list[RunRecord], right: Callable[[int], int], best: int = 0
+) -> list[str]:
+    """What a gate says of every night from the second on, each held against the latest that passed, or the best."""
+    kept = type("Kept", (OfDays,), {"right": staticmethod(right), "read": []})
+    monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", kept)
+    monkeypatch.setattr(
+        "assay.flows.report.gates.PooledOutcomes.of",
+        lambda pool, finding: joined([kept(None, run).of(finding) for run in (pool.record, *pool.others)]),
+    )
+    monkeypatch.setattr("assay.flows.report.gates.findings_of", lambda _store, _run: [Finding("a.b", value=0.9)])
+    monkeypatch.setattr(
+        "assay.flows.report.gates.acceptances",
+        lambda _store, _pipeline: [{"run": f"r{best}", "at": runs[best - 1].started}],
+    )
+    gate = Gate(finding="a.b", against="accepted" if best else "last-passed", drop_at_most=0.0)
+    store, said = OfNights(runs), []
+    store.record = lambda name: next(run for run in runs if run.id == name)  # type: ignore[attr-defined]
+    for run in runs[max(1, best) :]:
+        past = Past(cast(Store, store), run)
+        (result,) = judge_night([gate], [Finding("a.b", value=0.9)], past, Budget(1, "quarter", 1092, 12))
+        run.gates = [{"gate": gate.title(), **result.looked}]
+        run.status = "done" if result.passed else "gate failed"
+        said.append(f"{result.outcome}: {result.sentence}")
+    return said
+
+
+def test_a_worse_model_is_red_on_every_night_although_its_samples_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(day, "old" if day <= 10 else "new") for day in range(1, 16)]
+    said = judged(monkeypatch, runs, lambda day: 450 if day <= 10 else 375)
+    assert [line.split(":")[0] for line in said] == ["inconclusive"] * 9 + ["failed"] * 5
+    assert all("and 9 nights like it" in line for line in said[9:])
+
+
+def test_the_best_night_of_ten_is_held_against_a_new_model_together_with_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [night(day, "old" if day <= 10 else "new") for day in range(1, 16)]
+    said = judged(monkeypatch, runs, lambda day: 470 if day == 10 else 435 if day <= 10 else 432, best=10)
+    assert not any(line.startswith("failed") for line in said)  # alone, 470 to 432 is p < .00001
+    assert "and 9 nights like it" in said[0]
+    runs = [night(day, "old" if day <= 10 else "new") for day in range(1, 16)]
+    runs[9].status = "gate failed"  # accepted all the same: what was before it was another level
+    said = judged(monkeypatch, runs, lambda day: 470 if day == 10 else 435 if day <= 10 else 432, best=10)
+    assert said[0].startswith("failed")
+
+
+def test_all_nights_of_a_model_come_to_a_mean_with_an_interval_that_holds_on_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = type("Kept", (OfDays,), {"right": staticmethod(lambda _day: 450), "read": []})
+    monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", kept)
+    finding = Finding("a.b", value=0.9)
+
+    def so_far(runs: list[RunRecord]) -> dict[tuple[str, str, str, str], Interval]:
+        return Past(cast(Store, OfNights(runs)), runs[-1]).sequences([finding])
+
+    fresh = so_far([night(1, "older"), *(night(day) for day in range(2, 12))])
+    assert fresh == {finding.key: confidence_sequence(4500, 5000)}
+    kept.read.clear()
+    assert so_far([night(day, samples="same") for day in range(1, 12)]) == {}
+    assert kept.read == []  # nothing is new where the samples are the same: nothing is read
+    assert so_far([night(1), night(2, samples="of 1"), night(3)])[finding.key].value == pytest.approx(0.9)
+    assert kept.read == ["r1", "r3"]
 
 
 @pytest.fixture

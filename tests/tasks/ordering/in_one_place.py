@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from assay.tasks.ordering.clusters import Pools
 from assay.tasks.ordering.order_test import Counting, OrderCounts
-from assay.tasks.ordering.ranges import LabelledSamples, Range, ends_in_order, surroundings
+from assay.tasks.ordering.ranges import LabelledSamples, ends_in_order, surroundings
+from assay.tasks.ordering.sorting import Range
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered
 from assay.tasks.statistics.calibration import PARTS
 from assay.tasks.statistics.clusters import share_by

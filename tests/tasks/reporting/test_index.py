@@ -36,6 +36,15 @@ def test_every_value_of_a_trend_is_in_its_description(parsed):
     assert all(f"run-{i} {90 - i}.0\u202f%" in page.words for i in range(5))
 
 
+def test_what_all_nights_come_to_together_is_a_band_of_its_own_and_a_line(parsed):
+    def of(night, so_far):
+        return entry(night, headlines=(Headline(name="Right", value=0.9, low=0.87, high=0.93, so_far=so_far),))
+
+    html = render_index([of(0, None), of(1, (0.9, 0.86, 0.94)), of(2, (0.9, 0.88, 0.92))])
+    assert html.count('<path class="band"') == 2
+    assert "all nights so far 0.900 [0.880, 0.920]" in parsed(html).words
+
+
 def test_night_without_a_number_is_a_gap_in_the_trend(parsed):
     html = render_index([entry(0), entry(1), entry(2, headlines=(), status="failed"), entry(3), entry(4)])
     assert parsed(html).mistakes == []

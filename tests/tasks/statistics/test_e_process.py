@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom, norm
 
-from assay.tasks.statistics.e_process import NewSamples, evidence
+from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence
 
 
 def highest(rng: np.random.Generator, rates: list[float], n: int, bound: float = 0.0) -> float:
@@ -58,3 +58,30 @@ def test_the_best_of_ten_nights_as_a_baseline_costs_no_alarm():
         nights = [NewSamples(int(best), 500), *(NewSamples(int(rng.binomial(500, 0.9)), 500) for _ in range(60))]
         alarms += max(evidence(nights, 91)) >= 24
     assert alarms <= 3
+
+
+@pytest.mark.parametrize(("right", "n", "log_e"), [(45, 60, 5.872988568719933), (300, 500, 7.164362856204889)])
+def test_a_sequence_ends_where_the_mixture_of_another_library_does(right: int, n: int, log_e: float):
+    # expectation 0.6.1, BetaBinomialMixture with g = h = ½ and r = ½, which is a uniform prior, against p = ½
+    assert confidence_sequence(right, n, 1 - np.exp(-log_e)).low == pytest.approx(0.5, abs=1e-9)
+
+
+def test_a_sequence_is_mirrored_and_leaves_out_nothing_that_cannot_be_told():
+    some, others = confidence_sequence(90, 100), confidence_sequence(10, 100)
+    assert (some.low, some.high) == pytest.approx((1 - others.high, 1 - others.low))
+    assert confidence_sequence(0, 100).low == 0.0
+    assert confidence_sequence(100, 100).high == 1.0
+    assert 0.9 < confidence_sequence(100, 100).low < 1.0
+
+
+def test_a_sequence_holds_on_every_night_of_a_year_where_wilsons_interval_does_not():
+    rng, n = np.random.default_rng(4), 500 * np.arange(1, 366)
+    right = np.cumsum(rng.binomial(500, 0.9, size=(40, 365)), axis=1)
+    ever = [
+        any(not _holds(confidence_sequence(int(year[at]), int(n[at]))) for at in range(0, 365, 30)) for year in right
+    ]
+    assert sum(ever) <= 2
+
+
+def _holds(interval) -> bool:
+    return interval.low <= 0.9 <= interval.high
