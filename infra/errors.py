@@ -8,7 +8,7 @@ import difflib
 import functools
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
@@ -254,8 +254,16 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     if closest:
         *others, last = closest
         return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
-    more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return f"known here: {', '.join(names[:MOST_LISTED])}{more}"
+    return f"known here: {first_named(names, MOST_LISTED)}"
+
+
+def first_named(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are.
+
+    >>> first_named(["a", "b", "c"], 2), first_named(["a", "b", "c"], 3)
+    ('a, b and 1 more', 'a, b, c')
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _closest(word: str, known: Iterable[str]) -> list[str]:

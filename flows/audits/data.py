@@ -24,7 +24,7 @@ from assay.flows.kind import (
     placed_subjects,
 )
 from assay.flows.yaml_document import Where, nearest
-from assay.infra.errors import InputError, blame_setting
+from assay.infra.errors import InputError, blame_setting, first_named
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ingest.settings import METRICS, ORIGINS, Source
 
@@ -230,8 +230,8 @@ def _no_such_column(column: str, reader: str, columns: Sequence[str]) -> InputEr
     >>> print(_no_such_column("txt", "the classifier reads", ["text", "age"]))
     the samples have no column 'txt', which the classifier reads; beside id and label they have text, age.
     """
-    listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
-    return InputError(f"the samples have no column {column!r}, which {reader}; beside id and label they have {listed}.")
+    others = first_named(columns, 20)
+    return InputError(f"the samples have no column {column!r}, which {reader}; beside id and label they have {others}.")
 
 
 def _read_answers(source: Source, folder: Path) -> None:

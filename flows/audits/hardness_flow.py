@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import Findings, HardestSamples, HardnessPairs
@@ -72,7 +73,7 @@ def hard_samples(
 ) -> Iterator[HardSample]:
     """The samples of a table of the hardest, in its order; where texts are masked, none of them is in it."""
     places = {sample: at for at, sample in enumerate(samples["id"].to_pylist())}
-    for (subject, sample), rows in _by_sample(hardest).items():
+    for (subject, sample), rows in groupby(["subject", "id"], hardest.to_pylist()).items():
         row = samples.slice(places[sample], 1)
         first, column = rows[0], texts.get(subject)
         pictured = set(COLUMNS) <= set(row.column_names)
@@ -101,13 +102,6 @@ def plain_row(row: pa.Table, masked: bool, but: Collection[str] = ("id", "gold",
 
 def _is_number(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
-
-
-def _by_sample(hardest: pa.Table) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in hardest.to_pylist():
-        rows.setdefault((row["subject"], row["id"]), []).append(row)
-    return rows
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:

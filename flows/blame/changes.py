@@ -15,6 +15,7 @@ from typing import Any
 from assay.flows.audits.data import Data
 from assay.flows.report.comparison import setting_changes
 from assay.flows.report.records import ingested, parts_of, subjects_in
+from assay.infra.errors import first_named
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.user_code.references import Ingredient
@@ -228,7 +229,7 @@ def _changed_files(before: Side, after: Side, part: str, roles: Mapping[str, str
 def _part_change(part: str, settings: Sequence[str], files: Files, before: Side, after: Side) -> PartChange:
     changed = [line.removeprefix(".") for line in settings]
     names = [line.partition(":")[0] for line in changed] + [PurePath(name).name for name in files]
-    shown = ", ".join(dict.fromkeys(names[:_NAMED])) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+    shown = first_named(list(dict.fromkeys(names)), _NAMED)
     words = _NAMES.get(part, f"code of {part}") + (f" ({shown})" if part != SEED else "")
     details = (*changed, *(f"{name} has another content" for name in files))
     return PartChange(part, words, details, _why_lost(files, before, after))

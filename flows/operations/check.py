@@ -25,7 +25,7 @@ from assay.flows.report.records import source_in_words
 from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
-from assay.infra.errors import AssayError, InputError, reason_of
+from assay.infra.errors import AssayError, InputError, first_named, reason_of
 from assay.infra.settings import Settings
 from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns
@@ -66,8 +66,7 @@ def columns_in_words(types: pa.Schema) -> str:
     'id (string), age (int64)'
     """
     named = {field.name: "list" if pa.types.is_nested(field.type) else field.type for field in types}
-    shown = [f"{name} ({kind})" for name, kind in list(named.items())[:MOST_COLUMNS]]
-    return ", ".join(shown) + (f" and {len(types) - MOST_COLUMNS} more" if len(types) > MOST_COLUMNS else "")
+    return first_named([f"{name} ({kind})" for name, kind in named.items()], MOST_COLUMNS)
 
 
 def known_data_sets() -> list[list[object]]:

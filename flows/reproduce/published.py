@@ -9,17 +9,20 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from toolz import groupby
 
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
 from assay.infra.storage.store import Store
-from assay.tasks.statistics.findings import Finding, findings_of
+from assay.tasks.statistics.findings import Finding, findings_of, measured
 
 CLAIMS = (
     "subject.accuracy",
@@ -57,14 +60,13 @@ def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     >>> claim.seeds, claim.mean, claim.spread, claim.least, claim.largest
     (3, 0.75, 0.25, 0.5, 1.0)
     """
-    values: dict[tuple[str, str, str, str], list[float]] = {}
-    for findings in runs:
-        for finding in findings:
-            if finding.value is not None and finding.metric in CLAIMS:
-                values.setdefault(finding.key, []).append(finding.value)
+    claims = [finding for finding in measured(chain.from_iterable(runs)) if finding.metric in CLAIMS]
+    values: dict[tuple[str, str, str, str], list[float]] = {
+        key: [claim.value for claim in same] for key, same in groupby(attrgetter("key"), claims).items()
+    }
     return [
-        OverSeeds(*place, len(each), fmean(each), stdev(each), min(each), max(each))
-        for place, each in values.items()
+        OverSeeds(*key, len(each), fmean(each), stdev(each), min(each), max(each))
+        for key, each in values.items()
         if len(each) > 1
     ]
 
@@ -198,9 +200,7 @@ def without_finest_slices(findings: Sequence[Finding], limit: int) -> tuple[list
     """The findings that fit into so many bytes, and how many were left out of each metric: the finest slices first."""
     kept, left_out = list(findings), dict[str, int]()
     while len(findings_as_csv(kept).encode()) > limit:
-        slices: dict[tuple[str, int], list[Finding]] = {}
-        for finding in kept:
-            slices.setdefault((finding.metric, len(finding.group.split(", "))), []).append(finding)
+        slices = groupby(lambda finding: (finding.metric, len(finding.group.split(", "))), kept)
         metric, depth = max(slices, key=lambda name: len(findings_as_csv(slices[name])))
         dropped = set(map(id, slices[metric, depth]))
         left_out[metric] = left_out.get(metric, 0) + len(dropped)

@@ -13,7 +13,7 @@ from typing import Literal
 from ruamel.yaml import YAML
 
 from assay.flows.starting.first_look import MOST_VALUES, Column, Look
-from assay.infra.errors import InputError, suggestion
+from assay.infra.errors import InputError, first_named, suggestion
 from assay.tasks.ingest.file_search import SPLITS
 
 Kind = Literal["table", "images", "texts"]
@@ -53,8 +53,7 @@ class Question:
 
     def refusal(self) -> str:
         """The sentence where nobody can be asked."""
-        listed = ", ".join(self.choices[:12]) + (", …" if len(self.choices) > 12 else "")
-        some = f" ({listed})" if self.choices else ""
+        some = f" ({first_named(self.choices, 12)})" if self.choices else ""
         return f"{self.asked}{some} cannot be known from the data: say it with --{self.about}."
 
 

@@ -10,7 +10,7 @@ small enough, and the run's record names all of them; `assay blame` puts those o
 
 from __future__ import annotations
 
-import difflib
+import gzip
 import hashlib
 import importlib
 import inspect
@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, cast
 
-from assay.infra.errors import InputError, faults_in_words
+from assay.infra.errors import InputError, faults_in_words, suggestion
 from assay.infra.settings import StandsOn
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import require_regular
@@ -205,6 +206,16 @@ def read_given_file(path: Path, called: str = "", most: int = MOST_BYTES) -> byt
     return content
 
 
+def read_given_text(path: Path, called: str) -> str:
+    """The text in an ordinary file, gzipped or not; raises `InputError` where it is not there, or no UTF-8 text."""
+    try:
+        content = read_given_file(path, called)
+        return (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as fault:
+        why = getattr(fault, "strerror", None) or fault
+        raise InputError(f"{called} {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
+
+
 @lru_cache(maxsize=32)
 def load_object(reference: CodeReference) -> object:
     """The object that a reference is to, made once per process."""
@@ -213,9 +224,8 @@ def load_object(reference: CodeReference) -> object:
         return module
     target = inspect.getattr_static(module, reference.attribute, None)
     if target is None:
-        close = difflib.get_close_matches(reference.attribute, [n for n in vars(module) if n[0] != "_"], n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f'"{reference.written}" names an object that is not there.{hint}')
+        meant = suggestion(reference.attribute, [name for name in vars(module) if name[0] != "_"])
+        raise InputError(f'"{reference.written}" names an object that is not there; {meant}')
     return vars(module)[reference.attribute]
 
 

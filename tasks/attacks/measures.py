@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.data.image_schemas import Attacked
 from assay.tasks.attacks.settings import Goal, eps_name
@@ -177,10 +178,8 @@ def worst_of(*tables: pa.Table, known: Sequence[int] = ()) -> pa.Table:
 
 def _by_sample(records: pa.Table) -> list[list[dict[str, Any]]]:
     """The rows of every sample, in rising ε."""
-    samples: dict[str, list[dict[str, Any]]] = {}
-    for row in records.to_pylist():
-        samples.setdefault(row["id"], []).append(row)
-    return [sorted(rows, key=lambda row: float(row["eps"])) for rows in samples.values()]
+    by_id = groupby("id", records.to_pylist())
+    return [sorted(rows, key=lambda row: float(row["eps"])) for rows in by_id.values()]
 
 
 def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, float]:

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Literal
 
 import pyarrow as pa
+from toolz import groupby
 
 from assay.tasks.hardness.association import METRICS
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, THETA, measure_named
@@ -235,9 +236,7 @@ def _n(finding: Finding) -> str:
 
 def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
     """Per subject the pairs with the largest correlations, drawn rank against rank."""
-    drawn: dict[tuple[str, str, str], list[Mapping[str, float]]] = {}
-    for row in pairs.to_pylist():
-        drawn.setdefault((row["subject"], row["first"], row["second"]), []).append(row)
+    drawn = groupby(["subject", "first", "second"], pairs.to_pylist())
     for subject in findings.distinct("subject", "hardness.association"):
         own = [pair for pair in _related(findings) if pair.subject == subject]
         chosen = sorted(own, key=lambda pair: -abs(pair.value or 0.0))[:_PANELS]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED, SKIPPED, TIED, UNANSWERED
 from assay.tasks.reporting.estimates import capital, share_text
@@ -73,9 +74,7 @@ def _contract_sentence(expectations: int, broken: Sequence[object]) -> str:
 
 def _reasons(rejects: pa.Table) -> DataTable:
     """The reasons, most frequent first, each with the first places where it was met."""
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for row in rejects.to_pylist():
-        grouped.setdefault((row["reason"], row["column"] or ""), []).append(_place(row))
+    grouped = groupby(lambda row: (row["reason"], row["column"] or ""), rejects.to_pylist())
     ordered = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
     rest = len(ordered) - _REASONS
     note = (
@@ -86,7 +85,7 @@ def _reasons(rejects: pa.Table) -> DataTable:
         (Column("Reason"), lambda item: item[0][0]),
         (Column("Column"), lambda item: item[0][1]),
         (Column("Rows", "integer"), lambda item: len(item[1])),
-        (Column("First places", help=first), lambda item: "\n".join(item[1][:_EXAMPLES])),
+        (Column("First places", help=first), lambda item: "\n".join(map(_place, item[1][:_EXAMPLES]))),
     ]
     return DataTable.of("Rows that did not enter", ordered[:_REASONS], columns, note)
 

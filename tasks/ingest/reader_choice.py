@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import AssayError, InputError, SettingError, nearest, reason_of
+from assay.infra.errors import AssayError, InputError, SettingError, first_named, nearest, reason_of
 from assay.infra.storage.network import is_transient
 from assay.infra.user_code.choices import Named
 from assay.tasks.ingest.image_pixels import Form, UnfitError
@@ -250,7 +250,7 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     """The sentence for a setting that names a column which is not there."""
     close = nearest(column, names)
     hint = f" Did you mean {close}?" if close else ""
-    listed = ", ".join(name[:60] for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    listed = first_named([name[:60] for name in names], 20)
     message = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
     return SettingError(message, setting, column)
 

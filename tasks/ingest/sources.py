@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.infra.errors import InputError, blame_setting
+from assay.infra.errors import InputError, blame_setting, first_named
 from assay.tasks.ingest.file_search import CLASS, folder_of, image_files, listing, names_below
 from assay.tasks.ingest.gold import gold_names, require_repeated
 from assay.tasks.ingest.image_cells import referenced_images, with_form
@@ -48,11 +48,13 @@ class Arrivals:
         """
         parts = []
         if self.new:
-            late = f" ({len(self.late)} of them late: {_named(self.late)})" if self.late else ""
+            late = f" ({len(self.late)} of them late: {first_named(self.late, _NAMED)})" if self.late else ""
             parts.append(f"{plural(len(self.new), 'file')} new{late}")
         for names, how in ((self.changed, "changed"), (self.gone, "gone")):
             if names:
-                parts.append(f"{len(names) if parts else plural(len(names), 'file')} {how} ({_named(names)})")
+                parts.append(
+                    f"{len(names) if parts else plural(len(names), 'file')} {how} ({first_named(names, _NAMED)})"
+                )
         return ", ".join(parts) or "no file new, changed or gone"
 
 
@@ -71,10 +73,6 @@ def arrivals(before: Mapping[str, str], now: Mapping[str, str]) -> Arrivals:
         tuple(name for name in names if name in before and before[name] != now[name]),
         tuple(name for name in before if name not in now),
     )
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")

@@ -9,7 +9,6 @@ classes of a rulebook are matched with those of the pipeline by name, or by numb
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import pkgutil
 import re
@@ -25,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.images import Pixels
-from assay.infra.errors import InputError, blame_setting
+from assay.infra.errors import InputError, blame_setting, suggestion
 from assay.infra.settings import StandsOn
 from assay.infra.user_code.references import NOTHING_ELSE, CodeReference, refer_to_module
 from assay.tasks.labeling import rulebooks
@@ -96,11 +95,9 @@ def refer_to_rulebook(
 def _module_of_ours(name: str) -> str:
     known = sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(rulebooks.__path__))
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(known)}."
         raise InputError(
-            f'There is no rulebook "{name}". {hint} Your own rules are a file.py beside the pipelines file, '
-            "or module:object."
+            f'There is no rulebook "{name}" (your own rules are a file.py beside the pipelines file, or '
+            f"module:object); {suggestion(name, known)}"
         )
     return f"{rulebooks.__name__}.{name.replace('-', '_')}"
 
@@ -111,9 +108,8 @@ def _load(reference: RulebookReference) -> Rulebook:
     names = vars(reference.code.load())
     attribute = reference.attribute or ("RULEBOOK" if "RULEBOOK" in names else None)
     if attribute is not None and attribute not in names:
-        close = difflib.get_close_matches(attribute, [name for name in names if not name.startswith("_")], n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f'The rules in "{reference.functions}" hold no object named {attribute!r}.{hint}')
+        meant = suggestion(attribute, [name for name in names if not name.startswith("_")])
+        raise InputError(f'The rules in "{reference.functions}" hold no object named {attribute!r}; {meant}')
     value = names[attribute] if attribute else names.get("RULES", rules_of(list(names.values())))
     if isinstance(value, Rulebook):
         return value

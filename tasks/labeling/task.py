@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from assay.data.schemas import Classes, Findings, LabelingTable, Samples, Votes, class_names
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, first_named
 from assay.infra.stages.exact import Least
 from assay.infra.stages.partitions import Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, write_table
@@ -150,6 +150,6 @@ def _in_words(counts: LabelingCounts) -> str:
     covered, conflicted = counts.covered / n, counts.conflicted / n
     cast = counts.votes.sum(axis=1).tolist()
     silent = [name for name, votes in zip(counts.functions, cast, strict=True) if not votes]
-    named = ", ".join(silent[:_NAMED]) + (", …" if len(silent) > _NAMED else "")
-    never = f" · {len(silent)} never {'votes' if len(silent) == 1 else 'vote'} ({named})" if silent else ""
+    votes = "votes" if len(silent) == 1 else "vote"
+    never = f" · {len(silent)} never {votes} ({first_named(silent, _NAMED)})" if silent else ""
     return f"{len(counts.functions)} rules · coverage {covered:.0%} · conflicts {conflicted:.0%}{never}"

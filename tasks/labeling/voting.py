@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from toolz import groupby
 
 from assay.infra.errors import InputError
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, EndlessPatternError, InBatches, Rulebook, Sample, SampleRule
@@ -71,11 +73,8 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
     ledger = _Ledger(patience)
     classes = len(rulebook.classes)
     votes = {rule.name: np.full(table.num_rows, ABSTAIN, np.int8) for rule in rulebook.rules}
-    by_frame: dict[Callable[[pa.Table], object], list[ColumnRule[object]]] = {}
-    for rule in rulebook.rules:
-        if isinstance(rule, ColumnRule):
-            by_frame.setdefault(rule.frame, []).append(rule)
-    for frame, rules in by_frame.items():
+    of_columns = [rule for rule in rulebook.rules if isinstance(rule, ColumnRule)]
+    for frame, rules in groupby(attrgetter("frame"), of_columns).items():
         for start, part in _blocks(seen, frame.rows if isinstance(frame, InBatches) else max(table.num_rows, 1)):
             shown = _frame_of(rules[0], part)  # once for all rules, and gone before the next batch
             for rule in rules:

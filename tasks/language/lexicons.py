@@ -20,15 +20,17 @@ import functools
 import gzip
 import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 
+from toolz import groupby
+
 from assay.infra.errors import InputError
-from assay.infra.user_code.references import read_given_file
+from assay.infra.user_code.references import read_given_text
 from assay.tasks.language.words import normalised
 
 SHIPPED = "terms.tsv"
@@ -93,11 +95,8 @@ class Lexicon:
 
     @cached_property
     def _by_atoms(self) -> dict[Atoms, list[Name]]:
-        by_atoms: dict[Atoms, list[Name]] = {}
-        for name in self.names:
-            if atoms := atoms_of(name.text):
-                by_atoms.setdefault(atoms, []).append(name)
-        return by_atoms
+        by_atoms = groupby(lambda name: atoms_of(name.text), self.names)
+        return {atoms: names for atoms, names in by_atoms.items() if atoms}
 
     @cached_property
     def _longest(self) -> dict[str, int]:
@@ -114,10 +113,7 @@ class Lexicon:
 
     @cached_property
     def _by_concept(self) -> dict[str, list[Name]]:
-        by_concept: dict[str, list[Name]] = {}
-        for name in self.names:
-            by_concept.setdefault(name.concept, []).append(name)
-        return by_concept
+        return dict(groupby(attrgetter("concept"), self.names))
 
     def names_of(self, text: str) -> tuple[Name, ...]:
         """The entries of the lexicon that a text is a name of; none, one, or several concepts.
@@ -181,13 +177,7 @@ def shipped_lexicon() -> Lexicon:
 
 def read_lexicon(path: Path) -> Lexicon:
     """The lexicon in a file: UTF-8 text (also gzipped), a header, then a concept, a type and a name a line."""
-    try:
-        content = read_given_file(path, "The lexicon")
-        text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as fault:
-        why = getattr(fault, "strerror", None) or fault
-        raise InputError(f"The lexicon {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
-    return parse_lexicon(text, str(path))
+    return parse_lexicon(read_given_text(path, "The lexicon"), str(path))
 
 
 def parse_lexicon(text: str, called: str) -> Lexicon:
@@ -262,13 +252,9 @@ def lexicon_in(folder: Path) -> Lexicon:
         substances = _writable_names(row["drugbank_id"], CHEMICAL, written)
         sure += _with_own_concepts(substances, substances)
     known = {atoms_of(name.text) for name in sure}
-    headings: dict[tuple[str, str], list[str]] = {}
-    for row in _rows(folder / "mesh_terms.tsv.gz"):
-        headings.setdefault((row["mesh_id"], row["kind"].capitalize()), []).append(row["term"])
-    for (heading, kind), terms in headings.items():
-        gathered = [
-            name for name in _writable_names(heading, kind, terms) if sum(map(str.isalpha, name.text)) >= _LETTERS
-        ]
+    for (heading, kind), rows in groupby(["mesh_id", "kind"], _rows(folder / "mesh_terms.tsv.gz")).items():
+        terms = _writable_names(heading, kind.capitalize(), [row["term"] for row in rows])
+        gathered = [name for name in terms if sum(map(str.isalpha, name.text)) >= _LETTERS]
         taken = heading in covered or any(atoms_of(name.text) in known for name in gathered)
         apart = [_own_concept(name) for name in gathered] if taken else _with_own_concepts(gathered, gathered)
         sure += [name for name in apart if atoms_of(name.text) not in known]

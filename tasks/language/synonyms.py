@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from assay.infra.errors import InputError
-from assay.infra.user_code.references import read_given_file
+from assay.infra.user_code.references import read_given_text
 from assay.tasks.language.words import normalised, words_of
 
 Pair = tuple[str, str]
@@ -50,12 +50,7 @@ def synonym_pairs(source: str | Path | None = None) -> list[Pair]:
         from assay.data.catalog import located
 
         return _sampled(open_wordnet_members(located(OPEN_WORDNET).folder))
-    path = Path(source)
-    try:
-        return _read(read_given_file(path, "The file of synonyms").decode("utf-8-sig"), str(path))
-    except (OSError, UnicodeDecodeError) as fault:
-        why = getattr(fault, "strerror", None) or fault
-        raise InputError(f"The synonym pairs {path} cannot be read as UTF-8 text ({why}); look at the path.") from fault
+    return _read(read_given_text(Path(source), "The file of synonyms"), str(source))
 
 
 def open_wordnet_members(folder: Path) -> list[list[str]]:

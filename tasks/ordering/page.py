@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.tasks.reporting.estimates import seen_text, series_of, share_estimate, share_text
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_concluded, p_equals, percent, plural
@@ -46,10 +47,7 @@ Curves = dict[tuple[str, str], list[CurveRow]]
 
 def curves(curve: pa.Table) -> Curves:
     """The rows of each (approach, labeler), D1 first; approaches and labelers in the order of the table."""
-    measured: Curves = {}
-    for row in sorted(curve.to_pylist(), key=lambda row: int(row["dataset"])):
-        measured.setdefault((row["approach"], row["labeler"]), []).append(row)
-    return measured
+    return dict(groupby(["approach", "labeler"], sorted(curve.to_pylist(), key=lambda row: int(row["dataset"]))))
 
 
 def accuracy_plot(rows: Sequence[CurveRow], labeler: str) -> LinePlot:

@@ -21,11 +21,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from toolz import groupby
 
 from assay.data.schemas import SyntheticRuns, SyntheticTests
 from assay.infra.stages.exact import Seeds
 from assay.tasks.overfitting.independence import (
     Answers,
+    Tested,
     basic_p,
     bernstein_bound,
     mean_or_none,
@@ -273,10 +275,7 @@ def row_at(points: Projected, eps: float) -> dict[str, object]:
     tested = pairwise_test(answers.values, SPAN)
     return {
         "eps": eps,
-        "n": tested.n,
-        "mean": tested.mean,
-        "sigma": tested.sigma,
-        "log_p": tested.log_p,
+        **_columns_of(tested),
         "basic_p": basic_p(errors, weighted),
         "error": errors.mean(),
         "error_sigma": errors.std(),
@@ -289,28 +288,18 @@ def row_at(points: Projected, eps: float) -> dict[str, object]:
     }
 
 
+def _columns_of(tested: Tested) -> dict[str, object]:
+    return {name: getattr(tested, name) for name in ("n", "mean", "sigma", "log_p")}
+
+
 def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
     """The N-model test on the runs of a bin, for every ε; `table` holds all rows of the bin, runs in order."""
     rows, values = table.drop_columns(["values"]).to_pylist(), table["values"]
-    by_eps: dict[float, list[int]] = {}
-    for place, row in enumerate(rows):
-        by_eps.setdefault(row["eps"], []).append(place)
     tests = []
-    for eps, places in by_eps.items():
+    for eps, places in groupby(lambda place: rows[place]["eps"], range(len(rows))).items():
         stacked = np.stack([np.asarray(values[place].values, np.float64) for place in places])
-        result = n_model_test(stacked, SPAN)
-        tests.append(
-            {
-                "experiment": rows[0]["experiment"],
-                "models": models,
-                "bin": rows[0]["run"] // models,
-                "eps": eps,
-                "n": result.n,
-                "mean": result.mean,
-                "sigma": result.sigma,
-                "log_p": result.log_p,
-            }
-        )
+        about = {"experiment": rows[0]["experiment"], "models": models, "bin": rows[0]["run"] // models, "eps": eps}
+        tests.append(about | _columns_of(n_model_test(stacked, SPAN)))
     return pa.Table.from_pylist(tests, schema=SyntheticTests.schema)
 
 

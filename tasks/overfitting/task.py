@@ -25,7 +25,7 @@ from assay.data.schemas import (
     class_names,
 )
 from assay.infra.engines.devices import deterministically, torch_device_here
-from assay.infra.errors import InputError, nearest
+from assay.infra.errors import InputError, suggestion
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
 from assay.infra.stages.runs import current_run
@@ -134,9 +134,7 @@ def require_fresh(splits: Collection[str], evaluation: Evaluation, fresh: str) -
         raise InputError(f"{asked} is a split that trains or is audited: fresh samples must be neither.")
     if fresh not in splits:
         column, others = split_column(evaluation), sorted({*splits} - {evaluation.split, evaluation.train})
-        meant = nearest(fresh, others)
-        hint = f"did you mean {meant}?" if meant else f"its values are {', '.join(sorted(splits))}."
-        raise InputError(f"{asked} is no value of the column {column!r}; {hint}")
+        raise InputError(f"{asked} is no value of the column {column!r}; {suggestion(fresh, others)}")
 
 
 def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:

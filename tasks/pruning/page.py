@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from assay.infra.errors import first_named
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.reporting.parts import Part
 
@@ -24,6 +25,6 @@ def page(panel: pa.Table, correlation: float) -> Part:
             f"the other {len(rows) - len(kept)} each depend on one of them, which the table of functions names."
         )
     if constant:
-        named = ", ".join(constant[:_LISTED]) + (" and others" if len(constant) > _LISTED else "")
+        named = first_named(constant, _LISTED)
         sentence += f" {plural(len(constant), 'function')} never varied, and so could depend on nothing: {named}."
     return Part("Panel", sentence, anchor="pruning")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from assay.infra.errors import first_named
 from assay.tasks.reporting import numerals, svg
 from assay.tasks.reporting.head import SIGNS, Head, head_markup
 from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
@@ -189,9 +190,7 @@ def _flags(entry: RunEntry) -> Markup | None:
     """The red flags that a run raised, by name."""
     if not entry.flags:
         return None
-    rest = len(entry.flags) - _FLAGS
-    named = ", ".join(entry.flags[:_FLAGS]) + (f" and {rest} more" if rest > 0 else "")
-    sentence = f"{numerals.plural(len(entry.flags), 'red flag')}: {named}"
+    sentence = f"{numerals.plural(len(entry.flags), 'red flag')}: {first_named(entry.flags, _FLAGS)}"
     return tag("p", tag("span", "⚑ ", aria_hidden="true"), sentence, class_="flags")
 
 

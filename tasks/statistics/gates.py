@@ -4,7 +4,6 @@ Markdown.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
+from assay.infra.errors import first_named, nearest
 from assay.infra.terminal import json_text
 from assay.tasks.statistics.settings import Gate
 
@@ -176,17 +176,12 @@ def _alternatives(gate: Gate, findings: Sequence[Finding]) -> str:
     """Which findings there are, nearest first: those of the same metric, or else the metrics."""
     siblings = [named(finding) for finding in findings if finding.metric == gate.finding]
     if siblings:
-        return f"of that metric the run has {_listed(siblings)}"
+        return f"of that metric the run has {first_named(siblings, _LISTED)}"
     metrics = sorted({finding.metric for finding in findings})
     if not metrics:
         return "the run has no findings at all"
-    near = difflib.get_close_matches(gate.finding, metrics, n=1)
-    return f"the run has {_listed(metrics)}" + (f" (did you mean {near[0]}?)" if near else "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    meant = nearest(gate.finding, metrics)
+    return f"the run has {first_named(metrics, _LISTED)}" + (f" (did you mean {meant}?)" if meant else "")
 
 
 Raw = Literal["passed", "failed", "inconclusive"]

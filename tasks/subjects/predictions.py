@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Predictions
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError, RunError, first_named
 
 RESERVED = ("id", "gold")  # never features: one names the sample, the other is the answer
 Matrix = npt.NDArray[np.float64]  # [n, d]
@@ -83,11 +83,7 @@ def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
 
 def _listed(names: Sequence[str]) -> str:
     shown = [name for name in names if name not in RESERVED]
-    return (
-        ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")
-        if shown
-        else "only id and gold"
-    )
+    return first_named(shown, 12) or "only id and gold"
 
 
 def require_named(features: Sequence[str] | None, who: str) -> tuple[str, ...]:

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from toolz import groupby
 
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
@@ -194,10 +197,7 @@ def averaged(repeats: Sequence[Sequence[Finding]]) -> list[Finding]:
     >>> [(finding.metric, round(finding.value, 3), finding.n) for finding in findings]
     [('trust.g_mean', 0.6, None), ('trust.g_mean_spread', 0.141, 2)]
     """
-    together: dict[tuple[str, str, str, str], list[Finding]] = {}
-    for findings in repeats:
-        for finding in findings:
-            together.setdefault(finding.key, []).append(finding)
+    together = groupby(attrgetter("key"), chain.from_iterable(repeats))
     return [mean for same in together.values() for mean in _average(same)]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.infra.errors import first_named
 from assay.tasks.reporting.estimates import column, series_of, share_estimate, share_text, table_of
 from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
@@ -313,7 +314,7 @@ def clusters_table(explained: Explained) -> list[Block]:
     columns = [
         column("Class", "class"),
         column("Keywords?", lambda row: keywords if row["keyword"] else others, help="By the vote of all embeddings"),
-        column("Cluster", lambda row: _listed(row["words"])),
+        column("Cluster", lambda row: first_named(row["words"], _WORDS)),
         column("Importance", "importance", "number", "The sum of the mean importance of its words"),
         column("Relatedness", "relatedness", "number", "The cosine of its mean vector with the class name's"),
     ]
@@ -355,10 +356,6 @@ def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, 
         for (_, keyword), rows in together.items()
     ]
     return sorted(clusters, key=lambda cluster: (-cluster["importance"], cluster["words"]))
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:_WORDS]) + (f" and {len(words) - _WORDS} more" if len(words) > _WORDS else "")
 
 
 _FEW_TEXTS = 50

@@ -177,7 +177,7 @@ def test_installed_packages_are_read_when_a_table_is_asked_to(
     [
         ("raise KeyError('sox')", "hum = broken:HUM", "does not import: KeyError: 'sox' (line 1)."),
         ("HUM = 3", "hum = broken:HUM", 'The plug-in "hum" of broken 1.0 is of the type int, and a plug-in of'),
-        ("HUM = 3", "hum = broken:HUMM", "names an object that is not there. Did you mean HUM?"),
+        ("HUM = 3", "hum = broken:HUMM", "names an object that is not there; did you mean HUM?"),
         (HUM, "drone = broken:HUM", 'The plug-in "drone" of broken 1.0 calls itself "hum": give the entry point that'),
         (HUM.replace('"hum"', '"loud"'), "loud = broken:HUM", 'is called "loud", and so is the sound that comes with'),
         (HUM.replace('"hum"', "3").replace("Literal[3]", "int"), "hum = broken:HUM", "does not say which sound it is"),

@@ -12,4 +12,4 @@ def test_words_that_are_equally_close_are_all_named() -> None:
 
 
 def test_a_long_list_of_names_is_cut_and_says_so() -> None:
-    assert suggestion("zzz", [f"name-{n}" for n in range(45)]).endswith("name-39, and 5 more")
+    assert suggestion("zzz", [f"name-{n}" for n in range(45)]).endswith("name-39 and 5 more")

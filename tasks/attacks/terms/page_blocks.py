@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from toolz import groupby
+
 from assay.tasks.attacks.terms.estimates import CLEAN, COSTS, HELPS, HURTS, PAYS, Key, Stage
 from assay.tasks.reporting.estimates import About, column, series_of, table_of
 from assay.tasks.reporting.numerals import number
@@ -196,10 +198,9 @@ def _drops(findings: TermFindings, model: str) -> list[Finding]:
 
 def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | None:
     """A line per attack and number of changes over the share of the terms; None where only one share was tried."""
-    lines: dict[str, list[Finding]] = {}
-    for drop in _drops(findings, model):
-        if drop.slice.share is not None:
-            lines.setdefault(_line_name(drop), []).append(drop)
+    lines: dict[str, list[Finding]] = groupby(
+        _line_name, [drop for drop in _drops(findings, model) if drop.slice.share is not None]
+    )
     shares = sorted({_share(drop) for drops in lines.values() for drop in drops})
     if len(shares) < 2:
         return None

@@ -5,13 +5,14 @@ sentences.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from assay.infra.errors import InputError, SettingError, blame_setting
 from assay.infra.storage.folders import contained
-from assay.infra.user_code.references import read_given_file
+from assay.infra.user_code.references import read_given_file, read_given_text
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
@@ -162,15 +163,9 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
 
 def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[str]:
     """The words that stay, in the form in which words compare."""
-    listed = named if isinstance(named, tuple) else ()
+    listed: Sequence[str] = named or ()
     if isinstance(named, str):
-        try:
-            listed = tuple(read_given_file(beside / named, "The list of words to keep").decode("utf-8-sig").split())
-        except (OSError, UnicodeDecodeError) as fault:
-            raise InputError(
-                f"The words that the attack is to `keep` are in {named}, which cannot be read as UTF-8 text "
-                f"({getattr(fault, 'strerror', None) or fault}); look at the path, or give a list: [{named}]."
-            ) from fault
+        listed = read_given_text(beside / named, "The list of words to keep").split()
     for position, word in enumerate(listed):
         if [part.text for part in words_of(word)] != [word]:
             shown = repr(word) if len(word) <= _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]!r} and so on"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from toolz import groupby
 
 from assay.data.text_schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
@@ -362,9 +363,7 @@ def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], setting
         least=settings.min_cosine,
         part_of_speech=settings.part_of_speech,
     )
-    by_spelling: dict[object, list[dict[str, object]]] = {}
-    for row in swaps:
-        by_spelling.setdefault(row["word"], []).append(row)
+    by_spelling = groupby("word", swaps)
     rows = [
         row | {"word": word}
         for word, spelled in zip(piece.words, spelt, strict=True)

@@ -230,7 +230,7 @@ def test_a_plug_in_that_one_pipeline_cannot_have_is_no_matter_of_the_others(tmp_
     text += f"  q:\n    {IMAGES}    attacks: [mine.py:WAVES]\n"
     refused = refusal(tmp_path, text)
     assert 'pipelines.yaml:5: attacks.1: "mine.py:WAVE" — ' in refused
-    assert refused.endswith('"mine.py:WAVE" names an object that is not there. Did you mean WAVES?')
+    assert refused.endswith('"mine.py:WAVE" names an object that is not there; did you mean WAVES?')
     assert "\n" not in refused
     usable, wrong = load_usable(tmp_path / "pipelines.yaml")
     assert (list(usable.pipelines), list(wrong)) == (["q"], ["p"])
@@ -241,4 +241,4 @@ def test_a_choice_is_tried_by_its_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert answer(["check", "--plugin", "mine.py:WAVES", "--config", str(tmp_path / "pipelines.yaml")]) == 2
     assert "mine.py:WAVES: " in capsys.readouterr().err
     assert answer(["check", "--plugin", "mine.py:NONE", "--config", str(tmp_path / "pipelines.yaml")]) == 2
-    assert '"mine.py:NONE" names an object that is not there.' in capsys.readouterr().err
+    assert '"mine.py:NONE" names an object that is not there; known here: ' in capsys.readouterr().err

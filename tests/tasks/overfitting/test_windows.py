@@ -199,7 +199,7 @@ def test_fresh_samples_are_neither_trained_on_nor_audited(run):
     assert made.num_rows == 10
     with pytest.raises(InputError, match="fresh samples must be neither"):
         fresh_samples(noisy([30]), [noisy([60], 30)], Evaluation(), "test")
-    with pytest.raises(InputError, match="later` is no value of the column 'split'; its values are fresh, test, train"):
+    with pytest.raises(InputError, match="later` is no value of the column 'split'; known here: fresh"):
         fresh_samples(noisy([30]), [noisy([60], 30)], Evaluation(), "later")
 
 

@@ -69,7 +69,7 @@ def test_other_weights_are_another_subject(folder: Path) -> None:
 
 
 def test_a_network_of_ones_own_that_is_not_there_is_refused_before_anything_runs(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"names an object that is not there\. Did you mean f\?"):
+    with pytest.raises(InputError, match=r"names an object that is not there; did you mean f\?"):
         resolve_subject(Subject(network="mine.py:ff", train=Training()), folder)
 
 

@@ -196,7 +196,7 @@ def test_a_faulty_model_is_told_in_one_sentence(tmp_path: Path, text: str, name:
         ("f = 3", "f", "is a int, expected an object"),
         ("class M:\n    def predict_proba(self, table): ...", "M", "is a class: name an object"),
         ("def f():\n    return 3", "f", "needs `weights"),
-        ("def ff(table): ...", "f", r"names an object that is not there\. Did you mean ff\?"),
+        ("def ff(table): ...", "f", r"names an object that is not there; did you mean ff\?"),
         ("import nosuchmodule", "f", r"does not import: ModuleNotFoundError: .* \(line 1\)"),
         ("def f(:", "f", r"is not Python: .* in line 1"),
     ],
