@@ -171,8 +171,8 @@ def small(finding: Finding) -> str:
 
 
 def verdict(finding: Finding) -> str:
-    """What a finding concludes."""
-    return finding.verdict
+    """What a finding concludes, without the p that it would have needed."""
+    return finding.verdict.partition(":")[0]
 
 
 PLAIN = number()

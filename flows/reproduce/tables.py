@@ -30,14 +30,19 @@ class Filled:
     measured: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    reasons: set[str] = field(default_factory=set)
+    """Why ours may differ, as far as it stands among the differences."""
 
 
-def fill(table: PaperTable, results: Results) -> Filled:
-    """The table beside the newest results that measured something of it."""
+def fill(table: PaperTable, results: Results, *, measured_only: bool = False) -> Filled:
+    """The table beside the newest results that measured something of it; with `measured_only`, their lines alone."""
     filled = Filled()
     results.damaged.clear()
     for grid in table.grids:
-        rows = [row for source, result in _pairs(grid, results) for row in _rows(filled, grid, source, result, results)]
+        rows: list[Sequence[str]] = []
+        for source, result in _pairs(grid, results):
+            lines = list(_rows(filled, grid, source, result, results))
+            rows += [] if measured_only and result is None else lines
         if rows:
             filled.grids.append((grid.printed, rows))
     filled.missing += results.damaged.values()
@@ -69,7 +74,7 @@ def _rows(
         numbers = _numbers(source, result)
         filled.measured += [_origin(source, result, [finding for _, finding in numbers])]
         filled.measured += [f"  {line}" for line in source.about(result)]
-        filled.differences += [*_difference(source, numbers), *source.remarks(result)]
+        filled.differences += [*_difference(source, numbers, filled.reasons), *source.remarks(result)]
     elif not source.extra:
         filled.missing.append(_way_to_a_run(source, results))
     for line in source.lines_with(result):
@@ -127,8 +132,8 @@ def _way_to_a_run(source: Source, results: Results) -> str:
     return f"{source.called}: no run yet; make one with  {commands}" + (f"  ({why})" if why else "")
 
 
-def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]]) -> list[str]:
-    """One sentence: how much of what the paper says was measured, what is furthest from it, and why."""
+def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]], reasons: set[str]) -> list[str]:
+    """One sentence: how much of what the paper says was measured, what is furthest, and why (once each)."""
     held = [(ours, finding) for ours, finding in numbers if ours.paper or ours.claim is not None]
     outside = [(ours, finding) for ours, finding in held if not ours.holds(finding)]
     if not held:
@@ -147,7 +152,9 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]]) -> list
         ours, finding = apart[max(apart)]
         papers = " or ".join(ours.write(Finding(ours.metric, value=paper)) for paper in ours.paper)
         sentence += f", most {ours.place} (theirs {papers}, ours {ours.write(finding)})"
-    return [f"{sentence}: {source.because or 'unexplained'}."]
+    why = "as above" if source.because in reasons else source.because or "unexplained"
+    reasons.update([source.because] if source.because else [])
+    return [f"{sentence}: {why}."]
 
 
 WIDTH = 118
@@ -162,17 +169,22 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
     return "\n\n".join(blocks)
 
 
-def table_as_markdown(table: PaperTable, filled: Filled) -> str:
-    """The table as a section of a document."""
+def table_as_markdown(table: PaperTable, filled: Filled, said: set[str]) -> str:
+    """The table as a section of a document; a note that was `said` in an earlier one is not repeated."""
     blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
     for grid, rows in filled.grids:
         cells = ([_escaped_text(cell) for cell in row] for row in rows)
-        lines = [f"| {' | '.join(row)} |" for row in (grid.headings, ["---"] * len(grid.headings), *cells)]
-        blocks += [f"**{_escaped_text(grid.title)}**", "\n".join(lines)]
+        head, *lines = (f"| {' | '.join(row)} |" for row in (grid.headings, *cells))
+        blocks += [f"**{_escaped_text(grid.title)}**", "\n".join([head, "|---" * len(grid.headings) + "|", *lines])]
     for heading, notes in _notes(table, filled):
-        items = [f"{_indent(note)}- {_escaped_text(note.strip())}" for note in notes]
-        blocks.append("\n".join([f"{heading}:", "", *items]))
+        items = [f"- {_escaped_text(note)}" for note in notes if note not in said and not note.startswith(" ")]
+        blocks += ["\n".join([f"{heading}:", "", *map(_filled, items)])] if items else []
+        said.update(notes)
     return "\n\n".join(blocks)
+
+
+def _filled(item: str) -> str:
+    return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _notes(table: PaperTable, filled: Filled) -> list[tuple[str, Sequence[str]]]:
@@ -229,8 +241,9 @@ def reproduce(table: str, store: Store, published: Path | None = None) -> str:
 
 def reproduce_all(store: Store, published: Path | None = None) -> str:
     """Every table as Markdown."""
-    results = Results(store, published)
-    sections = [table_as_markdown(table, fill(table, results)) for table in TABLES.values()]
+    results, said = Results(store, published), set[str]()
+    tables = TABLES.values()
+    sections = [table_as_markdown(table, fill(table, results, measured_only=True), said) for table in tables]
     return "\n\n".join([filled("reproduced.md").strip(), *sections]) + "\n"
 
 

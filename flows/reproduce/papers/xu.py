@@ -97,11 +97,10 @@ def _defended(subject: published.Defended) -> Source:
 
 
 def _degenerate(result: Result) -> list[str]:
-    return [
-        f"Here {finding.subject}+{finding.of} is {finding.verdict}."
-        for finding in result.findings.select("defense.accuracy", group=_EPS)
-        if finding.degenerate
-    ]
+    """The defended models that give one answer to (almost) everything, in one sentence."""
+    findings = result.findings.select("defense.accuracy", group=_EPS)
+    named = [f"{each.subject}+{each.of} ({each.verdict.partition(': ')[2]})" for each in findings if each.degenerate]
+    return [f"Degenerate here: {', '.join(named)}."] if named else []
 
 
 TABLES = (

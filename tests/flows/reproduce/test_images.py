@@ -233,4 +233,4 @@ def test_table_5_sets_ours_from_both_starts_beside_the_papers(store: Store, caps
     assert ours["Standard"] == ["80.2%", "60.0% [50.0, 70.0]", "80.0% [70.0, 90.0]"]
     assert [row[2:] for row in body if row[:2] == ["CheXNet", "MAAdvT"]] == [["–", "–", "–"]]
     assert f"  IPMI2019-AttnMel: run {run}, n = 300" in text.splitlines()
-    assert "  Here attnmel+standard-scratch is degenerate: 100.0% of samples are called benign." in text.splitlines()
+    assert "  Degenerate here: attnmel+standard-scratch (100.0% of samples are called benign)." in text.splitlines()
