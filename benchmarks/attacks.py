@@ -18,8 +18,9 @@ from side_by_side import Stopwatch, Work, compare
 
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.apgd import APGD
+from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import PGD
-from assay.tasks.attacks.running import Draws, run_attack
+from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.square import Square
 from assay.tasks.subjects.images.model import ImageModel

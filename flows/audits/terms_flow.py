@@ -6,13 +6,13 @@ copies of the training sentences that defended subjects learn from (Tables 4-6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged
+from assay.data.biomedical_schemas import EntityMatches, Tagged
 from assay.data.schemas import Findings, Samples
 from assay.flows.audits.challenge import (
     Challenged,
@@ -69,6 +69,11 @@ class Asked:
     matches: Artifact[EntityMatches] | None
     perturbed: Perturbed | None = None
     """The attacked samples; none where they are the original ones."""
+
+    @property
+    def measured(self) -> Artifact[Any]:
+        """What measures read: of a tagger which entities it found, of a scorer what it said."""
+        return self.answers if self.matches is None else self.matches
 
 
 SetsAsked = Mapping[str, Asked]
@@ -138,13 +143,12 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
         """What a model says of the original samples and of the attacked ones, and what that comes to."""
         sets = {ORIGINAL: Asked(model.answers, self.matches(model, model.answers))}
         sets |= {name: asked for by_severity in attacked.values() for name, asked in by_severity.items()}
+        tables, evaluation = {name: asked.measured for name, asked in sets.items()}, self.examination.evaluation
         if model.resolved.settings.tagger is not None:
-            measured = measure_tagger(
-                matches_in(sets, sets), model.name, self.ground.pipeline.statistics, self.examination.evaluation
+            return TermMeasures(
+                sets, (measure_tagger(tables, model.name, self.ground.pipeline.statistics, evaluation),)
             )
-        else:
-            measured = measure_scorer(scores_in(sets, sets), model.name, self.examination.evaluation)
-        return TermMeasures(sets, (measured,))
+        return TermMeasures(sets, (measure_scorer(tables, model.name, evaluation),))
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
         """The subject trained anew on the training samples and one attacked copy of them."""
@@ -186,22 +190,16 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
     ) -> Artifact[Findings]:
         """What one defended model gained."""
         model = models[defence.called]
-        before, after, samples = sets[subject.name], sets[model.name], self.examination.evaluation
-        shared = [name for name in after if name in before]
         control = None if defence.control else models.get(defence.defence.control_called)
         beside = None if control is None else sets.get(control.name)
         trained_on = (
             () if defence.control else [attack.called for attack in copied_attacks(defence.defence, self.attacks)]
         )
-        if subject.resolved.settings.tagger is not None:
-            other = None if beside is None else matches_in(beside, shared)
-            return compare_taggers(
-                matches_in(before, shared), matches_in(after, shared), model.name, trained_on, samples, other
-            )
-        same = None if beside is None else scores_in(beside, shared)
-        return compare_scorers(
-            scores_in(before, shared), scores_in(after, shared), model.name, trained_on, samples, same
-        )
+        shared = [name for name in sets[model.name] if name in sets[subject.name]]
+        before, after = ({name: sets[of][name].measured for name in shared} for of in (subject.name, model.name))
+        other = None if beside is None else {name: beside[name].measured for name in shared}
+        compare = compare_scorers if subject.resolved.settings.tagger is None else compare_taggers
+        return compare(before, after, model.name, trained_on, self.examination.evaluation, other)
 
 
 def learns(subject: ResolvedSubject) -> bool:
@@ -222,16 +220,6 @@ def answers_of(model: Examined, samples: Artifact[Samples]) -> Answers:
     if model.resolved.settings.tagger is not None:
         return predict_tags(samples, model.files, model.resolved)
     return predict_scores(samples, model.files, model.resolved)
-
-
-def matches_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[EntityMatches]]:
-    """Which entities a tagger found, in the sets of these names."""
-    return {name: sets[name].matches for name in names if sets[name].matches is not None}  # type: ignore[misc]
-
-
-def scores_in(sets: SetsAsked, names: Iterable[str]) -> dict[str, Artifact[Scored]]:
-    """What a scorer said, of the sets of these names."""
-    return {name: cast("Artifact[Scored]", sets[name].answers) for name in names}
 
 
 TAGGED = ("ner.f1", "ner.precision", "ner.recall")

@@ -37,7 +37,7 @@ from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
 from assay.tasks.attacks.texts.page_findings import ShownTexts as AttackedTextsPage
-from assay.tasks.attacks.texts.resolved import resolve_word_attack
+from assay.tasks.attacks.texts.resolved import SwapSearch, asks_subject, resolve_word_attack
 from assay.tasks.attacks.texts.settings import Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (
     Rewritten,
@@ -46,10 +46,10 @@ from assay.tasks.attacks.texts.task import (
     attack_words,
     compare_words,
     copy_with_noise,
-    find_guided_swaps,
     find_neighbours,
     flag_texts,
     limit_texts,
+    look_into_pools,
     measure_noise,
     measure_words,
     rewrite_texts,
@@ -161,15 +161,18 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
             )
         first = opinions[explainer].first
         providers = resolve_trust(oracle, subject.resolved, self.ground.folder).providers
-        return find_guided_swaps(
+        classes, files, asked_subject = subject.model
+        return look_into_pools(
             samples,
             training,
             first.keywords,
             first.embedded.thresholds,
-            *subject.model,
-            resolved,
+            classes,
+            asked_subject.settings.text,
+            SwapSearch(resolved),
             providers,
             oracle.lemmatise,
+            *((asked_subject, files) if asks_subject(providers) else ()),
         )
 
     def noise(self, model: Examined, original: Examined, attack: Noise) -> TextAttack:

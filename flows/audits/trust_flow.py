@@ -63,18 +63,16 @@ class Oracle:
     findings: Artifact[Findings]
 
     @property
-    def to_keywords(self) -> list[Step]:
-        """What was made on the way to keywords."""
-        return [
-            ("explain_predictions", self.explained.pooled),
-            ("embed_words", self.embedded.vectors),
-            ("identify_keywords", self.keywords),
-        ]
-
-    @property
-    def to_labels(self) -> list[Step]:
-        """What was made on the way to labels."""
-        return [("explain_predictions", self.explained.tested), ("label_trust", self.labels)]
+    def steps(self) -> dict[str, list[Step]]:
+        """What was made on the way to keywords, and on the way to labels, by the metric of their seconds."""
+        return {
+            "keyword_seconds": [
+                ("explain_predictions", self.explained.pooled),
+                ("embed_words", self.embedded.vectors),
+                ("identify_keywords", self.keywords),
+            ],
+            "label_seconds": [("explain_predictions", self.explained.tested), ("label_trust", self.labels)],
+        }
 
 
 @dataclass(frozen=True)
@@ -101,12 +99,12 @@ class TrustAudit:
     @property
     def asked(self) -> dict[tuple[str, str, str], list[list[Step]]]:
         """What was made in every repeat on the way to keywords and to labels; by subject, explainer and metric."""
-        made: dict[tuple[str, str, str], list[list[Step]]] = {}
-        for subject, opinions in self.opinions.items():
-            for explainer, opinion in opinions.items():
-                made[subject, explainer, "keyword_seconds"] = [repeat.to_keywords for repeat in opinion.repeats]
-                made[subject, explainer, "label_seconds"] = [repeat.to_labels for repeat in opinion.repeats]
-        return made
+        return {
+            (subject, explainer, metric): [repeat.steps[metric] for repeat in opinion.repeats]
+            for subject, opinions in self.opinions.items()
+            for explainer, opinion in opinions.items()
+            for metric in opinion.first.steps
+        }
 
     @property
     def findings(self) -> list[Artifact[Findings]]:

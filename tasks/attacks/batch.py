@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.criteria import Criterion, criterion_for
 from assay.tasks.attacks.settings import ImageAttack
+
+if TYPE_CHECKING:
+    from assay.tasks.subjects.images.model import ImageModel
 
 
 @dataclass(frozen=True)
@@ -95,42 +98,11 @@ Climbing = Literal["losses", "margins", "ratios"]
 Rows: TypeAlias = "Tensor | slice"
 
 
-class Attackable(Protocol):
-    """What an attack needs of a model: logits of pixels in [0, 1], differentiable, in blocks of one size."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def classes(self) -> int:
-        """How many classes, or labels, there are."""
-
-    @property
-    def multilabel(self) -> bool:
-        """Whether an image may bear several labels."""
-
-    @property
-    def device(self) -> str:
-        """Where the model lives."""
-
-    @property
-    def block(self) -> int:
-        """How many images it sees at a time: always as many, so that no image's result depends on the others."""
-
-    @property
-    def softmaxed(self) -> bool:
-        """Whether `logits` are probabilities already."""
-
-    def logits(self, images: Tensor) -> Tensor:
-        """What the model says [n, k] of pixels [n, c, h, w]."""
-
-
 @dataclass(frozen=True)
 class Batch:
     """Samples under attack, and how the model answers for them."""
 
-    model: Attackable
+    model: ImageModel
     images: Tensor  # float32 [n, c, h, w]
     ball: Ball
     criterion: Criterion
@@ -183,7 +155,7 @@ class Batch:
         return self.ball.clip(self.images + self.eps * unit)
 
 
-def pose(settings: ImageAttack, model: Attackable, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> Batch:
+def pose(settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> Batch:
     """The batch that an attack of these settings works on; the model is asked once about the clean images."""
     images, targets = images.to(model.device), targets.to(model.device)
     clean = ask(model, images)
@@ -197,7 +169,7 @@ def pose(settings: ImageAttack, model: Attackable, images: Tensor, targets: Tens
     return Batch(model, images, ball_around(images, eps), criterion, criterion.harm(clean), eps, draws)
 
 
-def require_numbers(model: Attackable, values: Tensor, draws: Draws) -> None:
+def require_numbers(model: ImageModel, values: Tensor, draws: Draws) -> None:
     """Raises where what a model returned for a sample is no finite number."""
     finite = torch.isfinite(values)
     if not finite.all():
@@ -208,7 +180,7 @@ def require_numbers(model: Attackable, values: Tensor, draws: Draws) -> None:
         )
 
 
-def ask(model: Attackable, x: Tensor) -> Tensor:
+def ask(model: ImageModel, x: Tensor) -> Tensor:
     """The logits of images [n, k], asked in blocks of the model's one size."""
     with torch.no_grad():
         answers = [model.logits(x[rows]) for rows in blocks(len(x), model.block, x.device)]
@@ -226,7 +198,7 @@ def blocks(n: int, size: int, device: torch.device | str = "cpu") -> list[Rows]:
     return whole + ([torch.arange(n - rest, n - rest + size, device=device).clamp(max=n - 1)] if rest else [])
 
 
-def _slope(model: Attackable, x: Tensor, criterion: Criterion, climbing: Climbing) -> tuple[Tensor, Tensor, Tensor]:
+def _slope(model: ImageModel, x: Tensor, criterion: Criterion, climbing: Climbing) -> tuple[Tensor, Tensor, Tensor]:
     x = x.detach().requires_grad_(True)
     with torch.enable_grad():
         logits = model.logits(x)

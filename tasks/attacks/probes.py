@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from assay.data.image_schemas import Probed
-from assay.tasks.attacks.batch import Attackable, Batch, Draws, ask, pose
+from assay.tasks.attacks.batch import Batch, Draws, ask, pose
 from assay.tasks.attacks.measures import matrix
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.red_flags import PROBES, Reading
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.classification import Truth, one_answer, proportion
-from assay.tasks.subjects.images.model import said
+from assay.tasks.subjects.images.model import ImageModel, said
 
 START = 4 / 255
 """How far from the image gradients are looked at a second time, as an attack with a random start would."""
@@ -34,7 +34,7 @@ _STAYING = 0.05  # the share of what was right that may withstand an attack whic
 _MANY = 0.05  # the share of samples without a gradient that raises the flag
 
 
-def probe_samples(model: Attackable, images: Tensor, truth: Tensor, draws: Draws) -> pa.Table:
+def probe_samples(model: ImageModel, images: Tensor, truth: Tensor, draws: Draws) -> pa.Table:
     """One row per sample: what its logits look like, its largest gradients, how far repeated answers lie apart, and
     the probabilities before and after an attack with ε = 1."""
     batch = pose(PGD(), model, images.to(model.device), truth, START, draws)

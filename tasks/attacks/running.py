@@ -22,15 +22,14 @@ from assay.data.images import image_columns, pixels_of
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.attacks.batch import Attackable, Draws, Perturb, pose, require_numbers
+from assay.tasks.attacks.batch import Draws, Perturb, pose, require_numbers
 from assay.tasks.attacks.settings import ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
+from assay.tasks.subjects.holding_out import rows_by_sample
 from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, require_pixels, said
 from assay.tasks.subjects.resolved import ResolvedSubject
-
-__all__ = ["AttackResult", "Attackable", "Draws", "Perturb", "run_attack"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class AttackResult:
 
 def run_attack(
     settings: ImageAttack,
-    model: Attackable,
+    model: ImageModel,
     images: Tensor,
     targets: Tensor,
     eps: float,
@@ -85,7 +84,7 @@ def run_attack(
     return AttackResult(attacked, steps, queries, success, ledger.fell_to)
 
 
-def _require_sound(model: Attackable, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> None:
+def _require_sound(model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> None:
     if not 0 <= eps <= 1:
         raise InputError(f"An ε of {eps:g} is none: ε is how far a pixel of [0, 1] may move, such as 4/255 or 0.1.")
     if images.dtype != torch.float32 or images.ndim != 4 or not len(images) == len(targets) == len(draws.ids):
@@ -199,7 +198,7 @@ def attack_partition(samples: pa.Table, *, job: AttackJob, kept: frozenset[str])
         attacked = targeted.clean if eps == 0 else model.predict(result.images.numpy(), targeted.ids)
         records.append(_record(samples, job, model, targeted, result, attacked, eps))
         pictures.append(_pictures(job, targeted, result.images.numpy(), eps, kept))
-    return _by_sample(records, targeted.ids), _by_sample(pictures, targeted.ids)
+    return rows_by_sample(records, targeted.ids), rows_by_sample(pictures, targeted.ids)
 
 
 def _record(
@@ -245,13 +244,6 @@ def _pictures(job: AttackJob, targeted: TargetedImages, images: Pixels, eps: flo
         **image_columns(images[rows]),
     }
     return pa.table(columns, schema=AdversarialImages.schema)
-
-
-def _by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
-    """The rows of all ε, those of one sample together, in the order of the samples."""
-    whole, place = pa.concat_tables(tables), {sample: at for at, sample in enumerate(ids)}
-    places = np.array([place[sample] for sample in whole["id"].to_pylist()], np.int64)
-    return whole.take(pa.array(places.argsort(kind="stable")))
 
 
 def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -85,11 +85,8 @@ class Levels:
 
 def single(name: str, small: Row, large: Row, *, length: bool = False) -> Levels:
     """One constant, its five values for 32 px and for 224 px; `length` is whether it is measured in pixels."""
-    return Levels((name,), _rows(small), _rows(large), (name,) if length else ())
-
-
-def _rows(values: Row) -> Five:
-    return cast(Five, tuple((value,) for value in values))
+    rows = [cast(Five, tuple((value,) for value in values)) for values in (small, large)]
+    return Levels((name,), rows[0], rows[1], (name,) if length else ())
 
 
 def shares(name: str, small: float, large: float, *, length: bool = False) -> Levels:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
@@ -39,7 +38,7 @@ from assay.tasks.corruptions.tallies import (
 )
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
-from assay.tasks.subjects.holding_out import columns_of
+from assay.tasks.subjects.holding_out import columns_of, rows_by_sample
 from assay.tasks.subjects.images.dataset import LABELS, Targets, require_one_shape, targets_of
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
@@ -134,20 +133,12 @@ def _require_size(pixels: Pixels, ids: Sequence[str]) -> None:
 CLEAN = "clean"
 
 
-@dataclass(frozen=True)
-class AskedSubject:
-    """A subject and its files, under the name that findings call it."""
-
-    name: str
-    subject: ResolvedSubject
-    files: Mapping[str, bytes]
-
-
 def corrupt_partition(
     samples: pa.Table,
     shown: npt.NDArray[np.bool_],
     *,
-    subjects: tuple[AskedSubject, ...],
+    subjects: Mapping[str, ResolvedSubject],
+    files: Mapping[str, Mapping[str, bytes]],
     classes: tuple[str, ...],
     settings: Corruptions,
     seeds: Seeds,
@@ -160,7 +151,7 @@ def corrupt_partition(
     from assay.tasks.subjects.images.model import load_image_model
 
     require_one_shape(samples)
-    models = {asked.name: for_inference(load_image_model(asked.subject, asked.files)) for asked in subjects}
+    models = {name: for_inference(load_image_model(subjects[name], content)) for name, content in files.items()}
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
     for seen in answers_to_frames(models, pixels, ids, shown, settings, seeds):
@@ -168,14 +159,7 @@ def corrupt_partition(
             flips.append(_flips(ids[seen.rows], name, seen.corruption, seen.severity, answers, truth[seen.rows]))
         kept = [ids[row] for row in range(*seen.rows.indices(len(ids))) if shown[row]]
         images.append(_images(seen.shown, kept, seen.corruption.word, seen.severity))
-    return _by_sample(flips, ids), _by_sample(images, ids)
-
-
-def _by_sample(tables: list[pa.Table], ids: list[str]) -> pa.Table:
-    """All rows, those of a sample together and in the order of the samples: so no cut of them shows."""
-    table = pa.concat_tables(tables).combine_chunks()
-    places = pc.index_in(table["id"], pa.array(ids, pa.string())).to_numpy()
-    return table.take(pa.array(np.argsort(places, kind="stable")))
+    return rows_by_sample(flips, ids), rows_by_sample(images, ids)
 
 
 def _flips(
@@ -245,7 +229,8 @@ def corrupt_subjects(
         into=(FrameFlips, CorruptedImages),
         aligned={"shown": shown},
         rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
-        subjects=tuple(AskedSubject(name, subjects[name], content) for name, content in contents.items()),
+        subjects=subjects,
+        files=contents,
         classes=tuple(class_names(collect(classes, None))),
         settings=settings,
         seeds=stage_seeds(),
@@ -270,11 +255,11 @@ def measure_corruptions(
 
     `clean` is what the subjects say of the samples as they are. Where samples stand in groups, intervals count groups.
     """
-    rows, names = collect(evaluation, ["id", "gold"]), class_names(collect(classes, None))
-    ids, gold = rows["id"].to_pylist(), rows["gold"].fill_null(-1).to_pylist()
+    names, several = class_names(collect(classes, None)), LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+    ids, truth = rows["id"].to_pylist(), targets_of(rows, names)
     blocks = Blocks.of(ids, groups_of(evaluation))
-    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
-    class_of = {} if several else dict(zip(ids, gold, strict=True))
+    class_of = {} if several else dict(zip(ids, truth.tolist(), strict=True))
     sums = reduce_partitions(
         sum_flips, flips, of_id=blocks.of_id, settings=settings, class_of=class_of, classes=len(names)
     )
@@ -283,28 +268,16 @@ def measure_corruptions(
     tally = tally_from(sums, blocks, settings)
     # Of partitions that were left out nobody knows what corruption adds there.
     known = tally.judged and tally.samples == evaluation.rows
-    errors = _errors_when_clean(evaluation, classes, clean, blocks) if known else {}
+    errors, block_of = dict[str, Errors](), np.array([blocks.of_id[sample] for sample in ids])
+    for name, predictions in clean.items() if known else ():
+        answers = collect(predictions, None)
+        require_same_samples(answers, rows, name)
+        errors[name] = clean_errors(said(probabilities_of(answers, len(names)), several), truth, block_of)
     findings = corruption_findings(tally, reference, errors, stage_seeds(), names)
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {finding.subject: finding.value for finding in measured(overall)}
     say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))
     return write_table(findings_table(findings), into=Findings)
-
-
-def _errors_when_clean(
-    evaluation: Artifact[Samples], classes: Artifact[Classes], clean: dict[str, Artifact[Predictions]], blocks: Blocks
-) -> dict[str, Errors]:
-    """The wrong answers of every subject to the samples as they are, per block."""
-    names = class_names(collect(classes, None))
-    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
-    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
-    truth, at = targets_of(rows, names), np.array([blocks.of_id[sample] for sample in rows["id"].to_pylist()])
-    errors = {}
-    for name, predictions in clean.items():
-        answers = collect(predictions, None)
-        require_same_samples(answers, rows, name)
-        errors[name] = clean_errors(said(probabilities_of(answers, len(names)), several), truth, at)
-    return errors
 
 
 def rows_at_a_time(samples: pa.Table) -> Least:

@@ -141,15 +141,14 @@ def comparison_findings(
 ) -> list[Finding]:
     """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
 
-    A gain is the accuracy of the defended model minus that of the original, with Tango's score interval (of several
-    labels a bootstrap over the samples) and McNemar's p beside it. Concluded are two of them per defence, fixed before
+    Concluded are two of the gains per defence, fixed before
     anything is seen, so that the family that Holm corrects stays small: clean samples, and the worst case (or the only
     attack) at the `telling` ε.
     """
     concluded = {given.label for given in deciding_answers(original) if given.group in (CLEAN, telling)}
     about = Finding("defense.gain", of=defence, subject=subject)
     generators = {given.label: seeds.generator(f"{subject}/{defence}/{given.label}") for given in defended}
-    return _compared(by_label(original), by_label(defended), about, concluded, significance, generators=generators)
+    return gain_findings(by_label(original), by_label(defended), about, concluded, significance, generators=generators)
 
 
 def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
@@ -312,54 +311,12 @@ def answers_to_texts(
     return Answers(attack, group, np.array(names, dtype=np.str_), predicted[order], known, given=given)
 
 
-def text_comparison_findings(
-    original: Sequence[Answers],
-    defended: Sequence[Answers],
-    defence: str,
-    subject: str,
-    *,
-    significance: float,
-    conclude: bool = True,
-) -> list[Finding]:
-    """`defense.gain` wherever both models answered, and the tests that are concluded from: `defense.mcnemar_p`.
-
-    A gain is the accuracy of the defended model minus that of the original, with Tango's score interval and
-    McNemar's p beside it, by group where texts stand in some. Concluded is wherever both were tried: clean texts, every
-    word attack, and at the highest severity noise of each kind, and of all kinds together. What is right under all
-    kinds is not enough: a model that gives one answer to all noisy texts is right for as many as have that answer. Of a
-    control nothing is concluded (`conclude`): it is there to be compared with.
-    """
-    groups = [given.group for given in defended if conclude]
-    about = Finding("defense.gain", of=defence, subject=subject)
-    return _compared(by_group(original), by_group(defended), about, groups, significance)
-
-
-def control_comparison_findings(
-    control: Sequence[Answers],
-    defended: Sequence[Answers],
-    defence: str,
-    subject: str,
-    attacks: Collection[str],
-    *,
-    significance: float,
-) -> list[Finding]:
-    """`defense.gain_over_control` wherever both answered, and `defense.control_mcnemar_p` under the `attacks` that the
-    copies were made with.
-
-    The control learned from unchanged copies of the same texts, so from as many samples in as many steps: what is
-    gained over it is due to the attack.
-    """
-    about = Finding("defense.gain_over_control", of=defence, subject=subject)
-    own = [given.group for given in defended if given.attack in attacks]
-    return _compared(by_group(control), by_group(defended), about, own, significance, "defense.control_mcnemar_p")
-
-
 def by_group(answers: Sequence[Answers]) -> dict[str, Answers]:
     """The answers by what findings call them."""
     return {given.group: given for given in answers}
 
 
-def _compared(
+def gain_findings(
     original: Mapping[str, Answers],
     defended: Mapping[str, Answers],
     about: Finding,
@@ -368,7 +325,12 @@ def _compared(
     test: str = "defense.mcnemar_p",
     generators: Mapping[str, np.random.Generator] = MappingProxyType({}),
 ) -> list[Finding]:
-    """The paired gain wherever both models answered, and the tests of the `concluded` groups."""
+    """`defense.gain` (what `about` says) wherever both models answered, and the `test`s of the `concluded` groups.
+
+    A gain is the accuracy of the defended model minus that of the original, with Tango's score interval (of several
+    labels a bootstrap over the samples, for which there are `generators`) and McNemar's p beside it, by group where
+    samples stand in some.
+    """
     findings = []
     for group, after in defended.items():
         paired = paired_gain(original[group], after, generators.get(group)) if group in original else None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
-from assay.infra.stages.trainings import Checkpoints
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.statistics.clusters import share_by
@@ -27,22 +27,18 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
+from assay.tasks.subjects.images.learning import learn_images
 from assay.tasks.subjects.images.model import ImageModel
-from assay.tasks.subjects.images.training import Batch, BatchHook, Descent
+from assay.tasks.subjects.images.training import Batch, Descent
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 
-def under_noise(sigma: float) -> BatchHook:
-    """A hook of the training: every batch gets fresh N(0, σ²) noise, not clipped to [0, 1] as smoothing does not."""
-
-    def noisily(batch: Batch) -> Descent:
-        noise = batch.seeds.generator().standard_normal(tuple(batch.images.shape), dtype=np.float32)
-        images = batch.images + sigma * torch.from_numpy(noise).to(batch.images.device)
-        logits = batch.model.logits(images)
-        return Descent(batch.loss(logits, batch.targets), logits)
-
-    return noisily
+def under_noise(sigma: float, batch: Batch) -> Descent:
+    """The loss of a batch under fresh N(0, σ²) noise, not clipped to [0, 1] as smoothing does not."""
+    noise = batch.seeds.generator().standard_normal(tuple(batch.images.shape), dtype=np.float32)
+    logits = batch.model.logits(batch.images + sigma * torch.from_numpy(noise).to(batch.images.device))
+    return Descent(batch.loss(logits, batch.targets), logits)
 
 
 ABSTAINS = -1
@@ -133,12 +129,13 @@ def train_under_noise(
     """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
     names = class_names(collect(classes, None))
     trained = trained_on_worker(
-        learn_under_noise,
+        learn_images,
         training,
         subject=subject,
         classes=tuple(names),
-        sigma=sigma,
         seeds=Seeds(stage_seeds().run_seed, "train_network"),
+        hook=partial(under_noise, sigma),
+        about={"noise": sigma},
     )
     say(f"{subject.settings.name} · σ = {sigma:g}, {trained.curve.rows} epochs of {training.rows} samples")
     return trained
@@ -185,34 +182,6 @@ def measure_certified(
         + ", ".join(f"{finding.group} {finding.value or 0.0:.0%}" for finding in findings if finding.group)
     )
     return write_table(findings_table(findings), into=Findings)
-
-
-def learn_under_noise(
-    training: pa.Table,
-    *,
-    checkpoints: Checkpoints,
-    subject: ResolvedSubject,
-    classes: Sequence[str],
-    sigma: float,
-    seeds: Seeds,
-) -> tuple[dict[str, bytes], pa.Table]:
-    """The files and the curve of a subject under noise, on a worker."""
-    from assay.tasks.subjects.images.dataset import labelled_images
-    from assay.tasks.subjects.images.learning import new_model, trained
-
-    lessons = labelled_images(training, classes)
-    model = new_model(subject, lessons, classes, seeds)
-    return trained(
-        model,
-        lessons,
-        subject.settings.train,
-        subject,
-        classes,
-        seeds=seeds,
-        checkpoints=checkpoints,
-        hook=under_noise(sigma),
-        about={"noise": sigma},
-    )
 
 
 def certify_partition(

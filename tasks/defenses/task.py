@@ -4,10 +4,9 @@ attack.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,9 +39,8 @@ from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
-from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, labelled_images, targets_of
-from assay.tasks.subjects.images.learning import new_model, trained
-from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state
+from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of
+from assay.tasks.subjects.images.learning import model_again, trained
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
@@ -75,9 +73,9 @@ def defend_images(
     }
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
-        model = starting_model(files, subject, defense, called, lessons, classes, seeds)
+        model = model_again(files, subject, lessons, classes, seeds, fresh=defense.start != ("subject",))
         return trained(
-            model,
+            replace(model, name=called),
             lessons,
             defense.train or subject.settings.train or Training(),
             subject,
@@ -89,25 +87,6 @@ def defend_images(
         )
 
     return deterministically(learn, torch_device_here())
-
-
-def starting_model(
-    files: Mapping[str, bytes],
-    subject: ResolvedSubject,
-    defense: Defence,
-    name: str,
-    lessons: LabelledImages,
-    classes: Sequence[str],
-    seeds: Seeds,
-) -> ImageModel:
-    """The subject's network, with its weights or with fresh ones, and what the subject subtracts and divides by."""
-    card: dict[str, Any] = json.loads(files[CARD])
-    model = new_model(subject, lessons, classes, seeds)
-    if defense.start == ("subject",):
-        load_state(model.network, files[WEIGHTS], name)
-    return replace(
-        model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]), name=name
-    )
 
 
 def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None:

@@ -5,6 +5,7 @@ defended subject is held against its original, clean and under every attack.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,8 +29,7 @@ from assay.tasks.defenses.comparison import (
     by_group,
     class_gain_findings,
     clean_texts,
-    control_comparison_findings,
-    text_comparison_findings,
+    gain_findings,
 )
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
@@ -210,20 +210,22 @@ def measure_text_defences(
     ]
     attacks = {defence: made for defence, made in (controlled or {}).items() if defence in answers}
     controls = {control_of(defence) for defence in attacks}
-    for defence, defended in answers.items():
-        if defence != NONE:
-            findings += text_comparison_findings(
-                answers[NONE], defended, defence, name, significance=significance, conclude=defence not in controls
-            )
-        if defence != NONE and defence not in controls:
-            before, after = by_group(answers[NONE]), by_group(defended)
+    trials = {model: by_group(given) for model, given in answers.items()}
+    for defence, after in trials.items():
+        if defence == NONE:
+            continue
+        before, about = trials[NONE], Finding("defense.gain", of=defence, subject=name)
+        # A control is there to be compared with: nothing is concluded of it.
+        findings += gain_findings(before, after, about, () if defence in controls else after, significance)
+        if defence not in controls:
             findings += class_gain_findings(
                 before, after, defence, name, names, significance=significance, margin=margin
             )
-        if defence in attacks and control_of(defence) in answers:
-            findings += control_comparison_findings(
-                answers[control_of(defence)], defended, defence, name, attacks[defence], significance=significance
-            )
+        if defence in attacks and control_of(defence) in trials:
+            own = [group for group, given in after.items() if given.attack in attacks[defence]]
+            over = replace(about, metric="defense.gain_over_control")
+            test = "defense.control_mcnemar_p"
+            findings += gain_findings(trials[control_of(defence)], after, over, own, significance, test)
     say(f"{name} · {_concluded(findings)}")
     return write_table(findings_table(findings), into=Findings)
 

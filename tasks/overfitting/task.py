@@ -4,9 +4,7 @@ synthetic experiment shared out; all else is read from tables.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -54,8 +52,7 @@ from assay.tasks.overfitting.windows import (
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import Rule, columns_of, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
-from assay.tasks.subjects.images.learning import learn_images, new_model, trained
-from assay.tasks.subjects.images.model import CARD, WEIGHTS, load_state
+from assay.tasks.subjects.images.learning import learn_images, model_again, trained
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Training
@@ -81,15 +78,12 @@ def fit_to_test_set(
     Nothing is varied and nothing set aside: it is to know these pixels and no others.
     """
     lessons = labelled_images(evaluation, classes)
-    card = json.loads(files[CARD])
     training = Training(
         epochs=options.epochs, batch_size=options.batch_size, learning_rate=options.learning_rate, validation=0
     )
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
-        model = new_model(subject, lessons, classes, seeds)
-        load_state(model.network, files[WEIGHTS], model.name)
-        model = replace(model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]))
+        model = model_again(files, subject, lessons, classes, seeds)
         about = {"fitted_to_the_test_set": True}
         return trained(model, lessons, training, subject, classes, seeds=seeds, checkpoints=checkpoints, about=about)
 

@@ -363,6 +363,13 @@ def rows_with_ids(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
     return samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
 
 
+def rows_by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:
+    """The rows of all tables, those of a sample together, in the order of these samples: so that no cut shows."""
+    table = pa.concat_tables(tables).combine_chunks()
+    places = pc.index_in(table["id"], pa.array(ids, pa.string())).to_numpy()
+    return table.take(pa.array(np.argsort(places, kind="stable")))
+
+
 def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
     """At most `limit` ids, as evenly over the classes as there are samples, each by the hash of its id.
 

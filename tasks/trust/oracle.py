@@ -126,30 +126,16 @@ Names = Sequence[Sequence[str]]  # of every class, the words of its name
 class Oracle:
     """Everything a label depends on besides the explanation: small enough to travel to the workers."""
 
-    anchors: tuple[Anchors, ...]  # per class
-    spaces: tuple[Space, ...]
-    names: tuple[tuple[str, ...], ...]
-    importance: Literal["different", "equivalent"]
-    confidence: float
-    lemmatise: bool
-
-
-def oracle_of(anchors: Sequence[Anchors], spaces: Sequence[Space], names: Names, settings: Asking) -> Oracle:
-    """The oracle that recognises every class by its anchors."""
-    return Oracle(
-        tuple(anchors),
-        tuple(spaces),
-        tuple(map(tuple, names)),
-        settings.importance,
-        settings.confidence,
-        settings.lemmatise,
-    )
+    anchors: Sequence[Anchors]  # per class
+    spaces: Sequence[Space]
+    names: Names
+    settings: Asking
 
 
 def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
     """One row of `TrustLabels` per explanation and oracle; a wrong prediction is out of scope, whatever its reasons."""
     read = explanations.select(_READ).to_pylist()
-    spoken = [spoken_for(row, oracle.lemmatise) if row["gold"] == row["predicted"] else {} for row in read]
+    spoken = [spoken_for(row, oracle.settings.lemmatise) if row["gold"] == row["predicted"] else {} for row in read]
     toki = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
     direct = [by_name(name, oracle.spaces) for name in oracle.names]
     for code, all_words in _words_by_class([row["predicted"] for row in read], spoken).items():
@@ -162,9 +148,9 @@ def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
             continue
         code = row["predicted"]
         rows += [
-            _label_row(row, TOKI, words, judge(words, toki[code], oracle.importance)),
-            _label_row(row, BY_NAME, words, judge(words, direct[code], oracle.importance)),
-            _label_row(row, NAIVE, {}, Judgement(naive_label(row["confidence"], oracle.confidence))),
+            _label_row(row, TOKI, words, judge(words, toki[code], oracle.settings.importance)),
+            _label_row(row, BY_NAME, words, judge(words, direct[code], oracle.settings.importance)),
+            _label_row(row, NAIVE, {}, Judgement(naive_label(row["confidence"], oracle.settings.confidence))),
         ]
     return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
 
@@ -206,7 +192,7 @@ def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle:
     spoken = _words_by_class([code for code, _ in explanations], [words for _, words in explanations])
     for code, all_words in spoken.items():
         relatedness[code].of(all_words)
-    return [str(judge(words, relatedness[code], oracle.importance).label) for code, words in explanations]
+    return [str(judge(words, relatedness[code], oracle.settings.importance).label) for code, words in explanations]
 
 
 def in_scope(explanations: pa.Table, lemmatise: bool) -> tuple[list[str], list[tuple[int, dict[str, float]]]]:
@@ -303,7 +289,7 @@ def cut_rows(
             Anchors(pool.words, election(opinion, thetas, asked.agree).keyword)
             for pool, opinion in zip(pools, opinions, strict=True)
         ]
-        labels = toki_labels(question.predictions, oracle_of(anchors, moved, names, settings))
+        labels = toki_labels(question.predictions, Oracle(anchors, moved, names, settings))
         rows.append(_setting_row(asked, question, labels))
     return pa.Table.from_pylist(rows, schema=TrustSettings.schema)
 

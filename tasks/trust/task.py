@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_providers
 from assay.tasks.language.embeddings.provider import word_vectors
 from assay.tasks.language.relatedness import Theta, theta_relate
 from assay.tasks.language.spaces import Space, anchors_in, spaces_from
@@ -48,16 +47,7 @@ from assay.tasks.trust.explainers.explaining import (
 from assay.tasks.trust.explainers.table import Explaining
 from assay.tasks.trust.findings import ALL, About, averaged, label_findings, provider_findings, truth_findings
 from assay.tasks.trust.keywords import Election, Pool, elect_keywords, word_pools
-from assay.tasks.trust.oracle import (
-    TOKI,
-    Question,
-    class_words,
-    cut_rows,
-    cuts,
-    in_scope,
-    label_explanations,
-    oracle_of,
-)
+from assay.tasks.trust.oracle import TOKI, Oracle, Question, class_words, cut_rows, cuts, in_scope, label_explanations
 from assay.tasks.trust.resolved import SynonymPairs, VerdictFile
 from assay.tasks.trust.settings import Asking, Naming
 from assay.tasks.trust.truth import (
@@ -138,13 +128,6 @@ class Embedded(NamedTuple):
 
     vectors: Artifact[WordVectors]
     thresholds: Artifact[Thresholds]
-
-
-@dataclass(frozen=True)
-class Voter:
-    """A provider of word vectors, as a piece of work: its place among them."""
-
-    place: int
 
 
 @stage(version=1, title="word vectors", draws=True, libraries=["gensim", "lemminflect", "transformers"])
@@ -268,7 +251,7 @@ def label_trust(
         tested,
         into=TrustLabels,
         rows=LABELS_AT_ONCE,
-        oracle=oracle_of(anchors, _spaces(vectors, thresholds), names, settings),
+        oracle=Oracle(anchors, _spaces(vectors, thresholds), names, settings),
     )
     rows = collect(labels, ["oracle", "label"]).to_pylist()
     judged = [row["label"] for row in rows if row["oracle"] == TOKI]

@@ -30,7 +30,7 @@ from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, asks_subject
 from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.attacks.texts.similarity import could_be_alike
 from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_of, vocabulary_of
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_providers
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_providers
 from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
 from assay.tasks.language.embeddings.provider import Provider, word_vectors
 from assay.tasks.language.relatedness import SynonymArea, pair_cosines, synonym_area, theta_relate
@@ -267,13 +267,6 @@ class Words:
     """Words, as a piece of work."""
 
     words: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Voter:
-    """A provider of word vectors, as a piece of work: its place among them."""
-
-    place: int
 
 
 @dataclass(frozen=True)

@@ -57,13 +57,12 @@ from assay.tasks.attacks.texts.noise import (
     noisy_rows,
     samples_that_flip,
 )
-from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch, asks_subject
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
 from assay.tasks.attacks.texts.settings import MORE, Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
     SubjectVectors,
-    Voter,
     Words,
     content_words,
     embed_piece,
@@ -74,7 +73,7 @@ from assay.tasks.attacks.texts.swaps import (
     pools_in,
     sentence_piece,
 )
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter
 from assay.tasks.language.spaces import spaces_from
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
@@ -160,26 +159,6 @@ def find_neighbours(
     wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.least_cosine or SYNONYMS)
     near = keep_near(nearest.swaps, nearest.known, wanted)
     return Swaps(near.swaps, nearest.vectors, near.limits)
-
-
-def find_guided_swaps(
-    samples: Artifact[Samples],
-    training: Artifact[Samples],
-    keywords: Artifact[Keywords],
-    thresholds: Artifact[Thresholds],
-    classes: Artifact[Classes],
-    files: Artifact[SubjectFiles],
-    subject: ResolvedSubject,
-    attack: ResolvedWordAttack,
-    providers: ResolvedProviders,
-    lemmatise: bool = False,
-) -> Swaps:
-    """Guided (section 4): of every word and class the similar words of the pools; found once for attacks alike."""
-    inside = (subject, files) if asks_subject(providers) else ()
-    text, sought = subject.settings.text, SwapSearch(attack)
-    return look_into_pools(
-        samples, training, keywords, thresholds, classes, text, sought, providers, lemmatise, *inside
-    )
 
 
 @stage(version=4, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])

@@ -113,6 +113,13 @@ class ResolvedProviders:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class Voter:
+    """A voter, as a piece of work: its place among the providers."""
+
+    place: int
+
+
 def default_providers(subject_has_tokens: bool = True) -> tuple[str, ...]:
     """An odd number of voters, the same whatever is installed: those of corpus and subject; where the subject has no
     tokens to look into (a function of the user's, an API), the corpus alone."""

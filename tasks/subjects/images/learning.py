@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,14 @@ PROBED = 32  # images from which one sees whether a network's output is a softma
 
 
 def learn_images(
-    training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
+    training: pa.Table,
+    *,
+    checkpoints: Checkpoints,
+    subject: ResolvedSubject,
+    classes: Sequence[str],
+    seeds: Seeds,
+    hook: BatchHook | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: trained, or, where it came with weights, as it is and without a curve.
 
@@ -43,7 +51,9 @@ def learn_images(
         if options is None and subject.has_gradient and subject.source is None:
             load_state(model.network, subject.weights or b"", model.name)
             model = _softmaxed(model, lessons)
-        return trained(model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints)
+        return trained(
+            model, lessons, options, subject, classes, seeds=seeds, checkpoints=checkpoints, hook=hook, about=about
+        )
 
     return deterministically(learn, torch_device_here())
 
@@ -67,6 +77,23 @@ def new_model(subject: ResolvedSubject, lessons: LabelledImages, classes: Sequen
     block = subject.settings.block
     model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name, crop=crop)
     return _softmaxed(model, lessons)
+
+
+def model_again(
+    files: Mapping[str, bytes],
+    subject: ResolvedSubject,
+    lessons: LabelledImages,
+    classes: Sequence[str],
+    seeds: Seeds,
+    *,
+    fresh: bool = False,
+) -> ImageModel:
+    """The subject's network with the weights of its files or `fresh` ones, and what it subtracts and divides by."""
+    card: dict[str, Any] = json.loads(files[CARD])
+    model = new_model(subject, lessons, classes, seeds)
+    if not fresh:
+        load_state(model.network, files[WEIGHTS], model.name)
+    return replace(model, mean=tuple(card["mean"]), std=tuple(card["std"]), softmaxed=bool(card["softmaxed"]))
 
 
 def _network(subject: ResolvedSubject, classes: Sequence[str], channels: int, size: int, seed: int) -> nn.Module:
@@ -161,8 +188,6 @@ def trained(
 
 def _softmaxed(model: ImageModel, lessons: LabelledImages) -> ImageModel:
     """The model, told whether its network's last layer is a softmax (or, for labels, a sigmoid)."""
-    from dataclasses import replace
-
     import torch
 
     model.network.eval()

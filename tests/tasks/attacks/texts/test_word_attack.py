@@ -22,17 +22,11 @@ from assay.tasks.attacks.texts.attacking import encoders, look_up
 from assay.tasks.attacks.texts.composing import NO_TEXT, NO_WORD, NOT_LISTED, REFUSED, STOP_WORDS, compose
 from assay.tasks.attacks.texts.measures import BLIND
 from assay.tasks.attacks.texts.page import page
-from assay.tasks.attacks.texts.resolved import resolve_word_attack
+from assay.tasks.attacks.texts.resolved import SwapSearch, resolve_word_attack
 from assay.tasks.attacks.texts.rewriting import WRONG
 from assay.tasks.attacks.texts.settings import A2T, Guided, WordAttack
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, Compared, parts_of_speech
-from assay.tasks.attacks.texts.task import (
-    attack_words,
-    compare_words,
-    find_guided_swaps,
-    find_neighbours,
-    measure_words,
-)
+from assay.tasks.attacks.texts.task import attack_words, compare_words, find_neighbours, look_into_pools, measure_words
 from assay.tasks.attacks.texts.textattack_parts import EvaluatedModel
 from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.provider import TableProvider
@@ -480,16 +474,9 @@ def test_the_guided_attack_swaps_only_for_words_of_the_pools(run, make_case):
         for place, word in enumerate(CONTENT[code::2])
     ]
     attack = resolve_word_attack(Guided(similarity=0.5, encoder="word-vectors", part_of_speech=False), None)
-    swaps = find_guided_swaps(
-        samples,
-        samples,
-        put_keywords(pools),
-        put_thresholds(),
-        case.classes,
-        case.files,
-        case.subject,
-        attack,
-        resolve_providers(["fasttext"]),
+    text, sought, providers = case.subject.settings.text, SwapSearch(attack), resolve_providers(["fasttext"])
+    swaps = look_into_pools(
+        samples, samples, put_keywords(pools), put_thresholds(), case.classes, text, sought, providers, False
     )
     attacked = attack_words(samples, case.classes, case.files, case.subject, attack, *swaps)
     keyword = {(code, word): chosen for code, word, _, chosen in pools}
