@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import InputError
+from assay.infra.terminal import quietened
 from assay.tasks.ingest.image_pixels import LONGEST_SIDE, MOST_PIXELS, UnfitError
 from assay.tasks.ingest.medical_scans import (
     Curve,
@@ -25,7 +24,7 @@ from assay.tasks.ingest.medical_scans import (
     folder_of_scan,
     names_somebody,
     pseudonym,
-    require_library,
+    read_as,
     scan_reader,
     slices_of,
     upright,
@@ -52,19 +51,9 @@ _CODE = re.compile(r"[A-Z0-9 _]{1,16}")
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
     """Within the block pydicom says nothing: its warnings quote the values of tags."""
-    logger = require_library("pydicom", "dicom").config.logger
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except (InputError, UnfitError):
-        raise
-    except Exception as error:  # noqa: BLE001 - of pydicom and its decoders; their words quote the values of tags
-        raise UnfitError(f"the file is damaged, or packed in a way that is not read ({type(error).__name__})") from None
-    finally:
-        logger.setLevel(level)
+    damaged = "the file is damaged, or packed in a way that is not read"
+    with quietened("pydicom"), warnings.catch_warnings(action="ignore"), read_as(damaged):
+        yield
 
 
 def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
@@ -72,7 +61,8 @@ def open_dicom(content: bytes, url: str, scan: Scan, pictures: bool) -> Opened:
     if not is_dicom(content):
         raise UnfitError("the bytes are no DICOM file")
     with _quietly():
-        pydicom = require_library("pydicom", "dicom")
+        import pydicom
+
         header = pydicom.dcmread(io.BytesIO(content), stop_before_pixels=not pictures)
         _require_a_picture(header)
         slices = slices_of(_frames(header, len(content)), scan.slices)

@@ -6,19 +6,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.errors import InputError, install_command
+from assay.infra.errors import AssayError, require_library
 from assay.tasks.ingest.image_pixels import UnfitError, bytes_at
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span
 from assay.tasks.ingest.rows import Reject, Rows
@@ -203,21 +202,23 @@ class ScanFormat:
     open: Callable[[bytes, str, Scan, bool], Opened]
 
 
-def require_library(name: str, word: str) -> ModuleType:
-    """The library, or the sentence that says with which extra it comes."""
+@contextmanager
+def read_as(what: str) -> Iterator[None]:
+    """Within the block, whatever a library raises on somebody's bytes is `what` is wrong with them; its own words,
+    which may quote the values of tags, are left out."""
     try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"`{word}` is read by {name}, which is not installed: {install_command('medical')}."
-        ) from error
+        yield
+    except (AssayError, UnfitError):
+        raise
+    except Exception as error:
+        raise UnfitError(f"{what} ({type(error).__name__})") from None
 
 
 def scan_reader(kind: ScanFormat) -> ReaderChoice:
     """The reader of a format of scans."""
 
     def columns(_: Sequence[SourceFile], settings: Source) -> Columns:
-        require_library(kind.library, kind.word)
+        require_library(kind.library, f"`{kind.word}` is read by {kind.library}, which", "medical")
         named = (settings.label, *(settings.features or ()))
         more = [FOLDER] if FOLDER in named else []  # a folder may bear a name: it is read for who asks for it
         return pa.schema([*_ALWAYS, *((name, pa.string()) for name in (*kind.columns, *more))]), {}

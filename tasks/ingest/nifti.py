@@ -23,7 +23,7 @@ from assay.tasks.ingest.medical_scans import (
     folder_of_scan,
     names_somebody,
     pseudonym,
-    require_library,
+    read_as,
     scan_reader,
     slices_of,
     subject_of,
@@ -53,10 +53,14 @@ def open_nifti(content: bytes, url: str, scan: Scan, _pictures: bool) -> Opened:
     return Opened(slices, picture, patient, {}, telling)
 
 
+_DAMAGED = "the bytes are no whole NIfTI volume"
+
+
 def _volume(content: bytes) -> Any:
     """The volume, its axes leading to the patient's right, front and head."""
-    nibabel: Any = require_library("nibabel", "nifti")
-    try:
+    import nibabel
+
+    with read_as(_DAMAGED):
         with gzip.open(io.BytesIO(content)) if content[:2] == b"\x1f\x8b" else io.BytesIO(content) as file:
             start = file.read(_HEADER)
             sizes = (int.from_bytes(start[:4], "little"), int.from_bytes(start[:4], "big"))
@@ -69,10 +73,6 @@ def _volume(content: bytes) -> Any:
                 raise UnfitError(f"the volume has more than {MOST_BYTES >> 20} MiB")
             plain = start + file.read(max(claimed - len(start), 0))  # what comes after its values is not unpacked
         return nibabel.as_closest_canonical(kind.from_bytes(plain))
-    except UnfitError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a header that makes no sense raises errors of all that nibabel stands on
-        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
 
 
 def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
@@ -84,10 +84,8 @@ def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
 
 def _values(volume: Any) -> tuple[npt.NDArray[Any], float, float]:
     """All values, and the 1st and the 99th percentile of those that are numbers."""
-    try:
+    with read_as(_DAMAGED):
         values = np.asanyarray(volume.dataobj)
-    except Exception as error:  # noqa: BLE001 - the same
-        raise UnfitError(f"the bytes are no whole NIfTI volume ({type(error).__name__})") from None
     finite = values[np.isfinite(values)]
     low, high = np.percentile(finite, [1, 99]) if finite.size else (0.0, 0.0)
     return values, float(low), float(high)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from assay.infra.errors import InputError
 from assay.infra.user_code.references import read_given_text
@@ -61,14 +62,21 @@ def open_wordnet_members(folder: Path) -> list[list[str]]:
 
 
 def _nltk_members() -> list[list[str]]:
+    synsets = _nltk_synsets(
+        f"say `synonyms: {OPEN_WORDNET}` (catalogue), or leave trust.synonyms out to use the list that comes with Assay"
+    )
+    return [synset.lemma_names() for synset in synsets]
+
+
+def _nltk_synsets(instead: str) -> list[Any]:
+    """The sets of synonyms of NLTK's WordNet, which has to be installed: nothing is fetched."""
     try:
         from nltk.corpus import wordnet
 
-        return [synset.lemma_names() for synset in wordnet.all_synsets()]
+        return list(wordnet.all_synsets())
     except (ImportError, LookupError) as fault:
         raise InputError(
-            "NLTK's WordNet is not installed here; run `python -m nltk.downloader wordnet`, say `synonyms: "
-            f"{OPEN_WORDNET}` (catalogue), or leave trust.synonyms out to use the list that comes with Assay."
+            f"NLTK's WordNet is not installed here; run `python -m nltk.downloader wordnet`, or {instead}."
         ) from fault
 
 
@@ -137,16 +145,9 @@ def reverses(word: str, replacement: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def wordnet_opposites() -> frozenset[Pair]:
-    """The antonyms of NLTK's WordNet, both ways; it has to be installed, and nothing is fetched."""
-    try:
-        from nltk.corpus import wordnet
-
-        lemmas = [lemma for synset in wordnet.all_synsets() for lemma in synset.lemmas()]
-    except (ImportError, LookupError) as fault:
-        raise InputError(
-            "NLTK's WordNet is not installed here (the attack's `antonyms` is wordnet); run `python -m nltk.downloader "
-            "wordnet`, or say `antonyms: refuse` to go by Assay's own list."
-        ) from fault
+    """The antonyms of NLTK's WordNet, both ways."""
+    synsets = _nltk_synsets("say `antonyms: refuse` (the attack's is wordnet) to go by Assay's own list")
+    lemmas = [lemma for synset in synsets for lemma in synset.lemmas()]
     pairs = [(lemma.name().lower(), other.name().lower()) for lemma in lemmas for other in lemma.antonyms()]
     return frozenset(pair for first, other in pairs for pair in ((first, other), (other, first)))
 

