@@ -113,8 +113,8 @@ def chain(options: argparse.Namespace, to: str) -> None:
         measure_ordering,
         order_adversarially,
     )
+    from assay.tasks.pruning.panel import prune_labeling_functions
     from assay.tasks.pruning.settings import Pruning
-    from assay.tasks.pruning.task import prune_labeling_functions
     from assay.tasks.weak_labels.table import WeakLabelling
     from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import WORDS
 from assay.data.catalogue_files import unpacked, with_classes
+from assay.data.schemas import WORDS
 from assay.infra.errors import InputError
 
 _SPLITS = {"train": "train", "devel": "valid", "test": "test"}

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.biomedical_loaders import without_classes
-from assay.data.biomedical_schemas import WORDS
 from assay.data.samples.wording import wording
+from assay.data.schemas import WORDS
 
 PHRASES = wording("abstracts")
 KINDS = {"C": "Chemical", "D": "Disease"}

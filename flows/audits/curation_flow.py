@@ -59,8 +59,8 @@ from assay.tasks.ordering.task import (
     sketch_order,
 )
 from assay.tasks.pruning import page as pruning_page
+from assay.tasks.pruning.panel import Pruned, prune_labeling_functions
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.pruning.task import Pruned, prune_labeling_functions
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page

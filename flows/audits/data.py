@@ -31,8 +31,7 @@ from assay.tasks.ingest.settings import METRICS, ORIGINS, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from assay.data.image_schemas import ImagePaths
-    from assay.data.schemas import Classes, ContractResults, Findings, PeoplesAnswers, Rejects, Samples
+    from assay.data.schemas import Classes, ContractResults, Findings, ImagePaths, PeoplesAnswers, Rejects, Samples
     from assay.infra.stages.runs import Run
     from assay.infra.storage.store import Store
     from assay.tasks.ingest.sources import FirstLook, ResolvedSource

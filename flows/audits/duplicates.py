@@ -47,8 +47,8 @@ def page(ground: Ground, made: Duplicated, findings: FindingIndex) -> Iterator[P
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from assay.data.biomedical_schemas import WORDS
     from assay.data.images import COLUMNS, pixels_of, png
+    from assay.data.schemas import WORDS
     from assay.flows.audits.hardness_flow import plain_row
     from assay.infra.stages.partitions import collect, collect_rows
     from assay.tasks.duplicates.page import page as of_pairs

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.image_schemas import Attacked, GeneratorFiles
-from assay.data.schemas import Findings, SampleHardness, Samples
+from assay.data.schemas import Attacked, Findings, GeneratorFiles, SampleHardness, Samples
 from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, Shares, challenge, outcomes_of_challenge
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_samples

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from assay.data.image_schemas import Certified, CoOccurrence, DiagnosticImages, LayerPoints
-from assay.data.schemas import Findings
+from assay.data.schemas import Certified, CoOccurrence, DiagnosticImages, Findings, LayerPoints
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined

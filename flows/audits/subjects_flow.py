@@ -11,9 +11,18 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.image_schemas import TrainingCurve
-from assay.data.schemas import Classes, Findings, Predictions, SampleHardness, Samples, SubjectFiles, WeakLabels
+from assay.data.schemas import (
+    Classes,
+    Findings,
+    Predictions,
+    SampleHardness,
+    Samples,
+    Scored,
+    SubjectFiles,
+    Tagged,
+    TrainingCurve,
+    WeakLabels,
+)
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import learners, of_tables

@@ -12,8 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from assay.data.biomedical_schemas import EntityMatches, Tagged
-from assay.data.schemas import Findings, Samples
+from assay.data.schemas import EntityMatches, Findings, Samples, Tagged
 from assay.flows.audits.challenge import (
     Challenged,
     CopiesOf,

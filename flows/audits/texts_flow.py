@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from assay.data.schemas import Findings, Predictions, SampleHardness, Samples
-from assay.data.text_schemas import AttackedTexts, ChangedTexts
+from assay.data.schemas import AttackedTexts, ChangedTexts, Findings, Predictions, SampleHardness, Samples
 from assay.flows.audits.challenge import (
     DEFENSE,
     Challenged,

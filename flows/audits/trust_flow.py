@@ -7,8 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from assay.data.samples.registry import EMBEDDED
-from assay.data.schemas import Findings, Predictions, SampleHardness
-from assay.data.text_schemas import Explanations, Keywords, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.data.schemas import (
+    Explanations,
+    Findings,
+    Keywords,
+    Predictions,
+    SampleHardness,
+    TrustExamples,
+    TrustLabels,
+    TrustSettings,
+    TrustTruth,
+)
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground

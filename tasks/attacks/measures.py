@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
-from assay.data.image_schemas import Attacked
+from assay.data.schemas import Attacked
 from assay.tasks.attacks.settings import Goal, eps_name
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings

@@ -13,7 +13,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from assay.data.image_schemas import Probed
+from assay.data.schemas import Probed
 from assay.tasks.attacks.batch import Batch, Draws, ask, pose
 from assay.tasks.attacks.measures import matrix
 from assay.tasks.attacks.pgd import PGD

@@ -17,8 +17,8 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns, pixels_of
+from assay.data.schemas import AdversarialImages, Attacked
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds

@@ -13,8 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.image_schemas import AdversarialImages, Attacked, GeneratorFiles, Probed
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles, class_names
+from assay.data.schemas import (
+    AdversarialImages,
+    Attacked,
+    Classes,
+    Findings,
+    GeneratorFiles,
+    Probed,
+    Samples,
+    SubjectFiles,
+    class_names,
+)
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds

@@ -14,9 +14,17 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from assay.data.image_schemas import CorruptedImages, FrameFlips
 from assay.data.images import Pixels, image_columns, pixels_of
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
+from assay.data.schemas import (
+    Classes,
+    CorruptedImages,
+    Findings,
+    FrameFlips,
+    Predictions,
+    Samples,
+    SubjectFiles,
+    class_names,
+)
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions

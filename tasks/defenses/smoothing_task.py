@@ -14,8 +14,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from assay.data.image_schemas import Certified
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles, class_names
+from assay.data.schemas import Certified, Classes, Findings, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.image_schemas import Attacked
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
+from assay.data.schemas import Attacked, Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds

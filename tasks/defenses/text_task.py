@@ -10,8 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.schemas import Classes, Findings, Predictions, Samples, class_names
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import AttackedTexts, Classes, Findings, Predictions, Samples, class_names
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import Tallied

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from assay.data.image_schemas import DiagnosticImages, LayerFeatures
 from assay.data.images import pixels_of
+from assay.data.schemas import DiagnosticImages, LayerFeatures
 from assay.tasks.diagnostics.maps import (
     Layers,
     attention_maps,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.image_schemas import CoOccurrence, LayerPoints
+from assay.data.schemas import CoOccurrence, LayerPoints
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN, Truth
 from assay.tasks.diagnostics.maps import Features
 from assay.tasks.diagnostics.settings import Diagnostics

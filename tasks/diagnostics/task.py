@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from assay.data.image_schemas import (
+from assay.data.schemas import (
     AdversarialImages,
     Attacked,
+    Classes,
     CoOccurrence,
     DiagnosticImages,
+    Findings,
     LayerFeatures,
     LayerPoints,
+    Samples,
+    SubjectFiles,
+    class_names,
 )
-from assay.data.schemas import Classes, Findings, Samples, SubjectFiles, class_names
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact

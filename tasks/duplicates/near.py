@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from assay.data.biomedical_schemas import WORDS
 from assay.data.images import pixels_of
-from assay.data.schemas import NearCandidates, NearDuplicates, NearKeys
+from assay.data.schemas import WORDS, NearCandidates, NearDuplicates, NearKeys
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import SparseSum
 from assay.tasks.statistics.findings import Finding

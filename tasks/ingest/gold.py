@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.biomedical_schemas import WORDS
+from assay.data.schemas import WORDS
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Greatest
 from assay.tasks.ingest.iob import IOB2, TagError, as_iob2, letters_of

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import WORDS
+from assay.data.schemas import WORDS
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Head, Layout, ReaderChoice, Reading, Shape, Span
 from assay.tasks.ingest.record_scanner import MOST_RECORD, TextIndex, require_record
 from assay.tasks.ingest.rows import Reject, Rows, shown

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.biomedical_schemas import WORDS
-from assay.data.schemas import PeoplesAnswers
+from assay.data.schemas import WORDS, PeoplesAnswers
 from assay.infra.errors import InputError
 from assay.tasks.ingest.reader_choice import parsing, table_reader
 from assay.tasks.ingest.record_scanner import require_columns

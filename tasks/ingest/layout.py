@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import WORDS
 from assay.data.images import COLUMNS
+from assay.data.schemas import WORDS
 from assay.infra.errors import InputError, SettingError
 from assay.infra.storage.keys import InexactError, canonical_form, fingerprint
 from assay.tasks.ingest.file_search import CLASS, PATH

@@ -210,7 +210,7 @@ def read_as(what: str) -> Iterator[None]:
         yield
     except (AssayError, UnfitError):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever the library stands on may raise
         raise UnfitError(f"{what} ({type(error).__name__})") from None
 
 

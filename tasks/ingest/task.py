@@ -15,10 +15,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assay.data import expectations
-from assay.data.biomedical_schemas import WORDS
-from assay.data.image_schemas import ImagePaths
 from assay.data.images import COLUMNS
-from assay.data.schemas import Classes, ContractResults, Findings, PeoplesAnswers, Rejects, Samples, class_names
+from assay.data.schemas import (
+    WORDS,
+    Classes,
+    ContractResults,
+    Findings,
+    ImagePaths,
+    PeoplesAnswers,
+    Rejects,
+    Samples,
+    class_names,
+)
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import (
     Reuse,

@@ -1,7 +1,8 @@
 """Algorithm 1: which labelling functions are kept, so that no two of them depend on each other.
 
 Every pair is correlated from counts of their votes, pairs beyond δ are the edges of a graph, functions are ranked by
-the number of maximal cliques they are in, and the first in line prune their neighbours.
+the number of maximal cliques they are in, and the first in line prune their neighbours. The stage counts votes where
+they lie, and chooses the panel from the counts.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import eye_array, kron
 
-from assay.data.schemas import Panel
+from assay.data.schemas import Classes, Findings, Panel, Votes
 from assay.infra.errors import InputError
+from assay.infra.stages.partitions import Reuse, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.vote_counts import VoteCounts
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.vote_counts import VoteCounts, count_partition, vote_counts
 
 Graph = npt.NDArray[np.bool_]  # [m, m], symmetric, no loops
 
@@ -182,3 +186,26 @@ def panel_findings(table: pa.Table) -> list[Finding]:
         Finding("pruning.kept", value=kept, n=table.num_rows, unit="functions"),
         Finding("pruning.constant", value=constant, n=table.num_rows, unit="functions"),
     ]
+
+
+class Pruned(NamedTuple):
+    """The panel, and what there is to say about it."""
+
+    panel: Artifact[Panel]
+    findings: Artifact[Findings]
+
+
+@stage(version=1, title="prune")
+def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes], settings: Pruning) -> Pruned:
+    """The panel of labelling functions of which no two depend on each other (Algorithm 1)."""
+    counted: dict[str, object] = reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows)
+    table = panel(vote_counts(counted, classes.rows), settings)
+    say(_in_words(table, settings))
+    findings = findings_table(panel_findings(table))
+    return Pruned(write_table(table, into=Panel), write_table(findings, into=Findings))
+
+
+def _in_words(table: pa.Table, settings: Pruning) -> str:
+    constant = sum(table.column("constant").to_pylist())
+    always = f" · {constant} always say the same" if constant else ""
+    return f"{len(kept_functions(table))} of {table.num_rows} rules kept (δ = {settings.correlation:g}){always}"

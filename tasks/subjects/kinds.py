@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles
+from assay.data.schemas import Classes, Findings, Predictions, Samples, Scored, SubjectFiles, Tagged
 from assay.infra.stages.partitions import Tallied
 from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact, Table

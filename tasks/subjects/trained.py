@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from assay.data.image_schemas import TrainingCurve
-from assay.data.schemas import Samples, SubjectFiles
+from assay.data.schemas import Samples, SubjectFiles, TrainingCurve
 from assay.infra.stages.partitions import collect, tally_of
 from assay.infra.stages.stage import write_files, write_table
 from assay.infra.stages.trainings import train_on_worker

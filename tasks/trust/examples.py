@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.data.columns import ListedTable
-from assay.data.text_schemas import TrustExamples
+from assay.data.schemas import ListedTable, TrustExamples
 from assay.tasks.language.words import spelling, words_of
 from assay.tasks.subjects.texts.rows import texts_of
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from assay.data.text_schemas import TrustLabels, TrustSettings
+from assay.data.schemas import TrustLabels, TrustSettings
 from assay.infra.errors import InputError
 from assay.tasks.language.relatedness import cosines
 from assay.tasks.language.spaces import Anchors, Space, related_words

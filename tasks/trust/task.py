@@ -11,16 +11,21 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
-from assay.data.text_schemas import (
+from assay.data.schemas import (
+    Classes,
     Explanations,
+    Findings,
     Keywords,
+    Predictions,
+    Samples,
+    SubjectFiles,
     Thresholds,
     TrustExamples,
     TrustLabels,
     TrustSettings,
     TrustTruth,
     WordVectors,
+    class_names,
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files

@@ -8,8 +8,7 @@ from typing import Literal, cast
 
 import pyarrow as pa
 
-from assay.data.columns import ListedTable
-from assay.data.text_schemas import TrustTruth
+from assay.data.schemas import ListedTable, TrustTruth
 from assay.infra.errors import InputError
 from assay.tasks.language.rationales import Span, rationale_spans, rationale_words
 from assay.tasks.subjects.resolved import ResolvedSubject

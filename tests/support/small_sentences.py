@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import WORDS
-from assay.data.schemas import Samples
+from assay.data.schemas import WORDS, Samples
 from assay.infra.stages.partitions import map_pieces
 from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact

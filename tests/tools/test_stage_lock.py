@@ -122,7 +122,7 @@ def test_a_new_choice_has_a_line_of_its_own_and_moves_no_stage(tree: Path):
 
 def test_the_columns_of_a_table_are_part_of_the_stages_that_make_it_and_of_no_others(tree: Path):
     (tree / "data").mkdir()
-    kind = "from assay.data.columns import ListedTable\n\nclass {name}(ListedTable):\n    pass\n"
+    kind = "from assay.data.schemas import ListedTable\n\nclass {name}(ListedTable):\n    pass\n"
     for name in ("Answers", "Others"):
         (tree / f"data/{name.lower()}.py").write_text(kind.format(name=name))
     (tree / "data/columns.py").write_text("class ListedTable:\n    pass\n")

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import EntityMatches
+from assay.data.schemas import EntityMatches
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import Tallied

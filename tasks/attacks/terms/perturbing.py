@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import TermChanges
 from assay.data.catalog import located
+from assay.data.schemas import TermChanges
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import Seeds

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged, TermChanges
-from assay.data.schemas import Findings, Samples
+from assay.data.schemas import EntityMatches, Findings, Samples, Scored, Tagged, TermChanges
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import AttackedTexts
 from assay.infra.errors import InputError
 from assay.tasks.attacks.texts.measures import BLIND, is_blind
 from assay.tasks.attacks.texts.resolved import WORD_VECTORS, ResolvedWordAttack

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.text_schemas import ChangedTexts
+from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.language.relatedness import CHANCE
@@ -51,7 +51,7 @@ def is_blind(limits: pa.Table) -> bool:
     As in the choice of a replacement, most spaces decide. Lists have no cosines, and of vectors that know too few of
     the synonym pairs nobody can say. A least cosine of −1 asks for no nearness: then no space is relied on.
 
-    >>> from assay.data.text_schemas import CosineLimits
+    >>> from assay.data.schemas import CosineLimits
     >>> spaces = [{"provider": "fasttext", "limit": 0.1, "auc": 0.51, "low": 0.47, "high": 0.54, "pairs": 561}]
     >>> is_blind(pa.Table.from_pylist(spaces, schema=CosineLimits.schema))
     True

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.text_schemas import ChangedTexts
+from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import Tallied

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import AttackedTexts
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from toolz import groupby
 
-from assay.data.text_schemas import CosineLimits, SynonymCosines, WordSwaps
+from assay.data.schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, asks_subject

@@ -11,16 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
-from assay.data.text_schemas import (
+from assay.data.schemas import (
     AttackedTexts,
     ChangedTexts,
+    Classes,
     CosineLimits,
+    Findings,
     Keywords,
+    Predictions,
+    Samples,
+    SubjectFiles,
     SynonymCosines,
     Thresholds,
     WordSwaps,
     WordVectors,
+    class_names,
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds

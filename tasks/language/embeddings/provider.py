@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.text_schemas import WordVectors
+from assay.data.schemas import WordVectors
 
 Vectors = npt.NDArray[np.float32]  # [n, d]
 

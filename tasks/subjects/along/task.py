@@ -7,9 +7,18 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from assay.data.image_schemas import Attacked, FrameFlips
-from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, OrderedAnswers, Predictions, Samples
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import (
+    Attacked,
+    AttackedTexts,
+    Clusters,
+    CuratedSets,
+    Findings,
+    FrameFlips,
+    Intervals,
+    OrderedAnswers,
+    Predictions,
+    Samples,
+)
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact

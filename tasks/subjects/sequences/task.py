@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.schemas import Samples, SubjectFiles
+from assay.data.schemas import Samples, Scored, SubjectFiles, Tagged
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from assay.data.columns import ListedTable
+from assay.data.schemas import ListedTable
 from assay.infra.engines.calls import process_state
 from assay.infra.errors import InputError, RunError
 from assay.tasks.statistics.groups import named_groups

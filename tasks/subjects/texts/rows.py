@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.columns import ListedTable
+from assay.data.schemas import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
 from assay.tasks.statistics.classification import Groups, proportion

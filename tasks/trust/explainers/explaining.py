@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.columns import ListedTable
-from assay.data.text_schemas import Explanations
+from assay.data.schemas import Explanations, ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.holding_out import draw_evenly

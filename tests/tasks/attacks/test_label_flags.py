@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from assay.data.image_schemas import Attacked
+from assay.data.schemas import Attacked
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws

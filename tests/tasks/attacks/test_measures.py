@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import Attacked
+from assay.data.schemas import Attacked
 from assay.tasks.attacks.measures import attack_findings, mean_of, trials
 from assay.tasks.statistics.findings import Finding
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
+from assay.data.schemas import AdversarialImages, Attacked
 from assay.tasks.attacks.gallery import AttackedImages, enlarged_difference, gallery, shown_of
 from assay.tasks.attacks.page import page as page_of
 from assay.tasks.attacks.red_flags import FLAGS, Reading

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.image_schemas import AdversarialImages, Attacked
 from assay.data.images import image_columns
+from assay.data.schemas import AdversarialImages, Attacked
 from assay.flows.audits.images_flow import pictures_of
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table

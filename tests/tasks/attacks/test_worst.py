@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
-from assay.data.image_schemas import Attacked
+from assay.data.schemas import Attacked
 from assay.tasks.attacks.measures import Trial, on_grid, trials, worst_of
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.running import run_attack

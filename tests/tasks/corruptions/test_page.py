@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import CorruptedImages
 from assay.data.images import image_columns
+from assay.data.schemas import CorruptedImages
 from assay.tasks.corruptions.page import page as page_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN

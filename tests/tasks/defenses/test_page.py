@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import TrainingCurve
+from assay.data.schemas import TrainingCurve
 from assay.tasks.defenses.class_page import losses
 from assay.tasks.defenses.page import family
 from assay.tasks.defenses.page import page as page_of

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 import trust_case
 
-from assay.data.schemas import Predictions, Samples
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import AttackedTexts, Predictions, Samples
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact

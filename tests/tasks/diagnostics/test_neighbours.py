@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from assay.data.image_schemas import Attacked
+from assay.data.schemas import Attacked
 from assay.tasks.diagnostics.inspection import Truth, draw_images, draw_samples, truths_of
 from assay.tasks.diagnostics.measures import agreement, co_occurrence, count_answers, embed
 

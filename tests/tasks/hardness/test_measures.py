@@ -4,9 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import Attacked, FrameFlips
-from assay.data.schemas import Intervals, Predictions
-from assay.data.text_schemas import AttackedTexts, TrustLabels
+from assay.data.schemas import Attacked, AttackedTexts, FrameFlips, Intervals, Predictions, TrustLabels
 from assay.tasks.hardness.measures import hardness_rows, rows_with_several
 
 FILLED = {pa.string(): "", pa.bool_(): False}

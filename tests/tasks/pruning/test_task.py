@@ -11,9 +11,8 @@ from assay.data.schemas import Classes, Panel, Votes
 from assay.infra.stages.partitions import collect, map_pieces
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.pruning.panel import panel
+from assay.tasks.pruning.panel import panel, prune_labeling_functions
 from assay.tasks.pruning.settings import Pruning
-from assay.tasks.pruning.task import prune_labeling_functions
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
 

@@ -10,10 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.biomedical_schemas import EntityMatches, Scored
-from assay.data.image_schemas import Certified
-from assay.data.schemas import Classes, Predictions, Samples
-from assay.data.text_schemas import AttackedTexts, CosineLimits, Thresholds, TrustLabels, TrustTruth
+from assay.data.schemas import (
+    AttackedTexts,
+    Certified,
+    Classes,
+    CosineLimits,
+    EntityMatches,
+    Predictions,
+    Samples,
+    Scored,
+    Thresholds,
+    TrustLabels,
+    TrustTruth,
+)
 from assay.infra.stages.partitions import map_pieces
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact, Table

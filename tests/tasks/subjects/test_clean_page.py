@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.image_schemas import TrainingCurve
+from assay.data.schemas import TrainingCurve
 from assay.tasks.reporting.parts import LinePlot, Panels
 from assay.tasks.statistics.classification_findings import (
     About,

@@ -9,8 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from assay.data.schemas import Classes, Predictions, Samples, SubjectFiles
-from assay.data.text_schemas import Explanations
+from assay.data.schemas import Classes, Explanations, Predictions, Samples, SubjectFiles
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, map_pieces
 from assay.infra.stages.stage import stage, write_files, write_table

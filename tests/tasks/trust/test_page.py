@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from assay.data.text_schemas import Keywords, Thresholds, TrustExamples, TrustLabels, TrustSettings, TrustTruth
+from assay.data.schemas import Keywords, Thresholds, TrustExamples, TrustLabels, TrustSettings, TrustTruth
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from assay.data.biomedical_schemas import Scored, Tagged
-from assay.data.schemas import Samples
+from assay.data.schemas import Samples, Scored, Tagged
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied, collect, map_pieces
 from assay.infra.stages.stage import stage

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.data.biomedical_schemas import EntityMatches, Scored, Tagged
+from assay.data.schemas import EntityMatches, Scored, Tagged
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.terms.measures import match_rows, scorer_findings, tagger_findings, trained_findings

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_spaces import at, space
 
-from assay.data.text_schemas import Keywords
+from assay.data.schemas import Keywords
 from assay.infra.errors import InputError
 from assay.tasks.attacks.texts.swaps import (
     content_words,

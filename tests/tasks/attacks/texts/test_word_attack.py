@@ -13,7 +13,7 @@ from small_texts import TEXTS, save_tiny_bert, tiny_model
 from trust_case import put_classes
 from word_case import put_texts
 
-from assay.data.text_schemas import Keywords, Thresholds
+from assay.data.schemas import Keywords, Thresholds
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.stage import stage, write_table

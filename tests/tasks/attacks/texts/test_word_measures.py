@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.data.text_schemas import AttackedTexts
+from assay.data.schemas import AttackedTexts
 from assay.infra.errors import RunError
 from assay.tasks.attacks.texts.measures import comparison_findings, summary, word_findings
 from assay.tasks.statistics.multiplicity import corrected, is_test

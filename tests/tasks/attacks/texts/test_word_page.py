@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from assay.data.text_schemas import ChangedTexts
+from assay.data.schemas import ChangedTexts
 from assay.tasks.attacks.texts.measures import carriers, word_examples
 from assay.tasks.attacks.texts.page import page as page_of
 from assay.tasks.attacks.texts.page_findings import ShownTexts
