@@ -194,35 +194,26 @@ PM = "BERT P+M"
 
 
 @dataclass(frozen=True)
-class Entities:
-    """One row of Tables 2, 4 and 5: precision, recall and F1 of a model on a test set, by what it was trained with."""
+class TermsRow:
+    """One row of Tables 2 to 6: what was measured of a model on a test set, by what it was trained with: precision,
+    recall and F1 of entities (2, 4 and 5), or Pearson's r and Spearman's ρ of pairs (3 and 6)."""
 
     model: str
     trained: str
     tested: str
-    precision: float
-    recall: float
-    f1: float
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """One row of Tables 3 and 6: Pearson's r and Spearman's ρ of a model on a test set, by what it was trained with."""
-
-    model: str
-    trained: str
-    tested: str
-    pearson: float
-    spearman: float
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    pearson: float | None = None
+    spearman: float | None = None
 
 
 CHEMICAL, DISEASE = "BC5CDR-Chemical", "BC5CDR-Disease"
 
-ARAUJO_TABLE_2 = TypeAdapter(dict[str, tuple[Entities, ...]]).validate_python(_PRINTED["araujo_2"])
-ARAUJO_TABLE_3 = TypeAdapter(dict[str, tuple[Similarity, ...]]).validate_python(_PRINTED["araujo_3"])
-ARAUJO_TABLE_4 = TypeAdapter(dict[str, tuple[Entities, ...]]).validate_python(_PRINTED["araujo_4"])
-ARAUJO_TABLE_5 = TypeAdapter(dict[str, tuple[Entities, ...]]).validate_python(_PRINTED["araujo_5"])
-ARAUJO_TABLE_6 = TypeAdapter(dict[str, tuple[Similarity, ...]]).validate_python(_PRINTED["araujo_6"])
+ARAUJO_TABLES = TypeAdapter(dict[str, dict[str, tuple[TermsRow, ...]]]).validate_python(
+    {f"araujo-{number}": _PRINTED[f"araujo_{number}"] for number in range(2, 7)}
+)
+"""Tables 2 to 6, each with its rows by data set."""
 
 ARAUJO_PIPELINES = {CHEMICAL: "bc5cdr-chemical", DISEASE: "bc5cdr-disease", "BioSSES": "biosses"}
 """Per data set, the pipeline on it."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 from assay.infra.errors import InputError
 from assay.tasks.ingest.settings import share_in_words
@@ -69,14 +70,12 @@ class Audited:
         >>> "<li>a &lt; b</li>" in audited._repr_html_(), 'href="a/index.html"' in audited._repr_html_()
         (True, True)
         """
-        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in (*self.verdicts, *self.gates))
+        items = Markup().join(Markup("<li>{}</li>").format(sentence) for sentence in (*self.verdicts, *self.gates))
         place = Path(self.report)
         link = place.as_uri() if place.is_absolute() else self.report
-        return (
-            f"<p><strong>{html.escape(self.pipeline)}</strong> · {html.escape(self.status)} · run "
-            f"{html.escape(self.run)}</p><ul>{items}</ul>"
-            f'<p><a href="{html.escape(link, quote=True)}" target="_blank">Report</a></p>'
-        )
+        return Markup(
+            '<p><strong>{}</strong> · {} · run {}</p><ul>{}</ul><p><a href="{}" target="_blank">Report</a></p>'
+        ).format(self.pipeline, self.status, self.run, items, link)
 
 
 def audit(

@@ -66,7 +66,7 @@ def test_an_audit_gives_what_the_store_has_and_says_nothing(
     assert len(made.gates) == 1
     shown = made._repr_html_()
     assert Path(made.report).as_uri() in shown
-    assert made.verdicts[0].replace("'", "&#x27;") in shown
+    assert made.verdicts[0].replace("'", "&#39;") in shown
     assert str(made).splitlines()[0] == f"night · run {made.run} · done"
 
 

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.data.published import (
-    ARAUJO_EMBEDDED,
-    ARAUJO_PIPELINES,
-    ARAUJO_SETS,
-    ARAUJO_TABLE_2,
-    ARAUJO_TABLE_3,
-    ARAUJO_TABLE_4,
-    ARAUJO_TABLE_5,
-    ARAUJO_TABLE_6,
-    Entities,
-    Similarity,
-)
+from assay.data.published import ARAUJO_EMBEDDED, ARAUJO_PIPELINES, ARAUJO_SETS, ARAUJO_TABLES, TermsRow
 from assay.flows.reproduce.paper_table import Line, Ours, PaperTable, Result, Source, paper_table, verdict
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
 from assay.tasks.attacks.terms.page_blocks import TermFindings
 
-Rows = Sequence[Entities] | Sequence[Similarity]
+Rows = Sequence[TermsRow]
 MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}
 DATA = {"abstracts-ner": "sample/abstracts", "abstracts-sts": "sample/abstract-pairs"}
 
@@ -41,7 +30,7 @@ def _source(data_set: str, pipeline: str, stage: Stage, asked: Sequence[tuple[st
     return Source(pipeline, {pipeline: DATA.get(pipeline, pipeline)}, lines, because)
 
 
-def _papers_line(data_set: str, row: Entities | Similarity, stage: Stage) -> Line:
+def _papers_line(data_set: str, row: TermsRow, stage: Stage) -> Line:
     numbers = [f"{getattr(row, name):.3f}" for name in MEASURES[stage]]
     return Line((data_set, f"{row.model} (paper)", row.trained, row.tested, *numbers, ""))
 
@@ -65,10 +54,7 @@ def _our_lines(result: Result, pipeline: str, stage: Stage, asked: Sequence[tupl
     return lines
 
 
-TABLES = (
-    _table("araujo-2", "ner", ARAUJO_TABLE_2),
-    _table("araujo-3", "sts", ARAUJO_TABLE_3),
-    _table("araujo-4", "ner", ARAUJO_TABLE_4),
-    _table("araujo-5", "ner", ARAUJO_TABLE_5),
-    _table("araujo-6", "sts", ARAUJO_TABLE_6),
+TABLES = tuple(
+    _table(name, "sts" if name in ("araujo-3", "araujo-6") else "ner", published)
+    for name, published in ARAUJO_TABLES.items()
 )

@@ -18,12 +18,8 @@ def rho_and_p(finding: Finding) -> str:
     return number("+.3f")(finding) + ("" if finding.p_value is None else f" ({finding.p_value:.3f})")
 
 
-def lines(study: Study) -> list[Line]:
-    """One line per labeler and approach: the paper's ρ and p, ours, the tie-free ρ and the permutation p."""
-    return [_line(study, labeler, approach) for labeler in LABELERS for approach in PUGH_APPROACHES]
-
-
 def _line(study: Study, labeler: str, approach: str) -> Line:
+    """Of a labeler and an approach the paper's ρ and p, ours, the tie-free ρ and the permutation p."""
     rho, p = study.published(labeler, approach)
     paper = rho_and_p(Finding("ordering.spearman", value=rho, p_value=p))
     return Line(
@@ -44,9 +40,8 @@ def _source(study: Study) -> Source:
     real = study.pipeline in ("youtube-spam", "weather-crowd")
     data_set = None if study.why == BROUGHT else study.pipeline if real else f"sample/{study.pipeline}"
     way = f"no run yet; its data is not public; with data and rules of your own, call the pipeline {study.pipeline}"
-    return Source(
-        study.name, {study.pipeline: data_set}, lines(study), study.why, instead=way if study.why == BROUGHT else ""
-    )
+    lines = [_line(study, labeler, approach) for labeler in LABELERS for approach in PUGH_APPROACHES]
+    return Source(study.name, {study.pipeline: data_set}, lines, study.why, way if study.why == BROUGHT else "")
 
 
 TABLES = (paper_table("pugh-1", [_source(study) for study in PUGH_TABLE_1]),)
