@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -16,7 +16,6 @@ from importlib.resources import files
 from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.diagrams import chords_figure, scatters_figure
-from assay.tasks.reporting.estimates import ColumnOver, column, table_of
 from assay.tasks.reporting.gallery import gallery_figure, marked_figure
 from assay.tasks.reporting.head import SAID, SIGNS, head_markup, verdict_list
 from assay.tasks.reporting.markup import Markup, join, tag
@@ -41,7 +40,7 @@ from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
 from assay.tasks.reporting.report import LineageRow, Report, SettingRow
 from assay.tasks.reporting.tables import ANCHOR as READING
 from assay.tasks.reporting.tables import TITLE as READING_TITLE
-from assay.tasks.reporting.tables import grid, reading_section, scroller, table_figure
+from assay.tasks.reporting.tables import reading_section, table_figure
 from assay.tasks.statistics.findings import Finding
 
 _LINEAGE_NOTE = (
@@ -118,33 +117,24 @@ _FINDINGS = (
     "verdict",
     "unit",
 )
-_ORIGIN = "Computed in this run, or found in the store because no input had changed"
-_LINEAGE = [
-    column("Stage", "stage"),
-    column("Kind", "kind"),
-    column("Key", lambda artifact: artifact.key[:12]),
-    column("Digest", lambda artifact: artifact.digest[:12]),
-    column("Rows", "rows", "integer"),
-    column("Origin", lambda artifact: "cached" if artifact.cached else "computed", help=_ORIGIN),
-    column("Seconds", lambda artifact: None if artifact.seconds is None else round(artifact.seconds, 2), "number"),
-    column("Said", "note"),
-]
-_SETTINGS = [column("Stage", "stage"), column("Option", "option"), column("Value", "value")]
+_LINEAGE = ("stage", "kind", "key", "digest", "rows", "cached", "seconds", "note")
 
 
-def _grid(title: str, rows: Sequence[object], columns: Sequence[ColumnOver], class_: str) -> Markup:
-    table = table_of(title, rows, columns)
-    return scroller(title, grid(table.columns, table.rows, title, class_))
+def _rows(fields: Sequence[str], rows: Iterable[object]) -> Markup:
+    """Values between tabs, a line per row under the names of the fields; a script makes a table to search of it."""
+    lines = ["\t".join(_plain(getattr(row, name)) for name in fields) for row in rows]
+    return tag("pre", "\n".join(["\t".join(fields), *lines]), class_="rows", tabindex=0)
 
 
 def _findings(findings: Sequence[Finding]) -> Markup:
     summary = f"All {numerals.plural(len(findings), 'finding')}: every measured thing of this run, one row each"
-    rows = ["\t".join(_plain(getattr(finding, name)) for name in _FINDINGS) for finding in findings]
-    return _folded(summary, tag("pre", "\n".join(["\t".join(_FINDINGS), *rows]), class_="rows", tabindex=0))
+    return _folded(summary, _rows(_FINDINGS, findings))
 
 
 def _plain(value: object) -> str:
     """A value between tabs: numbers in full, nothing where there is none."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else " ".join(str(value).split())
@@ -153,14 +143,14 @@ def _plain(value: object) -> str:
 def _lineage(lineage: Sequence[LineageRow]) -> Markup:
     cached = sum(artifact.cached for artifact in lineage)
     summary = f"{numerals.plural(len(lineage), 'artifact')}, {cached} of them cached: what each stage made, by content"
-    note = tag("p", _LINEAGE_NOTE, class_="note")
-    return _folded(summary, note, _grid("Lineage", lineage, _LINEAGE, "sortable dense mono"))
+    rows = [replace(artifact, key=artifact.key[:12], digest=artifact.digest[:12]) for artifact in lineage]
+    return _folded(summary, tag("p", _LINEAGE_NOTE, class_="note"), _rows(_LINEAGE, rows))
 
 
 def _settings(report: Report) -> Iterator[Markup]:
     if report.settings:
         summary = f"{numerals.plural(len(report.settings), 'setting')} this run used"
-        yield _folded(summary, _grid("Settings", report.settings, _SETTINGS, "sortable dense"))
+        yield _folded(summary, _rows(("stage", "option", "value"), report.settings))
     machine = {**report.machine, "seed": str(report.seed)}
     yield _folded("Machine and seed", _pairs(machine))
     if report.versions:
