@@ -86,7 +86,6 @@ def hard_samples(
             {row["measure"]: (row["value"], row["harder_than"]) for row in rows},
             png=png(pixels_of(row)[0]) if pictured else None,
             text=None if column is None or pictured else "" if masked else str(row[column][0].as_py() or ""),
-            row={} if pictured or column is not None else plain_row(row, masked),
         )
 
 
@@ -115,4 +114,4 @@ def show_hardness(ground: Ground, audit: HardnessAudit, findings: FindingIndex) 
     settings = ground.pipeline.asked(Hardness) or Hardness()
     hardest = collect(audit.hardest, None)
     shown = list(hardest_samples(ground, hardest, settings.shown))
-    yield hardness_page.page(findings, collect(audit.pairs, None), shown, ground.pipeline.masked)
+    yield hardness_page.page(findings, collect(audit.pairs, None), shown)

@@ -4,7 +4,7 @@ samples that are right in one of the two only. In the terminal the same, line by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,24 +33,12 @@ from assay.tasks.reporting.estimates import column, estimate, table_of
 from assay.tasks.reporting.head import SAMPLES, Head
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import moment, plural
-from assay.tasks.reporting.parts import (
-    BarPlot,
-    Block,
-    Column,
-    DataTable,
-    Estimate,
-    Mark,
-    NamedSample,
-    Part,
-    SampleList,
-    Tone,
-    Verdict,
-)
+from assay.tasks.reporting.parts import Column, DataTable, Estimate, Mark, NamedSample, Part, SampleList, Tone, Verdict
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 from assay.tasks.statistics.multiplicity import adjusted
 
-_LEVEL, _BARS = 0.05, 12
+_LEVEL, _HELD = 0.05, "Whether it holds after Holm's correction"
 
 
 @dataclass(frozen=True)
@@ -212,18 +200,17 @@ def write_change(change: RunChange) -> str:
 
 def _parts(change: RunChange) -> Iterator[Part]:
     """What exceeds chance, the gates, and what differs besides."""
-    moved = list(change.moved)
-    shares = [each for each in moved if each.after is not None and each.after.unit == "share"][:_BARS]
-    blocks: list[Block] = [_bars(shares)] if shares else []
+    worse = sum(gain_of(each, KINDS) < 0 for each in change.moved)
     columns = [
         column("Finding", lambda each: finding_in_words(each.key)),
         column("Before", lambda each: estimate(each.before), "number"),
         column("After", lambda each: estimate(each.after), "number"),
         column("Change", _difference, "number"),
-        column("After Holm", lambda each: change.moved[each], "flag", "Whether it holds after Holm's correction"),
+        column("After Holm", lambda each: "shown" if change.moved[each] else "not shown", help=_HELD),
     ]
-    blocks += [table_of("What differs, at p ≤ 0.05 each", moved, columns)] if moved else []
-    yield Part("Findings that moved", change.counted, blocks, "moved")
+    blocks = [table_of("What differs, at p ≤ 0.05 each", list(change.moved), columns)] if change.moved else []
+    judged: tuple[Tone, str] = ("bad", f"{worse} worse") if worse else ("neutral", "")
+    yield Part("Findings that moved", change.counted, blocks, "moved", *judged, background=True)
     if change.gates:
         turned = sum(was != now for _, was, now in change.gates)
         named = "; ".join(f"{name}: {was} → {now}" for name, was, now in change.gates[: min(turned, 3)])
@@ -241,21 +228,6 @@ def _parts(change: RunChange) -> Iterator[Part]:
 def _difference(change: Change) -> Estimate | None:
     measured = change.difference
     return None if measured is None else Estimate(measured.value, measured.low, measured.high)
-
-
-def _bars(changes: Sequence[Change]) -> BarPlot:
-    differences = [change.difference for change in changes if change.difference is not None]
-    alt = "; ".join(change.in_words() for change in changes)
-    return BarPlot(
-        "How far shares moved",
-        [finding_in_words(change.key) for change in changes],
-        [difference.value for difference in differences],
-        "later run less the earlier one",
-        alt,
-        [difference.low for difference in differences],
-        [difference.high for difference in differences],
-        scale="percent",
-    )
 
 
 def flipped(change: RunChange) -> Part | None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.images import COLUMNS, pixels_of, png
+from assay.flows.audits.hardness_flow import plain_row
 from assay.flows.report.records import artifacts_of, ingested, read_table, shows_no_text, subjects_in, tables_of
 from assay.flows.report.sentences import listed
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -18,6 +19,9 @@ from assay.infra.storage.parquet import read_rows
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.gallery import MASK, shortened_gap
 from assay.tasks.reporting.parts import Looks, NamedSample, Part, samples_named, with_looks
+
+_VALUES = 8
+"""So many values of a row of a table are shown."""
 
 
 def seen_parts(store: Store, record: RunRecord, parts: Sequence[Part]) -> list[Part]:
@@ -39,8 +43,12 @@ def looks_of(store: Store, record: RunRecord, ids: Collection[str]) -> Looks:
     for at, name in enumerate(rows["id"].to_pylist()):
         row = rows.slice(at, 1)
         pictured, gold = set(COLUMNS) <= set(row.column_names), row["gold"][0].as_py()
-        text = next((str(row[column][0].as_py() or "") for column in columns if column in row.column_names), "")
-        excerpt = MASK if text and masked else shortened_gap(text, first=True, last=True)
+        text = next((str(row[column][0].as_py() or "") for column in columns if column in row.column_names), None)
+        if text is None:  # a row of a table: its first values
+            values = list(plain_row(row, masked).items())[:_VALUES]
+            excerpt = ", ".join(f"{key.replace('_', ' ')} {_written(value)}" for key, value in values)
+        else:
+            excerpt = MASK if text and masked else shortened_gap(text, first=True, last=True)
         truth = "" if gold is None else f"in truth {classes.get(gold, gold)}"
         looks[name] = NamedSample(
             name,
@@ -50,6 +58,10 @@ def looks_of(store: Store, record: RunRecord, ids: Collection[str]) -> Looks:
             votes=votes.get(name, ""),
         )
     return looks
+
+
+def _written(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 def rows_of(store: Store, artifact: Artifact[Any], ids: Collection[str]) -> pa.Table:

@@ -5,9 +5,8 @@ pictures, texts and rows, and the headlines that are followed over the nights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
@@ -19,16 +18,12 @@ from assay.tasks.reporting.estimates import capital
 from assay.tasks.reporting.numerals import coefficient, integer, p_concluded, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
-    Cell,
-    Column,
-    DataTable,
     LinePlot,
     Mark,
     NamedSample,
     Panels,
     Paragraph,
     Part,
-    RowColumn,
     SampleList,
     Series,
     Tone,
@@ -36,14 +31,10 @@ from assay.tasks.reporting.parts import (
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 
-MASK = "■■■■"
-_LONGEST = 600  # of a text's characters
-_COLUMNS = 8  # of a row's own
-
 
 @dataclass(frozen=True)
 class HardSample:
-    """One sample: what the subject says of it, why it is hard, and what it is (of picture, text and row, one)."""
+    """One sample: what the subject says of it, why it is hard, and its picture or text."""
 
     subject: str
     place: int
@@ -54,7 +45,6 @@ class HardSample:
     """By measure its value, and the share of samples that it is harder than."""
     png: bytes | None = None
     text: str | None = None
-    row: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
     @property
     def answer(self) -> Mark | None:
@@ -65,11 +55,11 @@ class HardSample:
         truth = "" if self.truth in (None, self.predicted) else f", in truth {self.truth}"
         return Mark(f"{self.predicted}{truth}", tone)
 
-    def named(self, masked: bool) -> NamedSample:
+    @property
+    def named(self) -> NamedSample:
         """How it stands on the page."""
-        text = "" if self.text is None else MASK if masked else shortened(self.text)
         answer = f"{self.subject}: {self.answer.text}" if self.answer else ""
-        return NamedSample(self.id, answer, self.png, text, self.marks)
+        return NamedSample(self.id, answer, marks=self.marks)
 
     @property
     def marks(self) -> list[Mark]:
@@ -88,54 +78,10 @@ def reason(measure: str, measured: tuple[float, float]) -> str:
     return f"{measure_named(measure).number_text(value)}: harder than {percent(harder_than, 0)}"
 
 
-def sample_blocks(samples: Sequence[HardSample], masked: bool) -> Iterator[Block]:
-    """The samples of every subject."""
-    for subject in distinct(sample.subject for sample in samples):
-        own = [sample for sample in samples if sample.subject == subject]
-        title = f"Hard by every measure, {subject}"
-        hidden = " The texts of this audit are masked: of each only its place is shown." if masked else ""
-        if all(sample.png is not None or sample.text is not None for sample in own):
-            yield SampleList(title, [sample.named(masked) for sample in own], NOTE + hidden)
-        else:
-            yield _table(title, own)
-
-
 NOTE = (
     "Among the hardest by every measure that speaks of them, the hardest on average first: look whether label, sample "
     "or subject is at fault."
 )
-
-
-def shortened(text: str) -> str:
-    """The text, cut where it is long.
-
-    >>> len(shortened("x" * 1000)), shortened("short")
-    (602, 'short')
-    """
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
-
-
-def _table(title: str, samples: Sequence[HardSample]) -> DataTable:
-    def why(measure: str) -> Callable[[HardSample], Cell]:
-        return lambda sample: reason(measure, sample.why[measure]) if measure in sample.why else None
-
-    def own(name: str) -> RowColumn:
-        numeric = all(isinstance(sample.row.get(name), int | float | None) for sample in samples)
-        return Column(name, "number" if numeric else "text"), lambda sample: _cell(sample.row.get(name))
-
-    measures = distinct(name for sample in samples for name in sample.why)
-    names = distinct(name for sample in samples for name in sample.row)[:_COLUMNS]
-    columns: list[RowColumn] = [
-        (Column("Sample"), attrgetter("id")),
-        (Column("Answer"), attrgetter("answer")),
-        *((Column(measure_named(name).short), why(name)) for name in measures),
-        *map(own, names),
-    ]
-    return DataTable.of(title, samples, columns, NOTE)
-
-
-def _cell(value: str | int | float | bool | None) -> Cell:
-    return shortened(value) if isinstance(value, str) else value
 
 
 _SHOWN = {"together": "tend to be the same samples", "opposite": "tend to be opposite samples"}
@@ -149,15 +95,17 @@ _HOW = (
 )
 
 
-def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample], masked: bool) -> Part:
+def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample]) -> Part:
     """The part of the report about hardness."""
     blocks: list[Block] = [Paragraph(_HOW), *_panels(findings, pairs), *_ranking(findings)]
-    blocks += sample_blocks(samples, masked)
+    for subject in distinct(sample.subject for sample in samples):
+        own = [sample.named for sample in samples if sample.subject == subject]
+        blocks.append(SampleList(f"Hard by every measure, {subject}", own, NOTE))
     if findings.select("hardness.hardest") and not samples:
         blocks.append(Paragraph("No sample is among the hardest by every measure, or none was to be shown."))
     judged: Literal["neutral", "not measured"] = "neutral" if _related(findings) else "not measured"
     first = {sample.id: sample for sample in reversed(samples)}  # hard for several subjects: the first one's answer
-    named = [first[name].named(masked) for name in distinct(sample.id for sample in samples)]
+    named = [first[name].named for name in distinct(sample.id for sample in samples)]
     return Part("Hardness", _main_sentence(findings), blocks, "hardness", judged, samples=named)
 
 

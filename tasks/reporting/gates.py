@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal
 
 from assay.tasks.reporting.estimates import column, table_of
 from assay.tasks.reporting.numerals import plain, plural
-from assay.tasks.reporting.parts import Block, DataTable, Mark, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import Block, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult, Outcome
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, OWN_LEVEL, PRIMARY, RELATED, family_size, is_test
@@ -26,7 +27,15 @@ _COLUMNS = [
     column("Outcome", lambda result: Mark(result.outcome, _TONES[result.outcome], order=_ORDER.index(result.outcome))),
     column("Why", "sentence"),
 ]
-_HELP = {"holm": "Holm's correction", "none": "Not corrected, as asked"}
+_CLAIMS = [
+    column("Claim", "metric"),
+    column("About", lambda test: ", ".join(filter(None, (test.subject, test.of, test.group)))),
+    column("Value", "value", "number"),
+    column("n", "n", "integer"),
+    column("p", "p_value", "p"),
+    column("p, corrected", "p_adjusted", "p", "Tested in sequence, at the whole level"),
+    column("Verdict", "verdict"),
+]
 
 
 def page(findings: FindingIndex, gates: Sequence[GateResult], settings: Statistics) -> Part:
@@ -34,11 +43,7 @@ def page(findings: FindingIndex, gates: Sequence[GateResult], settings: Statisti
     blocks: list[Block] = [table_of("Gates", gates, _COLUMNS)] if gates else []
     blocks += [Paragraph(_correction(findings, settings)), *_families(findings, settings)]
     if first := [finding for finding in findings if is_test(finding, PRIMARY)]:
-        blocks.append(_tests("Primary claims that are shown", first, "Tested in sequence, at the whole level"))
-    if tested := [finding for finding in findings if is_test(finding)]:
-        blocks.append(_tests("The tests of this run", tested, _HELP[settings.correction]))
-    if own := [finding for finding in findings if is_test(finding, OWN_LEVEL)]:
-        blocks.append(_tests("Tests that keep a level of their own", own, "Within what was asked together"))
+        blocks.append(table_of("Primary claims that are shown", sorted(first, key=attrgetter("p_value")), _CLAIMS))
     return Part("Gates and tests", _passed(gates), blocks, "gates", *_judged(gates))
 
 
@@ -140,17 +145,3 @@ def _families(findings: FindingIndex, settings: Statistics) -> list[Block]:
         column("How", lambda row: row[4]),
     ]
     return [table_of("What each level covers", rows, columns)] if rows else []
-
-
-def _tests(title: str, tested: Sequence[Finding], corrected: str) -> DataTable:
-    rows = sorted(tested, key=lambda test: test.p_value if test.p_value is not None else 1.0)
-    columns = [
-        column("Test", "metric"),
-        column("About", lambda test: ", ".join(piece for piece in (test.subject, test.of, test.group) if piece)),
-        column("Value", "value", "number"),
-        column("n", "n", "integer"),
-        column("p", "p_value", "p"),
-        column("p, corrected", "p_adjusted", "p", corrected),
-        column("Verdict", "verdict"),
-    ]
-    return table_of(title, rows, columns, collapsed=len(rows) > 16)

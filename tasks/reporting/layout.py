@@ -24,7 +24,6 @@ from assay.tasks.reporting.parts import (
     BarPlot,
     Chords,
     DataTable,
-    Figure,
     Gallery,
     LinePlot,
     MarkedTexts,
@@ -286,13 +285,6 @@ def block_markup(block: Shown, identity: str) -> Markup:
             return bar_figure(block, identity)
         case DataTable():
             return table_figure(block)
-        case Figure():
-            source = "data:image/png;base64," + b64encode(block.png).decode()
-            return tag(
-                "figure",
-                tag("img", src=source, alt=block.alt),
-                tag("figcaption", tag("p", block.caption, class_="note")),
-            )
         case Gallery():
             return gallery_figure(block)
         case MarkedTexts():
@@ -365,7 +357,6 @@ def _more(folded: Iterable[Shown]) -> str:
 _KINDS: Mapping[type, tuple[str, str]] = {
     **dict.fromkeys(_DRAWN, ("plot", "plots")),
     DataTable: ("table", "tables"),
-    Figure: ("picture", "pictures"),
     Gallery: ("gallery", "galleries"),
     MarkedTexts: ("list of texts", "lists of texts"),
 }

@@ -141,15 +141,6 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A picture as bytes, with its caption and what it shows in words."""
-
-    png: bytes
-    caption: str
-    alt: str
-
-
-@dataclass(frozen=True)
 class Picture:
     """One picture of a strip: what it is, what is said of it (right where the tone is good), what it shows in words."""
 
@@ -267,7 +258,7 @@ class Chords:
     note: str = ""
 
 
-Shown = LinePlot | Panels | BarPlot | DataTable | Paragraph | Figure | Gallery | MarkedTexts | Scatters | Chords
+Shown = LinePlot | Panels | BarPlot | DataTable | Paragraph | Gallery | MarkedTexts | Scatters | Chords
 
 
 @dataclass(frozen=True)

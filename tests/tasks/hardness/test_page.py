@@ -17,7 +17,7 @@ def test_a_sample_that_is_hard_for_two_subjects_is_named_once_with_whose_answer_
         hard("weak", 1, "b", "benign"),
         hard("weak", 2, "c", "benign"),
     ]
-    part = page(FindingIndex([]), pa.table({"subject": pa.array([], pa.string())}), samples, masked=False)
+    part = page(FindingIndex([]), pa.table({"subject": pa.array([], pa.string())}), samples)
     assert [(sample.id, sample.note) for sample in part.samples] == [
         ("a", "net: benign, in truth malignant"),
         ("b", "net: malignant"),

@@ -1,9 +1,11 @@
 """The page of gates says which failed and why, and what the correction for many tests did."""
 
+from dataclasses import replace
+
 from assay.tasks.reporting.gates import page, verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
-from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, corrected
+from assay.tasks.statistics.multiplicity import COMPARED, OWN_LEVEL, PRIMARY, corrected
 from assay.tasks.statistics.settings import Claim, Gate, Statistics
 
 FINDINGS = corrected(
@@ -79,6 +81,7 @@ def test_families_that_keep_a_level_of_their_own_are_listed_beside_the_others():
     ]
 
 
-def test_tests_are_listed_smallest_p_first():
-    table = page(FindingIndex(FINDINGS), [], Statistics()).blocks[-1]
+def test_primary_claims_are_listed_smallest_p_first():
+    claims = [replace(finding, unit=PRIMARY) for finding in FINDINGS if finding.p_value is not None]
+    table = page(FindingIndex(claims), [], Statistics()).blocks[-1]
     assert [row[4] for row in table.rows] == [0.001, 0.008, 0.5]

@@ -14,7 +14,6 @@ from assay.tasks.reporting.parts import (
     Column,
     DataTable,
     Estimate,
-    Figure,
     Gallery,
     LinePlot,
     Mark,
@@ -103,7 +102,6 @@ def evil_report():
         replace(table, collapsed=True),
         replace(table, rows=[]),
         Paragraph(EVIL),
-        Figure(b"png", EVIL, EVIL),
         Gallery(EVIL, [Strip(EVIL, [Picture(b"png", EVIL, EVIL, [Mark(EVIL, "bad", EVIL)])])], EVIL),
     ]
     return Report(
