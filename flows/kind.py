@@ -155,7 +155,7 @@ class MissingThing:
     to_get: bool = False
     meant: str | None = None
 
-    def said(self, lines: Lines, pipeline: str) -> str:
+    def in_words(self, lines: Lines, pipeline: str) -> str:
         """The whole sentence, with the file and the line."""
         where = lines.written(("pipelines", pipeline, *self.where))
         what = ": ".join([dotted(where[2:]), *([] if self.word is None else [shown(self.word)])])

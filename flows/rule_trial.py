@@ -141,8 +141,8 @@ class Trial:
     def rows(self, rule: int, why: Why) -> Rows:
         """The samples that a rule votes on; that it misses: it abstains, and gold, or else another rule, says a class
         that it votes for; or that it alone votes on."""
-        mine = self.votes[:, rule]
-        voted = mine != ABSTAIN
+        cast = self.votes[:, rule]
+        voted = cast != ABSTAIN
         if why == "votes on":
             return np.flatnonzero(voted)
         if why == "stands alone on":

@@ -264,11 +264,11 @@ def _mistakes(
         where = _place(document.value, error["loc"])
         declared = type_at(model, where, _steps_of(error))
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
-            where = where[:-1] if where and document.found(where) is None else where
+            where = where[:-1] if where and document.at(where) is None else where
         if where not in mistakes:
             if error["type"] == "union_tag_invalid":
-                key, *said = _unknown_kind(error, presets)
-                mistakes[where] = document.mistake((*where, key), *said)[1]
+                key, *words = _unknown_kind(error, presets)
+                mistakes[where] = document.mistake((*where, key), *words)[1]
             else:
                 mistakes[where] = document.mistake(where, *_found_and_expected(model, document, where, error))[1]
     # What is wrong with a part makes the whole look wrong as well: only the part is named.
@@ -283,7 +283,7 @@ def _found_and_expected(
     kind = error["type"]
     declared = type_at(model, where, _steps_of(error))
     expected = "a value that fits" if declared is None else expected_of_field(declared)
-    value = document.found(where)
+    value = document.at(where)
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
     if kind == "extra_forbidden":
         known = fields_at(model, where[:-1], _steps_of(error))

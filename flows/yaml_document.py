@@ -138,7 +138,7 @@ class Document:
         """A mistake at a place of the document: what stands there, and what was expected."""
         return where, Mistake(self.file_of(where), self.line(where), dotted(where), value, expected)
 
-    def found(self, where: Where) -> Value:
+    def at(self, where: Where) -> Value:
         """What stands at a place; nothing where the place does not exist."""
         return cast(Value, value_at(self.value, where))
 
@@ -383,7 +383,7 @@ def _set_value(document: Document, where: Where, value: Value) -> bool:
 
 def _obstacle(document: Document, where: Where) -> str:
     for length in range(1, len(where)):
-        value = document.found(where[:length])
+        value = document.at(where[:length])
         if isinstance(value, list):
             return f"{dotted(where[:length])} is a list of {len(value)}; name an item by its position, from 0"
         if value is not None and not isinstance(value, dict):
@@ -427,4 +427,4 @@ class Lines:
         >>> Lines(Document("pipelines.yaml", {"csv": "a.csv"})).written(("csv", 0))
         ('csv',)
         """
-        return next((where[:n] for n in range(len(where), 0, -1) if self.document.found(where[:n]) is not None), where)
+        return next((where[:n] for n in range(len(where), 0, -1) if self.document.at(where[:n]) is not None), where)

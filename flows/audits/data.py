@@ -176,7 +176,7 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
         if source is None:
             return
         with_its_setting = blame_setting(*blame_for(source))
-        look = with_its_setting(partial(lambda found: seen.append(first_look(resolve(found, folder), part)), source))
+        look = with_its_setting(partial(lambda asked: seen.append(first_look(resolve(asked, folder), part)), source))
         wrong = list(missing_if_fails(("source",), {}, look))
         yield from wrong
         if not wrong:

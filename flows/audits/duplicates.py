@@ -38,8 +38,8 @@ def run(ground: Ground, settings: Duplicates | None) -> Duplicated:
     if examination is not None and any(kind_of(each).learns(each.named, each.train) for each in subjects):
         parts = {AUDITED: examination.evaluation, TRAINING: examination.training}
     texts = {column for subject in subjects for column in kind_of(subject).columns(subject)}
-    found = find_duplicates(parts, sorted(texts), settings or Duplicates())
-    return Duplicated((found.findings,), found.pairs, parts)
+    duplicates = find_duplicates(parts, sorted(texts), settings or Duplicates())
+    return Duplicated((duplicates.findings,), duplicates.pairs, parts)
 
 
 def page(ground: Ground, made: Duplicated, findings: FindingIndex) -> Iterator[Part]:

@@ -337,10 +337,10 @@ def _attacked(tables: Tables, group: str) -> Sampled | None:
     if (rows["clean"].to_numpy() < 0).all():  # of several labels
         (trial,) = trials([tables.read(ATTACKED, COLUMNS).filter(there)])
         return right_or_wrong(trial.ids.tolist(), trial.robust == trial.truth, trial.truth >= 0)
-    here = rows.filter(there)
-    truth = codes(here["gold"])
-    right = (here["clean"].to_numpy() == truth) & (here["attacked"].to_numpy() == truth)
-    return right_or_wrong(here["id"].to_pylist(), right, truth >= 0)
+    known = rows.filter(there)
+    truth = codes(known["gold"])
+    right = (known["clean"].to_numpy() == truth) & (known["attacked"].to_numpy() == truth)
+    return right_or_wrong(known["id"].to_pylist(), right, truth >= 0)
 
 
 def outcomes_of_corruptions(ground: Ground, result: Flips) -> Iterator[Outcomes]:

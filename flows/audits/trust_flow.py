@@ -276,8 +276,8 @@ def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
     """Where the texts have planted shortcuts: by their strength, these findings and those of the latest run on each
     other strength, for the plot of one against the other."""
     run = current_run()
-    here = _strength(run.record)
-    if here is None:
+    own = _strength(run.record)
+    if own is None:
         return {}
     others: dict[float, FindingIndex] = {}
     for record in run.store.runs():
@@ -285,7 +285,7 @@ def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
         if strength is not None and record.findings and record.id != run.id and record.share == run.record.share:
             with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
                 others[strength] = FindingIndex(findings_of(run.store, record))
-    return dict(sorted((others | {here: findings}).items()))
+    return dict(sorted((others | {own: findings}).items()))
 
 
 def _strength(record: RunRecord) -> float | None:

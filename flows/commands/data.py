@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from assay.infra.storage.store import Store
 
 
-def _columns_said(function: Callable[..., None]) -> Callable[..., None]:
+def _column_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options by which a person says what columns of data mean."""
     options = (
         ("--kind", click.Choice(["table", "images", "texts"]), None, "What it is, where that is not plain."),
@@ -59,9 +59,11 @@ def _columns_said(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--revision", metavar="COMMIT", help="The commit of a hub model; left out, the one of now, written down.")
 @click.option("--features", metavar="A,B", help="The columns that the model reads, in its order.")
 @click.option("--weights", metavar="FILE", help="A safetensors file with the weights of timm:NAME or torchvision:NAME.")
-@_columns_said
+@_column_options
 @click.pass_context
-def audit(ctx: click.Context, /, model: str, data: str, budget: str, query: str | None, yes: bool, **said: Any) -> None:
+def audit(
+    ctx: click.Context, /, model: str, data: str, budget: str, query: str | None, yes: bool, **roles: Any
+) -> None:
     """Audit MODEL on DATA now, without a file of settings.
 
     MODEL is a folder or id of Hugging Face, timm:NAME, torchvision:NAME, a file (ONNX, skops), models:/NAME of MLflow,
@@ -71,10 +73,10 @@ def audit(ctx: click.Context, /, model: str, data: str, budget: str, query: str 
     from assay.flows.pipeline import seconds_in
     from assay.flows.starting.first_audit import Model, Wanted, proposal_for, write_pipeline
 
-    revision, weights, features = said.pop("revision"), said.pop("weights"), said.pop("features")
+    revision, weights, features = roles.pop("revision"), roles.pop("weights"), roles.pop("features")
     columns_read = tuple(name.strip() for name in features.split(",")) if features else ()
     brought = Model(model, seconds_in(budget), revision, columns_read, weights)
-    name, answers = said.pop("name"), _answers_of(said)
+    name, answers = roles.pop("name"), _answers_of(roles)
     proposal = proposal_for(Wanted(data, Path(), name, answers, query=query, model=brought), partial(_ask, yes))
     echo(_seen_in(proposal))
     echo("Proposed:\n" + "\n".join(f"  {line.key}: {shown}" for line, shown in proposal.in_short))
@@ -103,9 +105,9 @@ def audit(ctx: click.Context, /, model: str, data: str, budget: str, query: str 
 )
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
 @click.option("--data", metavar="PATH", help="Where the data lies: a file, a folder, a pattern or a URL.")
-@_columns_said
+@_column_options
 @click.option("--keep", is_flag=True, help="Where some of the files are there, keep those and write the others.")
-def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: bool, **said: Any) -> None:
+def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: bool, **roles: Any) -> None:
     """Look at data, and write a first audit of it.
 
     Writes pipelines.yaml, rules.yaml, a test of the rules, .gitignore and a CI job into DIR (here); overwrites nothing.
@@ -115,7 +117,7 @@ def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: b
 
     ask = partial(_ask, yes)
     require_free(directory, keep)
-    answers = _answers_of(said)
+    answers = _answers_of(roles)
     if data is None:
         data = ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
     wanted = Wanted(data, directory, name, answers, keep)
@@ -136,12 +138,12 @@ def _seen_in(proposal: Proposal) -> str:
     return "\n".join([f"Seen ({proposal.looked_at}):", *(f"  {remark}" for remark in proposal.seen)])
 
 
-def _answers_of(said: Mapping[str, Any]) -> Answers:
+def _answers_of(given: Mapping[str, Any]) -> Answers:
     """What a person said of the columns."""
     from assay.flows.starting.column_roles import Answers, Question
     from assay.flows.starting.first_audit import with_answer
 
-    classes, named = said["classes"], {key: value for key, value in said.items() if key != "classes"}
+    classes, named = given["classes"], {key: value for key, value in given.items() if key != "classes"}
     answers = Answers(**named)
     return answers if classes is None else with_answer(answers, Question("classes", ""), classes)
 

@@ -310,7 +310,7 @@ def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[W
         for clash in clashes(pipeline, menu.kinds):
             where: Where = ("pipelines", name, *clash.where)
             if where not in wrong:
-                value = document.found(where)
+                value = document.at(where)
                 shown_value = "" if isinstance(value, dict | list | None) else shown(value)
                 mistakes.append(document.mistake(where, shown_value, clash.why))
     return mistakes

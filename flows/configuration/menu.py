@@ -194,7 +194,7 @@ def audit_named(written: str, folder: Path) -> Origin:
 
 def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
     """Every `module:object` that stands for a choice: where, at which place of a pipeline or the project, the word."""
-    for notifier in as_dict(document.found(NOTIFY)):
+    for notifier in as_dict(document.at(NOTIFY)):
         if ":" in notifier:
             yield (*NOTIFY, notifier), NOTIFY, notifier
     for name, pipeline in document.pipelines.items():
@@ -202,7 +202,7 @@ def choices_named(document: Document) -> Iterator[tuple[Where, Where, str]]:
             continue
         for place in (*TAGGED, *LISTED):
             where: Where = ("pipelines", name, *place)
-            value, tag = document.found(where), TAGGED[place].tag if place in TAGGED else ""
+            value, tag = document.at(where), TAGGED[place].tag if place in TAGGED else ""
             for at, item in enumerate(as_list(value)):
                 word = item.get(tag) if isinstance(item, dict) else item
                 if isinstance(word, str) and ":" in word:

@@ -46,13 +46,13 @@ def _widened(node: Any, names: Mapping[str, Sequence[str]]) -> Any:
     wide = {_BOUNDS.get(key, key): _widened(value, names) for key, value in node.items()}
     if "discriminator" in node:
         return {"anyOf": [*wide.pop("oneOf"), *_shortened(wide.pop("discriminator"), names)], **wide}
-    said = {key: wide.pop(key) for key in ("description", "examples", "default", "title") if key in wide}
+    about = {key: wide.pop(key) for key in ("description", "examples", "default", "title") if key in wide}
     if node.get("type") == "number":
-        return {"anyOf": [wide, FRACTION], **said}
+        return {"anyOf": [wide, FRACTION], **about}
     if node.get("type") == "array":
         alone = [wide["items"]] if "items" in wide else wide.get("prefixItems", [])[:1]
-        return {"anyOf": [wide, *alone], **said}
-    return {**wide, **said}
+        return {"anyOf": [wide, *alone], **about}
+    return {**wide, **about}
 
 
 def _shortened(discriminator: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ def name_plugins(document: Document, menu: Menu) -> None:
     """Calls plug-ins by their words, where the document says `module:object`."""
     for where, place, written in list(choices_named(document)):
         word = menu.tables[place].references.get(written)
-        holder, last = document.found(where[:-1]), where[-1]
+        holder, last = document.at(where[:-1]), where[-1]
         if word is not None and isinstance(holder, list) and isinstance(last, int):
             item = holder[last]
             holder[last] = {**item, TAGGED[place].tag: word} if isinstance(item, dict) else word
@@ -94,7 +94,7 @@ def write_out(document: Document, where: Where, key: str, fields: frozenset[str]
     >>> document.line(("attacks", 0, "steps"))
     3
     """
-    items = document.found(where)
+    items = document.at(where)
     if not isinstance(items, list):
         return
     for position, item in enumerate(items):
@@ -117,7 +117,7 @@ def write_out_names(document: Document, where: Where, key: str, named: Mapping[s
     >>> document.value["attacks"][:2], document.line(("attacks", 2))
     ([{'attack': 'pgd', 'steps': 4, 'keep': 0}, {'attack': 'pgd', 'steps': 8, 'keep': 0}], 3)
     """
-    items = document.found(where)
+    items = document.at(where)
     if not isinstance(items, list):
         return
     for position, item in reversed(list(enumerate(items))):

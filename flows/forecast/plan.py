@@ -45,7 +45,7 @@ def check_inputs(project: Project, pipeline: Pipeline) -> None:
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
     if missing:
-        sentences = "\n".join(absent.said(project.lines, pipeline.name) for absent in missing)
+        sentences = "\n".join(absent.in_words(project.lines, pipeline.name) for absent in missing)
         raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
 
 

@@ -53,7 +53,7 @@ def nights_of(records: Iterable[RunRecord], missed: Mapping[str, datetime]) -> d
     return nights
 
 
-def changed_nights(nights: Mapping[str, Night], told: Mapping[str, str]) -> list[Night]:
+def changed_nights(nights: Mapping[str, Night], last_sent: Mapping[str, str]) -> list[Night]:
     """The nights whose state is another than was last told; of what nobody was ever told, those that are not green.
 
     >>> now = datetime(2026, 11, 22)
@@ -61,7 +61,7 @@ def changed_nights(nights: Mapping[str, Night], told: Mapping[str, str]) -> list
     >>> [night.pipeline for night in changed_nights(nights, {"c": "red"})]
     ['b', 'c']
     """
-    return [night for name, night in sorted(nights.items()) if told.get(name, "green") != night.state]
+    return [night for name, night in sorted(nights.items()) if last_sent.get(name, "green") != night.state]
 
 
 WORST = 3
@@ -155,8 +155,8 @@ def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: 
     if night.state == "missed" or run is None:
         last = f"the last run started {run.started[:16]}Z" if run else "no run is on record"
         return News(night.pipeline, night.state, title, f"no run came for {night.since:%Y-%m-%d %H:%M} UTC; {last}")
-    said = " ".join((run.worst or (run.verdicts or run.failures or [run.status])[0]).split())
-    sentence = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+    words = " ".join((run.worst or (run.verdicts or run.failures or [run.status])[0]).split())
+    sentence = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
     worst = () if night.state == "green" else worst_changes(store, records, run)
     report = f"{report_url.rstrip('/')}/{run.id}/index.html" if run.report and report_url else run.report
     return News(night.pipeline, night.state, title, sentence, run.id, run.status, report, worst)

@@ -49,21 +49,21 @@ def send_news(
     if (whom := project.settings.notify) is None:
         return []
     now = now or datetime.now(UTC)
-    with _locked(store) as mine:
-        if not mine:
+    with _locked(store) as alone:
+        if not alone:
             return []  # somebody else is sending, of the same records
         records = store.runs()
-        nights, told = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
+        nights, sent_before = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
         sentences: list[str] = []
         for notifier in whom.notifiers:
-            sent = _Sent.read(told.get(notifier.name))
+            sent = _Sent.read(sent_before.get(notifier.name))
             news = changed_nights(nights, sent.told)
             waits = sent.again > now.isoformat() or _waits(news, records, store, now, due_soon, whom.at_latest)
             if news and (at_once or not waits):
                 message = message_of(news, store, whom.report_url)
                 sentences.append(sent.deliver(notifier, message, news, now))
-                told[notifier.name] = asdict(sent)
-                store.folder.write_json(TOLD, told)
+                sent_before[notifier.name] = asdict(sent)
+                store.folder.write_json(TOLD, sent_before)
         return sentences
 
 
@@ -131,18 +131,18 @@ def _waits(
 @contextmanager
 def _locked(store: Store) -> Iterator[bool]:
     """Whether this process alone sends now; a lock that somebody left behind runs out."""
-    mine = {"owner": uuid.uuid4().hex, "until": time.time() + _LOCK_SECONDS}
+    lock = {"owner": uuid.uuid4().hex, "until": time.time() + _LOCK_SECONDS}
     held = store.folder.read_json(_LOCK)
     until = (held or {}).get("until")
     if store.folder.exists(_LOCK) and (not isinstance(until, int | float) or until < time.time()):
         store.folder.remove(_LOCK)
-    if not store.folder.create(_LOCK, json.dumps(mine).encode()):
+    if not store.folder.create(_LOCK, json.dumps(lock).encode()):
         yield False
         return
     try:
         yield True
     finally:
-        if (store.folder.read_json(_LOCK) or {}).get("owner") == mine["owner"]:
+        if (store.folder.read_json(_LOCK) or {}).get("owner") == lock["owner"]:
             store.folder.remove(_LOCK)
 
 

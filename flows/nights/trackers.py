@@ -107,9 +107,9 @@ def _log_to_mlflow(client: MlflowClient, run: str, store: Store, record: RunReco
     with tempfile.TemporaryDirectory() as place:
         for name in (f"reports/{record.id}/index.html", f"runs/{record.id}/findings.parquet"):
             if store.folder.exists(name):
-                here = Path(place) / Path(name).name.replace("index", "report")
-                here.write_bytes(store.folder.read(name))
-                client.log_artifact(run, str(here))
+                copy = Path(place) / Path(name).name.replace("index", "report")
+                copy.write_bytes(store.folder.read(name))
+                client.log_artifact(run, str(copy))
 
 
 def _tags(record: RunRecord) -> Iterator[tuple[str, str]]:

@@ -55,8 +55,8 @@ def found_rows(project: Project) -> Iterator[list[object]]:
         if pipeline.source.dataset is None and pipeline.source.images is None:
             with suppress(AssayError):
                 source = resolve(pipeline.source, project.folder)
-                found = files_found_by(source.files, source.settings) or source.label
-                yield [name, found, columns_in_words(layout_of(source).types)]
+                files = files_found_by(source.files, source.settings) or source.label
+                yield [name, files, columns_in_words(layout_of(source).types)]
 
 
 def columns_in_words(types: pa.Schema) -> str:
@@ -302,7 +302,7 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
     wrong: list[str] = []
     for pipeline in project.pipelines.values():
         for missing in pipeline.missing_things(project.folder):
-            (notes if missing.to_get else wrong).append(missing.said(project.lines, pipeline.name))
+            (notes if missing.to_get else wrong).append(missing.in_words(project.lines, pipeline.name))
     return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
 
 
@@ -318,7 +318,7 @@ def missing_beside_mistakes(config: str) -> list[str]:
     for name, source in readable_sources(config).items():
         if name in refused:
             pipeline = Pipeline(name=name, source=source)
-            wrong += [missing.said(project.lines, name) for missing in missing_in_source(pipeline, project.folder)]
+            wrong += [missing.in_words(project.lines, name) for missing in missing_in_source(pipeline, project.folder)]
     return wrong
 
 

@@ -169,17 +169,17 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
     return "\n\n".join(blocks)
 
 
-def table_as_markdown(table: PaperTable, filled: Filled, said: set[str]) -> str:
-    """The table as a section of a document; a note that was `said` in an earlier one is not repeated."""
+def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> str:
+    """The table as a section of a document; a note that was `stated` in an earlier one is not repeated."""
     blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
     for grid, rows in filled.grids:
         cells = ([_escaped_text(cell) for cell in row] for row in rows)
         head, *lines = (f"| {' | '.join(row)} |" for row in (grid.headings, *cells))
         blocks += [f"**{_escaped_text(grid.title)}**", "\n".join([head, "|---" * len(grid.headings) + "|", *lines])]
     for heading, notes in _notes(table, filled):
-        items = [f"- {_escaped_text(note)}" for note in notes if note not in said and not note.startswith(" ")]
+        items = [f"- {_escaped_text(note)}" for note in notes if note not in stated and not note.startswith(" ")]
         blocks += ["\n".join([f"{heading}:", "", *map(_filled, items)])] if items else []
-        said.update(notes)
+        stated.update(notes)
     return "\n\n".join(blocks)
 
 
@@ -241,9 +241,9 @@ def reproduce(table: str, store: Store, published: Path | None = None) -> str:
 
 def reproduce_all(store: Store, published: Path | None = None) -> str:
     """Every table as Markdown."""
-    results, said = Results(store, published), set[str]()
+    results, stated = Results(store, published), set[str]()
     tables = TABLES.values()
-    sections = [table_as_markdown(table, fill(table, results, measured_only=True), said) for table in tables]
+    sections = [table_as_markdown(table, fill(table, results, measured_only=True), stated) for table in tables]
     return "\n\n".join([filled("reproduced.md").strip(), *sections]) + "\n"
 
 

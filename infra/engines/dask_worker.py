@@ -76,11 +76,11 @@ class _Nanny(Nanny):  # type: ignore[misc]  # Dask has no types
 
 async def _serve(address: str, nanny: Callable[[], _Nanny], offer: str, ready: Callable[[str], None]) -> None:
     """Work until told to stop, or until the scheduler sends the worker away; one that is lost is waited for."""
-    told, loop = asyncio.Event(), asyncio.get_running_loop()
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stopped.set)
     deadline = loop.time()  # the first time a scheduler is there or is not
-    while not told.is_set():
+    while not stopped.is_set():
         at_work = nanny()
         try:
             await asyncio.wait_for(at_work, 2 * CONNECT_SECONDS)
@@ -88,10 +88,10 @@ async def _serve(address: str, nanny: Callable[[], _Nanny], offer: str, ready: C
             await at_work.close()
             if loop.time() >= deadline:
                 raise RunError(f"no Dask scheduler answers at {address}; start one there (`dask scheduler`)") from error
-            await _either(told.wait(), asyncio.sleep(_PAUSE_SECONDS))
+            await _either(stopped.wait(), asyncio.sleep(_PAUSE_SECONDS))
             continue
         ready(f"{at_work.worker_address} works for {address} and offers {offer}")
-        await _either(told.wait(), at_work.finished())
+        await _either(stopped.wait(), at_work.finished())
         await at_work.close()
         if at_work.left_because != _LOST:
             return

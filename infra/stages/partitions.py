@@ -104,18 +104,18 @@ def _files_of(bench: Workbench, inputs: Sequence[Artifact[Any]]) -> list[dict[in
 def _in_all(files: list[dict[int, PartFile]]) -> list[dict[int, PartFile]]:
     """The partitions of inputs of which some lack partitions that were quarantined: only those that all have, as what
     is made of them lacks the others, too. Inputs that are cut differently stay as they are."""
-    shared = set.intersection(*(set(found) for found in files))
-    alike = shared and all(len({found[index].rows for found in files}) == 1 for index in shared)
-    if not alike or not any(file.rows for found in files for index, file in found.items() if index not in shared):
+    shared = set.intersection(*(set(parts) for parts in files))
+    alike = shared and all(len({parts[index].rows for parts in files}) == 1 for index in shared)
+    if not alike or not any(file.rows for parts in files for index, file in parts.items() if index not in shared):
         return files
-    return [{index: found[index] for index in shared} for found in files]
+    return [{index: parts[index] for index in shared} for parts in files]
 
 
 def _paired(files: Sequence[Mapping[int, PartFile]]) -> list[Cut]:
     """The partitions that all inputs have, by number, each beside the others of its number with all of its rows."""
     return [
-        Cut(index, files[0][index].rows, tuple((Slice(found[index], 0, found[index].rows),) for found in files))
-        for index in sorted(set.intersection(*(set(found) for found in files)))
+        Cut(index, files[0][index].rows, tuple((Slice(parts[index], 0, parts[index].rows),) for parts in files))
+        for index in sorted(set.intersection(*(set(parts) for parts in files)))
     ]
 
 
@@ -137,13 +137,13 @@ class _LaidOut:
         each of very many parts."""
         first = int(np.searchsorted(self.ends, start, side="right"))
         last = int(np.searchsorted(self.starts, start + rows, side="left"))
-        found = [
+        slices = [
             Slice(file, max(0, start - begin), min(start + rows, end) - max(start, begin))
             for file, begin, end in zip(
                 self.files[first:last], self.starts[first:last].tolist(), self.ends[first:last].tolist(), strict=True
             )
         ]
-        return tuple(found) or (Slice(self.files[0], 0, 0),)
+        return tuple(slices) or (Slice(self.files[0], 0, 0),)
 
 
 def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:

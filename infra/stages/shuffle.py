@@ -58,8 +58,8 @@ class Post:
         if not self.files:
             return {}
         folder, (first, *others) = Folder(self.store), self.files
-        mine, end = take_parcel(folder, first[1], addressee)
-        found = {first[0]: memoryview(mine)}
+        own, end = take_parcel(folder, first[1], addressee)
+        parcels = {first[0]: memoryview(own)}
 
         def taken(sent: tuple[int, PartFile]) -> tuple[int, memoryview]:
             return sent[0], memoryview(take_parcel(folder, sent[1], addressee, end)[0])
@@ -67,9 +67,9 @@ class Post:
         largest = max([1, *(file.bytes for _, file in self.files)])
         at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(self.files), _BYTES_AT_ONCE // largest))
         if at_once == 1:
-            return found | dict(map(taken, others))
+            return parcels | dict(map(taken, others))
         with ThreadPoolExecutor(at_once) as readers:
-            return found | dict(readers.map(taken, others))
+            return parcels | dict(readers.map(taken, others))
 
 
 _ENTRY = struct.Struct("<QIII")  # where a parcel begins in the value, its length packed and unpacked, its checksum
@@ -152,7 +152,7 @@ def _index(source: BinaryIO, size: int, end: int) -> tuple[bytes, int]:
 
 def _read(source: BinaryIO, start: int, stop: int) -> bytes:
     source.seek(start)
-    found = source.read(stop - start)
-    if len(found) != stop - start:
-        raise _NotAsWrittenError(f"it ends {stop - start - len(found)} bytes early")
-    return found
+    content = source.read(stop - start)
+    if len(content) != stop - start:
+        raise _NotAsWrittenError(f"it ends {stop - start - len(content)} bytes early")
+    return content

@@ -166,12 +166,12 @@ def _leaves(path: str) -> bool:
 
 def _has_scheme(path: str) -> bool:
     """Whether a path begins with a drive or with a scheme that something here knows; other names may have a colon."""
-    found = _SCHEME.match(path)
-    if found is None:
+    beginning = _SCHEME.match(path)
+    if beginning is None:
         return False
     from fsspec.registry import known_implementations
 
-    scheme = found[0][:-1].lower()
+    scheme = beginning[0][:-1].lower()
     return len(scheme) == 1 or scheme in known_implementations
 
 
@@ -444,10 +444,10 @@ class Folder:
         with self._explaining_faults():
             if not self.is_local:
                 # Closing a remote file uploads what is there, whole or not: so it is written here and sent when whole.
-                with tempfile.NamedTemporaryFile() as here:
-                    yield cast(BinaryIO, here)
-                    here.flush()
-                    self._asked(lambda: self.fs.put_file(here.name, target))
+                with tempfile.NamedTemporaryFile() as copy:
+                    yield cast(BinaryIO, copy)
+                    copy.flush()
+                    self._asked(lambda: self.fs.put_file(copy.name, target))
                 return
             os.makedirs(os.path.dirname(target), exist_ok=True)
             # Hidden: who reads a folder of Parquet files as one data set passes over what is not whole.
@@ -471,8 +471,8 @@ class Folder:
                     return True
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 if not self._linked(source, target):
-                    with open(source, "rb") as there, self.writing(under) as here:
-                        shutil.copyfileobj(there, here)
+                    with open(source, "rb") as original, self.writing(under) as copy:
+                        shutil.copyfileobj(original, copy)
                 return True
             except FileNotFoundError:
                 return False

@@ -129,11 +129,11 @@ class Store:
         if earlier is None:  # it is there and cannot be read: nobody takes anything from it
             self.folder.write(name, _json_bytes(manifest))
             return manifest
-        for output, mine in manifest.outputs.items():
+        for output, ours in manifest.outputs.items():
             theirs = earlier.outputs.get(output)
-            if theirs is None or theirs.artifact.digest != mine.artifact.digest:
+            if theirs is None or theirs.artifact.digest != ours.artifact.digest:
                 raise RunError(
-                    f"Stage {manifest.stage} gave another {mine.artifact.kind} than run {earlier.run} did, under "
+                    f"Stage {manifest.stage} gave another {ours.artifact.kind} than run {earlier.run} did, under "
                     f"the same key {manifest.key}: it depends on something outside its settings and inputs (a clock, "
                     f"an unseeded draw, another machine). Run again with --fresh to replace the earlier one."
                 )

@@ -49,8 +49,8 @@ class Lease:
                 self._renew()
 
     def _renew(self) -> None:
-        here = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
-        lease = {**here, "until": time.time() + _LEASE_SECONDS}
+        process = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
+        lease = {**process, "until": time.time() + _LEASE_SECONDS}
         self._store.folder.write_json(self._name, lease)
 
 
@@ -110,8 +110,8 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     kept = {run.id for run in records if run.status == "running"}
     kept |= set({run.pipeline: run.id for run in records if _is_leaving_traces(run)}.values())
     for pipeline in {run.pipeline for run in records}:
-        mine = [run.id for run in records if run.pipeline == pipeline]
-        kept |= set(mine[len(mine) - keep :] if keep else ())
+        of_pipeline = [run.id for run in records if run.pipeline == pipeline]
+        kept |= set(of_pipeline[len(of_pipeline) - keep :] if keep else ())
     kept |= _compared_with(store, [run for run in records if run.id in kept], records)
     used = {key for run in records if run.id in kept for key in _keys(run)}
     results = [
@@ -159,8 +159,8 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
         stage, _, place = key.partition("/")
         manifest = store.manifest(stage, place)
         if manifest is not None:
-            here = store.folder.sizes(f"stages/{key}")
-            leftovers += sorted(here.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
+            sizes = store.folder.sizes(f"stages/{key}")
+            leftovers += sorted(sizes.keys() - manifest.files.keys() - {f"stages/{key}/{name}" for name in MANIFESTS})
     return leftovers
 
 

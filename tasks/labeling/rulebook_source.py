@@ -93,7 +93,7 @@ def refer_to_rulebook(
 
 
 def _module_of_ours(name: str) -> str:
-    known = sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(rulebooks.__path__))
+    known = sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(rulebooks.__path__))
     if name not in known:
         raise InputError(
             f'There is no rulebook "{name}" (your own rules are a file.py beside the pipelines file, or '

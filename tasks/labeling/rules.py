@@ -178,11 +178,11 @@ def _named(rule: object, rulebook: str, place: int) -> Rule:
 
 def rules_of(candidates: Sequence[object]) -> list[object]:
     """Those of a module's values that are labelling functions by themselves, in the order they were written in."""
-    found: list[object] = []
+    rules: list[object] = []
     for value in candidates:
-        if is_rule(value) and not any(value is other for other in found):
-            found.append(value)
-    return found
+        if is_rule(value) and not any(value is other for other in rules):
+            rules.append(value)
+    return rules
 
 
 G = TypeVar("G")
@@ -210,10 +210,10 @@ def pixels(table: pa.Table) -> Pixels:
     shapes = np.stack([table[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
     other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
     if len(other):
-        here, there = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
+        first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
         raise InputError(
-            f"sample {table['id'][int(other[0])].as_py()!r} is an image of {there} (channels, height, width) and "
-            f"sample {table['id'][0].as_py()!r} one of {here}: let the source bring all to one size (`pixels`)"
+            f"sample {table['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
+            f"sample {table['id'][0].as_py()!r} one of {first}: let the source bring all to one size (`pixels`)"
         )
     return pixels_of(table)
 

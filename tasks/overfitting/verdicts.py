@@ -251,27 +251,27 @@ def _judged(
     decisive = [record for record in family if record.generator != ORBIT or record.bound == "exact"]
     corrected = iter(adjusted([record.tested.p for record in decisive]))
     for record in family:
-        here = at_level(record, level, options.alpha)
+        leveled = at_level(record, level, options.alpha)
         if record not in decisive:
-            yield Judged(here, level, look, key)
+            yield Judged(leveled, level, look, key)
             continue
         p = next(corrected)
         fresh = _control(of_subject, record)
         control = at_level(fresh, level, options.alpha).tested if fresh is not None else None
         judgement = verdict(
-            replace(here.tested, log_p=log(p) if p > 0 else here.tested.log_p),
+            replace(leveled.tested, log_p=log(p) if p > 0 else leveled.tested.log_p),
             options.gap,
             level,
             bound=record.bound,
             fresh=control,
             fresh_needed=record.generator != ORBIT,
         )
-        more = needed(here.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
+        more = needed(leveled.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
         judgement = _unless_unseen(_unless_blind(judgement, of_subject, record, level), of_subject, record, level)
         counts = None
         if control is not None and control.p > level:
-            counts = max(counts_from(control), here.tested.minimum_gap)
-        yield Judged(here, level, look, key, p, judgement, more, counts)
+            counts = max(counts_from(control), leveled.tested.minimum_gap)
+        yield Judged(leveled, level, look, key, p, judgement, more, counts)
     for record in of_subject:
         if record.role != "test":
             yield Judged(at_level(record, level, options.alpha), level, look, key)

@@ -246,8 +246,8 @@ def content_marks(samples: pa.Table, *, content: Sequence[str]) -> pa.Table:
 
 def marks_among(samples: pa.Table, *, content: Sequence[str], marks: npt.NDArray[np.uint64]) -> SparseSum:
     """Which of the marks, ascending and each once, a partition's samples have: by their places among the marks."""
-    here = np.unique(content_marks(samples, content=content)["content"].to_numpy())
-    places = np.flatnonzero(np.isin(marks, here, assume_unique=True))
+    own_marks = np.unique(content_marks(samples, content=content)["content"].to_numpy())
+    places = np.flatnonzero(np.isin(marks, own_marks, assume_unique=True))
     return SparseSum.of(places, np.ones(len(places), dtype=np.int64))
 
 

@@ -224,7 +224,7 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
 
 def _by_gold(findings: FindingIndex, subject: str | None = None) -> list[About]:
     """What is known class by class of the whole order, by true labels."""
-    return [About(*found.about) for found in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
+    return [About(*each.about) for each in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
 
 
 def _along(findings: FindingIndex, subject: str, yardstick: str) -> str:

@@ -193,8 +193,8 @@ def copies_among(looked_at: Artifact[Samples], others: Sequence[Artifact[Samples
     """How many samples hold what one of the others holds; of those nothing comes here but which were found."""
     marked = map_partitions(content_marks, looked_at, into=Samples, name="content", content=content)
     marks, times = np.unique(collect(marked, ["content"])["content"].to_numpy(), return_counts=True)
-    found = [reduce_partitions(marks_among, other, content=content, marks=marks).places for other in others]
-    return int(times[np.unique(np.concatenate(found))].sum())
+    shared = [reduce_partitions(marks_among, other, content=content, marks=marks).places for other in others]
+    return int(times[np.unique(np.concatenate(shared))].sum())
 
 
 @stage(version=1, title="weak lessons")

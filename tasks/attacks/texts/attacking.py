@@ -182,4 +182,4 @@ def _outcome(attacker: WordAttacker, sample: str, text: str, gold: int | None, p
     try:
         return attacker.outcome(text, predicted)
     except UnusableTextError as fault:
-        raise InputError(f"{fault.said} for a text that the attack made of sample {sample!r}.") from fault
+        raise InputError(f"{fault.reason} for a text that the attack made of sample {sample!r}.") from fault

@@ -241,12 +241,12 @@ LIMITS = {  # measure: (benign below, malignant above)
 
 def measured(table: pa.Table) -> Measures:
     """Every measure of every picture: the lesion is found once, for all rules."""
-    found: dict[str, list[float]] = {name: [] for name in MEASURES}
+    by_measure: dict[str, list[float]] = {name: [] for name in MEASURES}
     for picture in pixels(table).astype(np.float64):
         mask = lesion_mask(picture)
         for name, measure in MEASURES.items():
-            found[name].append(measure(picture, mask))
-    return {name: np.asarray(values) for name, values in found.items()}
+            by_measure[name].append(measure(picture, mask))
+    return {name: np.asarray(values) for name, values in by_measure.items()}
 
 
 lesions = InBatches(measured)

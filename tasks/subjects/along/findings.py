@@ -94,8 +94,8 @@ def noisy(
     levels, predicted = rows[severity].to_numpy(), answers["predicted"].to_numpy().astype(np.int64)
     places = ordered.places(rows[origin])
     for level in np.unique(levels).tolist():
-        here = levels == level
-        yield _under(name, f"severity={level}", places[here], predicted[here], ordered.gold)
+        at_level = levels == level
+        yield _under(name, f"severity={level}", places[at_level], predicted[at_level], ordered.gold)
 
 
 def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance]:
@@ -106,11 +106,11 @@ def corrupted(ordered: OrderedSamples, flips: pa.Table) -> Iterator[Circumstance
     severities, judged = flips["severity"].to_numpy(), flips["judged"].to_numpy()
     places, right = ordered.places(flips["id"]), flips["correct"].to_numpy().astype(np.int64)
     for level in np.unique(severities).tolist():
-        here = (severities == level) & (places >= 0)
-        times = judged[here]
+        at_level = (severities == level) & (places >= 0)
+        times = judged[at_level]
         frame = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times)
-        answers = (frame < np.repeat(right[here], times)).astype(np.int64)
-        yield Circumstance("corruptions", f"severity={level}", np.repeat(places[here], times), answers)
+        answers = (frame < np.repeat(right[at_level], times)).astype(np.int64)
+        yield Circumstance("corruptions", f"severity={level}", np.repeat(places[at_level], times), answers)
 
 
 def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> pa.Table:
@@ -119,20 +119,20 @@ def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> 
     for circumstance in circumstances:
         times = np.bincount(circumstance.places, minlength=len(ordered.ids))
         right = np.bincount(circumstance.places, weights=circumstance.right, minlength=len(ordered.ids))
-        here = np.flatnonzero(times)
+        rows = np.flatnonzero(times)
         tables.append(
             pa.table(
                 {
-                    "id": ordered.ids.take(here),
-                    "of": [circumstance.of] * len(here),
-                    "group": [circumstance.group] * len(here),
-                    "right": right[here].astype(np.int32),
-                    "times": times[here].astype(np.int32),
-                    "score": ordered.scores[here],
-                    "stratum": ordered.stratum[here].astype(np.int32),
-                    "cluster": ordered.clusters[here],
-                    "pattern": pa.nulls(len(here), pa.int64()) if ordered.patterns is None else ordered.patterns[here],
-                    "decided": ordered.decided[here],
+                    "id": ordered.ids.take(rows),
+                    "of": [circumstance.of] * len(rows),
+                    "group": [circumstance.group] * len(rows),
+                    "right": right[rows].astype(np.int32),
+                    "times": times[rows].astype(np.int32),
+                    "score": ordered.scores[rows],
+                    "stratum": ordered.stratum[rows].astype(np.int32),
+                    "cluster": ordered.clusters[rows],
+                    "pattern": pa.nulls(len(rows), pa.int64()) if ordered.patterns is None else ordered.patterns[rows],
+                    "decided": ordered.decided[rows],
                 },
                 schema=OrderedAnswers.schema,
             )
@@ -213,13 +213,13 @@ def _shares(ordered: OrderedSamples, circumstance: Circumstance, datasets: int) 
     return [
         share_by(
             ACCURACY,
-            circumstance.right[here],
-            clusters[here],
+            circumstance.right[chosen],
+            clusters[chosen],
             of=circumstance.of,
             group=group_of(circumstance.group, cut),
         )
-        for cut, here in cuts
-        if here.any()
+        for cut, chosen in cuts
+        if chosen.any()
     ]
 
 

@@ -38,8 +38,8 @@ def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric
     [2, 10]
     """
     shares = measured(findings.select(metric, subject=subject, of=of))
-    here = [(share.slice.stratum, share) for share in shares if share.slice.stratum is not None]
-    chosen = [(at, share) for at, share in here if share.group == group_of(group, f"stratum {at}")]
+    in_strata = [(share.slice.stratum, share) for share in shares if share.slice.stratum is not None]
+    chosen = [(at, share) for at, share in in_strata if share.group == group_of(group, f"stratum {at}")]
     return [share for _, share in sorted(chosen, key=lambda pair: pair[0])]
 
 

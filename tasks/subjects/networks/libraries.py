@@ -78,10 +78,10 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
     from assay.infra.engines.calls import process_state
 
     library = library_called(network.library)
-    here = _version_here(network.library)
-    if here != network.version:
+    actual = _version_here(network.library)
+    if actual != network.version:
         raise InputError(
-            f"The run began with {network.library} {network.version}, and this worker has {here}: install the same "
+            f"The run began with {network.library} {network.version}, and this worker has {actual}: install the same "
             f"version everywhere, since another may build another {network.name}."
         )
     module = library.module()

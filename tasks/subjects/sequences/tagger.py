@@ -130,10 +130,10 @@ class TokenTagger(TokenNetwork):
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
                 for row, sentence in enumerate(texts.tolist()):
                     aligned = chunk[sentence]
-                    mine = shares[row][aligned.places[aligned.read]]  # [words read, outputs]
-                    if not np.isfinite(mine).all():
+                    of_words = shares[row][aligned.places[aligned.read]]  # [words read, outputs]
+                    if not np.isfinite(of_words).all():
                         raise InputError(f"The tagger gives no finite number for sentence {first + sentence + 1}.")
-                    by_tag = np.stack([mine[:, some].sum(axis=1) for some in columns], axis=1)
+                    by_tag = np.stack([of_words[:, some].sum(axis=1) for some in columns], axis=1)
                     taggings[sentence] = _tagging(aligned, by_tag, names)
         return [taggings[place] for place in range(len(chunk))]
 

@@ -76,8 +76,8 @@ class CrossFitted:
         """Out-of-fold probabilities, [n, k]: each row by the model that was fitted without its fold."""
         result = np.empty((len(matrix), self.whole.classes))
         for fold, model in enumerate(self.without):
-            mine = folds == fold
-            result[mine] = model.probabilities(matrix[mine])
+            of_fold = folds == fold
+            result[of_fold] = model.probabilities(matrix[of_fold])
         return result
 
     def to_files(self) -> dict[str, bytes]:

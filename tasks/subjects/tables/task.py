@@ -182,9 +182,9 @@ def _agreement_counted(
     predictions: Artifact[Predictions], curated: Artifact[CuratedSets], datasets: int, classes: int
 ) -> Mapping[str, Any]:
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
-    said, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
+    answered, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
     beside, how = (
-        (Columns(predictions, said), Columns(curated, known)),
+        (Columns(predictions, answered), Columns(curated, known)),
         dict[str, Any](datasets=datasets, classes=classes),
     )
     # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing.
@@ -198,7 +198,7 @@ def _agreement_counted(
     # … except where one of the two came from the store and was cut otherwise then. No number of rows says where the
     # samples of one partition lie among those of the others; the ids do, of all samples.
     count = count_beside if may_lack_partitions() else count_agreement
-    return count(collect(predictions, said), collect(curated, known), **how)
+    return count(collect(predictions, answered), collect(curated, known), **how)
 
 
 def _same_samples(*tables: Artifact[Any]) -> tuple[Artifact[Any], ...]:

@@ -36,7 +36,7 @@ class UnusableTextError(InputError):
 
     def __init__(self, row: int, reason: str = "The classifier gives no finite number") -> None:
         super().__init__(f"{reason} for text {row + 1}.")
-        self.row, self.said = row, reason
+        self.row, self.reason = row, reason
 
 
 @runtime_checkable

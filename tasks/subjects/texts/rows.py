@@ -145,7 +145,7 @@ def predict_table(
         probabilities = model.probabilities(texts)
     except UnusableTextError as fault:
         sample = samples["id"][fault.row].as_py()
-        raise InputError(f"{fault.said} for sample {sample!r}.") from fault
+        raise InputError(f"{fault.reason} for sample {sample!r}.") from fault
     cut = 0 if subject.way == "own" else sum(map(cast("NetworkModel", model).is_cut, texts))
     return Tallied(predictions_table(samples["id"], probabilities, chances=subject.gives_chances), {"cut": cut})
 

