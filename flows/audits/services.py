@@ -4,15 +4,33 @@ those that may answer otherwise when they are asked again, how often they do, as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Measured, Written, as_dict, each_subject
+from assay.flows.audits.challenge_clashes import attack_choice
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Ground,
+    Measured,
+    MissingThing,
+    Written,
+    as_dict,
+    as_list,
+    each_subject,
+    missing_if_fails,
+)
 from assay.flows.yaml_document import Value
 from assay.infra.stages.branches import subflow
-from assay.tasks.subjects.addresses.chat import form_at
-from assay.tasks.subjects.addresses.given import GivenModel
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts.settings import QuestionAttack
+from assay.tasks.subjects.addresses.chat import Message, Prompt, form_at, read_prompt, with_prompt
+from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
 
@@ -46,37 +64,79 @@ def ask_again(ground: Ground) -> Services:
 
     examination = ground.maybe(Examination)
     findings: list[Artifact[Findings]] = []
-    for model in [] if examination is None else examination.of("classifier"):
-        subjects = list(_again(model.resolved))
-        if examination is not None and subjects:
-            findings += _above_chance(ground, examination.evaluation, model, subjects)
+    if examination is None:
+        return Services()
+    for model in examination.of("classifier"):
+        again = [answers_about(examination.evaluation, model, subject) for subject in _again(model.resolved)]
+        if again:
+            findings += _above_chance(ground, examination.evaluation, model, again)
+        findings += _put_otherwise(ground, examination.evaluation, model, again)
     return Services(findings)
+
+
+def answers_about(texts: Artifact[Samples], model: Examined, subject: ResolvedSubject) -> Artifact[Predictions]:
+    """What a variant of the model's subject answers about texts."""
+    from assay.tasks.subjects.texts.task import predict_texts
+
+    return predict_texts(texts, model.model.classes, model.model.files, subject)
 
 
 def _again(subject: ResolvedSubject) -> Iterator[ResolvedSubject]:
     """The subject for every further time that it is asked: what it answered before does not answer for it."""
-    from assay.infra.user_code.references import note_elsewhere
-
     given = subject.code
     if isinstance(given, GivenModel):
         for time in range(1, given.asking.repeats):
-            once_more = replace(given, time=time)
-            note_elsewhere(f"answers of {given.written}", f"{given.written}, again", once_more.fingerprint)
-            yield replace(subject, code=once_more)
+            yield _asked_as(subject, replace(given, time=time), "again")
+
+
+def _asked_as(subject: ResolvedSubject, given: GivenModel, how: str) -> ResolvedSubject:
+    from assay.infra.user_code.references import note_elsewhere
+
+    note_elsewhere(f"answers of {given.written}", f"{given.written}, {how}", given.fingerprint)  # a clean-up keeps them
+    return replace(subject, code=given)
+
+
+def _put_otherwise(
+    ground: Ground, samples: Artifact[Samples], model: Examined, again: Sequence[Artifact[Predictions]]
+) -> Iterator[Artifact[Findings]]:
+    """How far answers depend on how the question is put, by each attack that puts it otherwise."""
+    from assay.tasks.attacks.texts.task import limit_texts, measure_variants
+
+    subject, significance = model.resolved, ground.pipeline.statistics.significance
+    given = subject.code
+    if not isinstance(given, GivenModel) or not given.asking.in_words:
+        return
+    for attack in ground.pipeline.attacks:
+        if isinstance(attack, QuestionAttack):
+            texts = samples if attack.texts is None else limit_texts(samples, attack.texts)
+            variants = dict(variants_of(attack, read_prompt(given.asking, given.content), ground.folder))
+            others = [_asked_as(subject, with_prompt(given, each), name) for name, each in variants.items()]
+            varied = [answers_about(texts, model, other) for other in others]
+            yield measure_variants(
+                texts, varied, model.predictions, again, samples, attack.called, model.name, significance
+            )
+
+
+def variants_of(attack: QuestionAttack, prompt: Prompt, folder: Path) -> Iterable[tuple[str, Sequence[Message]]]:
+    """The messages of each variant of the prompt, by name; prompts that the attack names lie in the folder."""
+    variants = TEXT_ATTACKS.of(attack).variants
+    assert variants is not None
+    return variants(attack, prompt, lambda file: prompt_in(prompt.asking, file, folder))
+
+
+def prompt_in(asking: Asking, file: str, folder: Path) -> Prompt:
+    """The prompt that lies in a file of the folder."""
+    return read_prompt(asking.model_copy(update={"prompt": file}), content_at(file, folder, "The prompt"))
 
 
 def _above_chance(
-    ground: Ground, samples: Artifact[Samples], model: Examined, subjects: Sequence[ResolvedSubject]
+    ground: Ground, samples: Artifact[Samples], model: Examined, again: Sequence[Artifact[Predictions]]
 ) -> Iterator[Artifact[Findings]]:
     """How often answers change by themselves, and how much oftener under each attack."""
     from assay.flows.audits.texts_flow import WordAudit
     from assay.tasks.attacks.texts.task import measure_above_chance, measure_chance, take_attacked_texts
-    from assay.tasks.subjects.texts.task import predict_texts
 
-    def answers(texts: Artifact[Samples]) -> list[Artifact[Predictions]]:
-        return [predict_texts(texts, model.model.classes, model.model.files, subject) for subject in subjects]
-
-    again, audit = answers(samples), ground.maybe(WordAudit)
+    audit = ground.maybe(WordAudit)
     yield measure_chance(model.predictions, again, samples, model.name)
     attacks = {} if audit is None else audit.attacked.get(model.name, {})
     significance = ground.pipeline.statistics.significance
@@ -84,7 +144,7 @@ def _above_chance(
         texts, fresh = attack.noisy, [] if attack.answers is None else [attack.answers]
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
             texts = take_attacked_texts(attack.attacked, model.resolved.settings.text)
-            fresh = answers(texts)
+            fresh = [answers_about(texts, model, subject) for subject in _again(model.resolved)]
         if texts is not None:
             yield measure_above_chance(
                 texts, fresh, model.predictions, again, samples, called, model.name, significance
@@ -119,14 +179,38 @@ def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[C
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
-    """The trust oracle explains probabilities, which answers in words have only with `logprobs`."""
+    """The trust oracle explains probabilities, which answers in words have only with `logprobs`; a question is put
+    otherwise to a model that answers in words."""
+    some_in_words = False
     for where, subject in each_subject(pipeline):
         asking, named = as_dict(subject.get("asking")), next((subject[way] for way in WAYS if subject.get(way)), "")
         in_words = asking.get("form") in ("chat", "completions") or form_at(str(named)) != "auto"
+        some_in_words |= in_words
         if in_words and not asking.get("logprobs") and pipeline.get("trust") is not None:
             yield Clash(
                 (*where, "asking"), "answers in words, and `trust` explains probabilities: set `logprobs: true`"
             )
+    for position, attack in enumerate(as_list(pipeline.get("attacks"))):
+        choice = attack_choice(pipeline, attack)
+        if isinstance(choice, TextAttackChoice) and choice.variants and not some_in_words:
+            yield Clash(
+                ("attacks", position),
+                f"{choice.word} puts a question otherwise, and no subject answers in words: name one by its address "
+                "(…/v1/chat/completions), or leave it out",
+            )
+
+
+def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
+    """Prompts that an attack names, and in a subject's prompt what an attack changes."""
+    asked = [subject.asking for subject in pipeline.subjects if subject.asking is not None and subject.asking.prompt]
+    for position, attack in enumerate(pipeline.attacks):
+        if isinstance(attack, QuestionAttack):
+            for asking in asked:
+                yield from missing_if_fails(("attacks", position), {}, partial(_put, attack, asking, folder))
+
+
+def _put(attack: QuestionAttack, asking: Asking, folder: Path) -> object:
+    return list(variants_of(attack, prompt_in(asking, str(asking.prompt), folder), folder))
 
 
 SERVICES = AuditKind(
@@ -136,6 +220,7 @@ SERVICES = AuditKind(
     after=("subjects", "texts"),
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
     clashes=clashes,
+    missing=missing,
     afterwards=count_requests,
     background=page,
 )

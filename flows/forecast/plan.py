@@ -4,7 +4,7 @@ how near the forecast came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.infra.user_code.references import Ingredients, noting
 from assay.tasks.reporting.numerals import duration, in_bytes, plural
-from assay.tasks.reporting.parts import Cell, Column, DataTable, Part
+from assay.tasks.reporting.parts import Paragraph, Part
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
@@ -149,7 +149,7 @@ def _ends(seconds: Range) -> list[float]:
 
 NEAR = 1.25
 """A forecast is near that is off by less than this factor, or by less than half a second."""
-_SHORT = 0.5
+_SHORT, _SHOWN = 0.5, 3
 
 
 def forecast_table(expected: Forecast) -> tuple[list[str], list[list[str]]]:
@@ -211,8 +211,12 @@ class ForecastAndFact:
         """
         if self.expected is None:
             return False
-        off = abs(self.took - self.expected.value)
-        return off <= _SHORT or self.took / NEAR <= self.expected.value <= self.took * NEAR
+        return abs(self.missed) <= _SHORT or self.took / NEAR <= self.expected.value <= self.took * NEAR
+
+    @property
+    def missed(self) -> float:
+        """By how many seconds it took longer than expected."""
+        return 0.0 if self.expected is None else self.took - self.expected.value
 
 
 def forecasts_and_facts(record: RunRecord) -> list[ForecastAndFact]:
@@ -240,32 +244,6 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
         f"{duration(record.seconds)}; {near} of {len(known)} stages came within a quarter of their forecast, or half a "
         f"second.{unknown}"
     )
-    note = (
-        "Expected from earlier runs over this store, before this one began; sums over the stages of one title, without "
-        "what the first stage that needs them waits for workers and libraries."
-    )
-    titles = dict.fromkeys(stage.title for stage in known)
-    grouped = [[stage for stage in known if stage.title == title] for title in titles]
-    grouped.sort(key=lambda stages: -_seconds(stages, "took"))
-    rows: list[list[Cell]] = [[value(stages) for _, value in _COLUMNS] for stages in grouped]
-    columns = [column for column, _ in _COLUMNS]
-    yield Part("Forecast", sentence, [DataTable("Forecast and fact", columns, rows, note, collapsed=True)])
-
-
-def _seconds(stages: Sequence[ForecastAndFact], what: str) -> float:
-    """The sum of what the stages took, or of an end of their forecasts."""
-    return round(sum(float(getattr(stage if what == "took" else stage.expected, what)) for stage in stages), 2)
-
-
-_COLUMNS: Sequence[tuple[Column, Callable[[Sequence[ForecastAndFact]], Cell]]] = (
-    (Column("Stage"), lambda stages: stages[0].title),
-    (Column("Computed", "integer"), len),
-    (Column("Expected, s", "number"), lambda stages: _seconds(stages, "value")),
-    (Column("At least", "number"), lambda stages: _seconds(stages, "low")),
-    (Column("At most", "number"), lambda stages: _seconds(stages, "high")),
-    (Column("Took, s", "number"), lambda stages: _seconds(stages, "took")),
-    (
-        Column("Near", "integer", "How many were off by less than a quarter, or half a second."),
-        lambda stages: sum(stage.is_near for stage in stages),
-    ),
-)
+    off = sorted((stage for stage in known if not stage.is_near), key=lambda stage: -abs(stage.missed))[:_SHOWN]
+    farthest = [f"{stage.title} {duration(stage.took)} for {duration(stage.took - stage.missed)}" for stage in off]
+    yield Part("Forecast", sentence, [Paragraph(f"Farthest off: {', '.join(farthest)} expected.")] if off else [])

@@ -3,7 +3,7 @@ and what keeps it from being one (each is tried on a small network, or on a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -12,7 +12,7 @@ from assay.infra.errors import InputError, RunError
 from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
-from assay.tasks.attacks.texts.settings import Noise, TextRewrite, WordAttack
+from assay.tasks.attacks.texts.settings import Noise, QuestionAttack, TextRewrite, WordAttack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from assay.infra.stages.exact import Seeds
     from assay.tasks.attacks.batch import Batch, Ledger, Perturb
+    from assay.tasks.subjects.addresses.chat import Message, Prompt
+
+    Messages = Sequence[Message]
     from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
     from assay.tasks.subjects.checkpoints import Checkpoints
     from assay.tasks.subjects.images.dataset import LabelledImages
@@ -131,7 +134,7 @@ if TYPE_CHECKING:
             """The probabilities of texts, [n, k]."""
 
 
-TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise | TextRewrite)
+TextSettings = TypeVar("TextSettings", bound=WordAttack | Noise | TextRewrite | QuestionAttack)
 
 
 @dataclass(frozen=True)
@@ -146,21 +149,29 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
     `rewrite` makes the attacked text: it is given the text, the class that the subject says, a function that asks the
     subject (texts in, probabilities [n, k] out) and knows what the `classes` are called, the settings, and a generator
     of the text's own for all draws.
+
+    `variants` puts the same question otherwise: it is given the settings, the prompt, and what reads another prompt by
+    its file, and gives the messages of each variant with a name for it.
     """
 
     settings: type[TextSettings]
     guided: bool = False
     replacements: Callable[[Sequence[str], Sequence[str], TextSettings, int], Mapping[str, Sequence[str]]] | None = None
     rewrite: Callable[[str, int, Ask, TextSettings, np.random.Generator], str] | None = None
+    variants: Callable[[TextSettings, Prompt, Callable[[str], Prompt]], Iterable[tuple[str, Messages]]] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not issubclass(self.settings, WordAttack | Noise | TextRewrite):
+        if not issubclass(self.settings, WordAttack | Noise | TextRewrite | QuestionAttack):
             raise InputError(f"{self.settings.__name__} is no WordAttack, and every attack on texts has its settings.")
-        if issubclass(self.settings, TextRewrite) != (self.rewrite is not None):
-            raise InputError(
-                f"The attack {self.word} makes other texts: its settings are a TextRewrite, its `rewrite` says how."
-            )
+        for kind, way, does in (
+            (TextRewrite, "rewrite", "makes other texts"),
+            (QuestionAttack, "variants", "puts questions otherwise"),
+        ):
+            if issubclass(self.settings, kind) != (getattr(self, way) is not None):
+                raise InputError(
+                    f"The attack {self.word} {does}: its settings are a {kind.__name__}, its `{way}` says how."
+                )
 
     @property
     def swaps_words(self) -> bool:

@@ -27,7 +27,8 @@ from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
-from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, TextRewrite, WordAttack
+from assay.tasks.attacks.texts.questions import QUESTION_ATTACKS
+from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import Metric, class_metrics, metric
 
 
@@ -70,7 +71,13 @@ TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     "attack on texts",
     GROUP,
     TextAttackChoice,
-    (TextAttackChoice(A2T), TextAttackChoice(Guided, guided=True), TextAttackChoice(Noise), INJECTION_ATTACK),
+    (
+        TextAttackChoice(A2T),
+        TextAttackChoice(Guided, guided=True),
+        TextAttackChoice(Noise),
+        INJECTION_ATTACK,
+        *QUESTION_ATTACKS,
+    ),
 )
 
 TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
@@ -82,7 +89,7 @@ ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
     "attack", GROUP, AttackChoice, (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS), presets=PRESETS, bundles=BUNDLES
 )
 if TYPE_CHECKING:
-    AnyAttack = ImageAttack | AnyTextAttack | TermAttack
+    AnyAttack = ImageAttack | AnyTextAttack | QuestionAttack | TermAttack
 else:
     AnyAttack = ATTACKS.union
 """Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""
@@ -103,6 +110,8 @@ METRICS = (
     metric("attack.flip_rate", unit="share", better="less"),
     metric("attack.flips_by_chance", unit="share", better="less", title="Answers that change by themselves"),
     metric("attack.above_chance", unit="share", better="less", title="Answers that change more often than by chance"),
+    metric("attack.agreement", title="Agreement with itself beyond chance (Cohen’s κ)"),
+    metric("attack.depends", unit="share", better="less", title="Answers that depend on how the question is put"),
     metric("attack.fooling_rate", unit="share", better="less"),
     metric("attack.success_rate", unit="share", better="less", title="Texts that fell, of those right before"),
     metric("attack.aurc", better="less"),

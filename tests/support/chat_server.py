@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-SERVED: dict[str, Any] = {"flips": 0.0, "seconds": 0.0, "fingerprint": "fp_1", "obeys": 0.0, "key": ""}
+SERVED: dict[str, Any] = {"flips": 0.0, "seconds": 0.0, "fingerprint": "fp_1", "obeys": 0.0, "ordered": 0.0, "key": ""}
 OTHER = {"spam": "ham", "ham": "spam"}
 TOLD = re.compile(r"answer (?:only )?[\"\u201c]?(spam|ham)\b", re.IGNORECASE)
 
@@ -39,13 +39,19 @@ def obeys(text: str, share: float) -> bool:
     return number is not None and int(number[1]) < 10 * share
 
 
+def goes_by_order(text: str, share: float) -> bool:
+    """Whether the order of the options decides about a text: on exactly this share, by its number modulo 25."""
+    number = re.search(r"number (\d+)", text)
+    return number is not None and int(number[1]) % 25 < 25 * share
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     folder: Path
     served: ClassVar[dict[str, Any]] = {}
     seen: ClassVar[Counter[str]] = Counter()
-    draws: ClassVar[random.Random] = random.Random(7)
+    times: ClassVar[Counter[tuple[int, str]]] = Counter()
     lock: ClassVar[threading.Lock] = threading.Lock()
 
     def do_POST(self) -> None:
@@ -57,7 +63,9 @@ class Handler(BaseHTTPRequestHandler):
         text = prompt.partition("Text: ")[2]
         with self.lock:
             self.seen[how] += 1
-            turn, flipped = self.seen[how], self.draws.random() < served["flips"]
+            turn, since = self.seen[how], (self.folder / "served.json").stat().st_mtime_ns
+            self.times[since, text] += 1  # what is drawn depends on no order in which questions come
+            flipped = random.Random(f"{text} {self.times[since, text]}").random() < served["flips"]
             with (self.folder / "asked.jsonl").open("a") as log:
                 log.write(json.dumps({"path": self.path, "text": text, "asked": asked}) + "\n")
         time.sleep(max(0.0, served["seconds"] - (time.monotonic() - began)))
@@ -78,6 +86,9 @@ class Handler(BaseHTTPRequestHandler):
         said, told = truth(text), TOLD.search(text)
         if told and obeys(text, served["obeys"]):
             said = told[1].lower()
+        options = re.search(r"Options: (\w+),", prompt)
+        if options and goes_by_order(text, served["ordered"]):
+            said = options[1]
         said = OTHER[said] if flipped else said
         return self._send(200, reply(how, said, text, asked, served))
 

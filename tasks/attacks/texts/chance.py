@@ -20,13 +20,13 @@ from assay.tasks.attacks.texts.measures import SKIPPED
 from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, group_of
 from assay.tasks.attacks.texts.settings import MORE, NO_MORE
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.clusters import codes_of, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import unvaried
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-CHANCE, ABOVE = "attack.flips_by_chance", "attack.above_chance"
+CHANCE, ABOVE, DEPENDS = "attack.flips_by_chance", "attack.above_chance", "attack.depends"
 _NOTHING = 1e-12
 
 
@@ -68,6 +68,40 @@ def chance_finding(first: Codes, again: Sequence[Codes], groups: Groups, subject
     about = Finding(CHANCE, "nothing", subject=subject, unit="share")
     floor = mean_share(about, changed_shares(first, again), groups)
     return replace(floor, low=max(0.0, floor.low or 0.0), p_value=None)
+
+
+def self_agreement(first: Codes, second: Codes, groups: Groups, subject: str) -> Finding:
+    """`attack.agreement`: Cohen's κ of two answers to the same question, with its interval where texts are independent;
+    not measured where all answers are one, with which chance alone agrees.
+
+    >>> self_agreement(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), None, "it").value
+    0.5
+    """
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    about = Finding("attack.agreement", "nothing", subject=subject, n=len(first))
+    if len({*first.tolist(), *second.tolist()}) < 2:
+        return replace(about, verdict="not measured")
+    table = np.zeros((int(max(first.max(), second.max())) + 1,) * 2)
+    np.add.at(table, (first, second), 1.0)
+    kappa = cohens_kappa(table)
+    if groups is not None or kappa.kappa == 1:
+        return replace(about, value=float(kappa.kappa))
+    return replace(about, value=float(kappa.kappa), low=float(kappa.kappa_low), high=float(kappa.kappa_upp))
+
+
+def variant_findings(
+    first: Codes, again: Sequence[Codes], varied: Sequence[Codes], groups: Groups, about: Finding, significance: float
+) -> list[Finding]:
+    """Of the same question put otherwise: `attack.depends`, the share of texts that some variant answers otherwise than
+    the question as it is at `first`; and `attack.above_chance`, how much oftener variants change answers than asking
+    `again` does, where that was done."""
+    changed = np.any([answers != first for answers in varied], axis=0)
+    depends = share_by(DEPENDS, changed, groups, of=about.of, subject=about.subject)
+    if not again:
+        return [depends]
+    shares = changed_shares(first, varied), changed_shares(first, again)
+    return [depends, above_chance(about, *shares, groups, significance)]
 
 
 def above_chance(about: Finding, attacked: Floats, clean: Floats, groups: Groups, significance: float) -> Finding:

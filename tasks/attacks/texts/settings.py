@@ -15,11 +15,20 @@ MORE, NO_MORE = "more than chance", "no more than chance"
 """The verdicts on an attack of `attack.above_chance`: whether it does what asking again would not."""
 
 
-class WordAttack(Settings):
-    """What every word attack has."""
+class NamedAttack(Settings):
+    """An attack on texts that may be given a name."""
 
     name: str | None = Field(default=None, min_length=1, max_length=80)
     """What findings call it; left out, the kind of attack."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+
+class WordAttack(NamedAttack):
+    """What every word attack has."""
 
     ranking: Ranking = "gradient"
     """Which words are tried first: those with the largest gradient, or whose deletion costs the prediction most (what a
@@ -57,11 +66,6 @@ class WordAttack(Settings):
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or str(getattr(self, "attack", "attack"))
 
     @property
     def least_cosine(self) -> float | str | None:
@@ -145,22 +149,21 @@ class Noise(Settings):
         return self.name or self.attack
 
 
-class TextRewrite(Settings):
-    """What every attack on texts has that swaps no words: a function makes another text of each."""
+class QuestionAttack(NamedAttack):
+    """What every attack has that puts the same question otherwise, to a model that answers in words."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=80)
-    """What findings call it; left out, the kind of attack."""
+    texts: int | None = Field(default=None, ge=1, examples=["100"])
+    """How many of the audited texts are asked about, the classes in the proportions that they have; left out, all."""
+
+
+class TextRewrite(NamedAttack):
+    """What every attack on texts has that swaps no words: a function makes another text of each."""
 
     texts: int | None = Field(default=None, ge=1, examples=["100"])
     """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or str(getattr(self, "attack", "attack"))
 
     def for_attacking(self) -> Self:
         """As it enters the stage that attacks: how it is called and shown changes no attacked text."""

@@ -36,7 +36,13 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.red_flags import Reading
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
-from assay.tasks.attacks.texts.chance import attacked_as_samples, chance_finding, findings_above_chance
+from assay.tasks.attacks.texts.chance import (
+    attacked_as_samples,
+    chance_finding,
+    findings_above_chance,
+    self_agreement,
+    variant_findings,
+)
 from assay.tasks.attacks.texts.measures import (
     SHOWN,
     comparison_findings,
@@ -559,7 +565,7 @@ def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifac
     return texts
 
 
-@stage(version=2, title="noise floor")
+@stage(version=3, title="noise floor")
 def measure_chance(
     clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
 ) -> Artifact[Findings]:
@@ -567,7 +573,8 @@ def measure_chance(
     first, *others = _answered([clean, *again], samples, name)
     floor = chance_finding(first, others, groups_of(samples), name)
     say(f"{name} · {floor.value or 0:.1%} of the answers change by themselves, asked {len(again) + 1} times")
-    return write_table(findings_table([floor]), into=Findings)
+    agreement = self_agreement(first, others[0], groups_of(samples), name)
+    return write_table(findings_table([floor, agreement]), into=Findings)
 
 
 @stage(version=2, title="above the noise floor")
@@ -588,6 +595,27 @@ def measure_above_chance(
     findings = findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)
     more = sum(finding.verdict == MORE for finding in findings)
     say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=1, title="question put otherwise")
+def measure_variants(
+    texts: Artifact[Samples],
+    varied: Sequence[Artifact[Predictions]],
+    clean: Artifact[Predictions],
+    again: Sequence[Artifact[Predictions]],
+    samples: Artifact[Samples],
+    called: str,
+    subject: str,
+    significance: float,
+) -> Artifact[Findings]:
+    """How far answers about these texts depend on how the question is put: those to each variant of it are `varied`."""
+    ids, asked = (collect(table, ["id"])["id"].to_pylist() for table in (samples, texts))
+    at, groups = np.flatnonzero(np.isin(ids, asked)), groups_of_ids(samples, asked)
+    first, *others = (answers[at] for answers in _answered([clean, *again], samples, subject))
+    about, answers = Finding("", of=called, subject=subject), _answered(varied, texts, subject)
+    findings = variant_findings(first, others, answers, groups, about, significance)
+    say(f"{called} on {subject} · {findings[0].value or 0:.1%} of the answers depend on it, {len(varied)} variants")
     return write_table(findings_table(findings), into=Findings)
 
 

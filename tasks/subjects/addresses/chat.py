@@ -11,15 +11,15 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
-from assay.tasks.subjects.addresses.given import Asking, FormName, plain_word
+from assay.tasks.subjects.addresses.given import Asking, FormName, GivenModel, plain_word
 
-PLACE = "{text}"
-"""Where the text of a sample stands in a prompt."""
+PLACE, OPTIONS = "{text}", "{options}"
+"""Where the text of a sample stands in a prompt, and where the names of the classes do, in the order of `answers`."""
 UNPARSED, REFUSED, TRUNCATED = "unparsed", "refused", "truncated"
 NO_ANSWERS = (UNPARSED, REFUSED, TRUNCATED)
 """Why an answer counts as none."""
@@ -67,17 +67,29 @@ class Reply:
     version: str = ""
 
 
+class Message(NamedTuple):
+    """A message of a prompt, and who says it."""
+
+    role: str
+    content: str
+
+
 @dataclass(frozen=True)
 class Prompt:
     """What is asked in words: the messages around a text, as they stand in the prompt file."""
 
     asking: Asking
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[Message, ...]
+
+    def replaced(self, old: str, new: str) -> tuple[Message, ...]:
+        """The messages with something else in the place of what stands there."""
+        return tuple(Message(role, content.replace(old, new)) for role, content in self.messages)
 
     def body(self, items: Sequence[str]) -> dict[str, Any]:
         """The request about one text."""
         asking = self.asking
-        messages = [{"role": role, "content": content.replace(PLACE, items[0])} for role, content in self.messages]
+        options = replace(self, messages=self.replaced(OPTIONS, ", ".join(asking.spellings)))
+        messages = [message._asdict() for message in options.replaced(PLACE, items[0])]
         limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": _MOST_TOKENS[asking.read]}
         body = {"model": asking.model, "temperature": 0, **limit, **asking.parameters}
         if asking.form == "completions":
@@ -97,7 +109,7 @@ def read_prompt(asking: Asking, content: bytes) -> Prompt:
         messages = [{"role": "user", "content": text}]
         if str(asking.prompt).endswith((".yaml", ".yml", ".json")):
             messages = YAML(typ="safe").load(text)
-        listed = tuple((str(message["role"]), str(message["content"])) for message in messages)
+        listed = tuple(Message(str(message["role"]), str(message["content"])) for message in messages)
     except (UnicodeDecodeError, YAMLError, TypeError, KeyError) as fault:
         raise InputError(
             f"The prompt {asking.prompt} is neither UTF-8 text nor a list of messages with `role` and `content`: "
@@ -106,6 +118,13 @@ def read_prompt(asking: Asking, content: bytes) -> Prompt:
     if not any(PLACE in content for _, content in listed):
         raise InputError(f"The prompt {asking.prompt} has no {PLACE}: write it where the text of a sample belongs.")
     return Prompt(asking, listed)
+
+
+def with_prompt(given: GivenModel, messages: Sequence[Message]) -> GivenModel:
+    """The model asked with other messages, which are counted as a variant of its prompt."""
+    asking = given.asking.model_copy(update={"prompt": "variant.json"})
+    content = json.dumps([message._asdict() for message in messages]).encode()
+    return replace(given, content=content, asking=asking, variant_of=str(given.asking.prompt))
 
 
 def reply_in(answer: Any, who: str) -> Reply:

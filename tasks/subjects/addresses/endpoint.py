@@ -152,10 +152,10 @@ def counted_as(url: str, asking: Asking) -> str:
     return " ".join(filter(None, (url, asking.model, asking.prompt)))
 
 
-def counts_of(run: str, url: str, asking: Asking) -> str:
+def counts_of(run: str, url: str, asking: Asking, variant_of: str = "") -> str:
     """Where is counted what is asked at an address in a run: within the counts of a model those of each prompt."""
-    place = counts_folder(run, " ".join(filter(None, (url, asking.model))))
-    return f"{place}/{hashlib.sha256(asking.prompt.encode()).hexdigest()[:16]}" if asking.prompt else place
+    place, prompt = counts_folder(run, " ".join(filter(None, (url, asking.model)))), variant_of or asking.prompt
+    return f"{place}/{hashlib.sha256(prompt.encode()).hexdigest()[:16]}" if prompt else place
 
 
 @lru_cache(maxsize=8)
@@ -344,7 +344,9 @@ class Endpoint:
 
     @cached_property
     def _counts(self) -> AskedCounts:
-        return AskedCounts(self._folder, counts_of(self.given.run, self.given.url, self.given.asking))
+        return AskedCounts(
+            self._folder, counts_of(self.given.run, self.given.url, self.given.asking, self.given.variant_of)
+        )
 
     @cached_property
     def _form(self) -> Form | Prompt:

@@ -258,6 +258,8 @@ class GivenModel:
     """The run that asks."""
     time: int = 0
     """How often the same was asked before, where answers may differ."""
+    variant_of: str = ""
+    """The prompt whose variant this one is; it is counted as that."""
 
     @cached_property
     def fingerprint(self) -> str:

@@ -119,7 +119,10 @@ def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    blocks = [*map(Paragraph, (*_by_chance(findings), *_in_words(findings))), Paragraph(_NOTE)]
+    blocks = [
+        *map(Paragraph, (*_by_chance(findings), *_put_otherwise(findings), *_in_words(findings))),
+        Paragraph(_NOTE),
+    ]
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
@@ -139,6 +142,17 @@ def _by_chance(findings: FindingIndex) -> Iterator[str]:
         yield (
             f"Asked again about the same {plural(floor.n or 0, 'text')}, {floor.subject} changes "
             f"{share_text(floor)} of its answers. {beyond if above else ''}".strip()
+        )
+
+
+def _put_otherwise(findings: FindingIndex) -> Iterator[str]:
+    """Of questions that were put otherwise: how many answers depend on it, and whether that is more than chance."""
+    for depends in findings.select("attack.depends"):
+        above = findings.get("attack.above_chance", depends.subject, depends.of)
+        beyond = "" if above is None or not above.verdict else f": {above.verdict}, {share_text(above)} above it"
+        yield (
+            f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of "
+            f"{depends.subject} to {plural(depends.n or 0, 'text')}{beyond}."
         )
 
 

@@ -298,7 +298,12 @@ def chatting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
         yield started
 
 
-def asked_in_words(folder: Path, url: str, attacks: str, asking: str = "", texts: int = 100) -> Night:
+PROMPT = "Is it spam or ham? One word.\nText: {text}"
+
+
+def asked_in_words(
+    folder: Path, url: str, attacks: str, asking: str = "", texts: int = 100, prompt: str = PROMPT
+) -> Night:
     """A night on texts whose classes the scripted model knows, half of them audited."""
     rows = ["id,text,answer,part"]
     for at in range(texts):
@@ -306,7 +311,7 @@ def asked_in_words(folder: Path, url: str, attacks: str, asking: str = "", texts
         part = "train" if at < 4 else "test"
         rows.append(f"s{at:03d},{said} number {at},{'spam' if at % 2 else 'ham'},{part}")
     (folder / "texts.csv").write_text("\n".join(rows) + "\n")
-    (folder / "prompt.txt").write_text("Is it spam or ham? One word.\nText: {text}")
+    (folder / "prompt.txt").write_text(prompt)
     (folder / "pipelines.yaml").write_text(
         "pipelines:\n  night:\n    source: {csv: texts.csv, id: id, label: answer, split: part}\n"
         f'    subject:\n      name: chat\n      model: "{url}"\n      text: text\n      asking: {{model: scripted, '
@@ -367,3 +372,50 @@ def test_a_model_that_obeys_nobody_is_turned_by_no_instruction(tmp_path: Path, c
     findings = FindingIndex(asked_in_words(tmp_path, chatting.at(), "[{injection: {place: start}}]").findings)
     (rate,) = findings.select("attack.success_rate", of="injection")
     assert rate.value == 0
+
+
+OPTIONS = "Options: {options}. One word.\nText: {text}"
+
+
+@pytest.mark.parametrize(("ordered", "flips"), [(0.12, 0.0), (0.0, 0.0), (0.12, 0.05)])
+def test_on_how_many_texts_the_order_of_options_decides(
+    tmp_path: Path, chatting: ChatServer, ordered: float, flips: float
+) -> None:
+    chatting.serves(ordered=ordered, flips=flips)
+    asking = ", repeats: 2, price: {input: 10, output: 0}"
+    night = asked_in_words(tmp_path, chatting.at(), "[orbit]", asking, texts=204, prompt=OPTIONS)
+    findings = FindingIndex(night.findings)
+    (depends,), (above,) = (findings.select(f"attack.{name}", of="orbit") for name in ("depends", "above_chance"))
+    truth = ordered * (1 - 4 * flips * (1 - flips))  # as much oftener two answers differ that are drawn apart
+    assert above.low <= truth <= above.high
+    assert above.verdict == ("more than chance" if ordered else "no more than chance")
+    if not flips:
+        assert depends.low <= ordered <= depends.high
+        assert (depends.value == 0) == (not ordered)
+    (agreement,) = findings.select("attack.agreement")
+    assert (agreement.value == 1) == (not flips)
+    counted = service_findings(
+        asked_services(night.made.ground.pipeline.subjects), night.run.id, night.run.store, masked=False
+    )
+    cost = next(each.value for each in counted if each.metric == "services.cost")
+    assert cost == pytest.approx(0.001 * len(chatting.asked()))  # variants are counted with the question
+
+
+def test_a_question_is_put_otherwise_only_where_the_prompt_says_how(
+    tmp_path: Path, chatting: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chatting.serves()
+    asked_in_words(tmp_path, chatting.at(), "[]")
+    monkeypatch.chdir(tmp_path)
+    text = (tmp_path / "pipelines.yaml").read_text()
+    for attack, told in (
+        ("orbit", "does not say where its options stand, whose order `orbit` changes: write {options}"),
+        ("example-order", "fewer than two examples"),
+        ("paraphrases", "names no other prompt"),
+        ("{paraphrases: {prompts: [nowhere.txt]}}", "There is no file"),
+    ):
+        (tmp_path / "pipelines.yaml").write_text(text.replace("attacks: []", f"attacks: [{attack}]"))
+        assert answer(["check"]) == 2
+        heard = capsys.readouterr().err
+        assert told in heard
+        assert "pipelines.yaml:" in heard
