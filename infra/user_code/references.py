@@ -256,6 +256,10 @@ def import_module_of(reference: CodeReference) -> ModuleType:
     return module
 
 
+class UnknownSourceError(InputError):
+    """Code of a user's read a file, or asked a host, that the key of its results does not know of."""
+
+
 @dataclass(frozen=True)
 class CodeReference:
     """An object in someone's code, or (`attribute` empty) a module: picklable, hashable, equal when the code is.
@@ -356,13 +360,13 @@ class CodeReference:
                     f'{stranger}, which the {what} "{self.written}" reads, is not the file that the run began with: it '
                     "was changed meanwhile, or is another one on this machine; run again."
                 )
-            raise InputError(
+            raise UnknownSourceError(
                 f'The {what} "{self.written}" opened {name}, and what is in it is not part of the key of its results: '
                 f"write `files: [{name}]` beside it (or open the file when the module is imported), so that they are "
                 "computed anew when the file changes."
             )
         if heard.hosts and not self.version:
-            raise InputError(
+            raise UnknownSourceError(
                 f'The {what} "{self.written}" asked {next(iter(heard.hosts))}, whose answers can change without its '
                 "code: write `never_cached: true` beside it, or `version: …` with what stands for the answers."
             )

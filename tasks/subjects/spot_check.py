@@ -26,7 +26,7 @@ from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.parquet import read_part
-from assay.infra.user_code.references import note_elsewhere
+from assay.infra.user_code.references import UnknownSourceError, note_elsewhere
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.kinds import asked_by
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -81,6 +81,21 @@ def as_it_answers_now(
     current = _versioned(subject, f"answers of run {run.id}")
     _say_changed(subject, differed)
     return current, learn(current)
+
+
+def look_before(samples: Artifact[Any], classes: Artifact[Classes], subject: ResolvedSubject) -> None:
+    """Asks a user's own model of columns about one sample, and refuses it where it then reads what its key does not
+    know of: before the rules, the labels and the order are computed. Whatever else is wrong is said in its turn."""
+    run = current_run()
+    if subject.kind != "own" or subject.is_known_whole or isinstance(run.conductor, Plan) or not samples.rows:
+        return
+    output = run.store.output(samples)
+    file = next(part.files[output.place] for part in output.parts if part.files[output.place].rows)
+    few = read_part(run.store.folder, file).slice(0, 1)
+    names = tuple(class_names(collect(classes, None)))
+    (outcome,) = run.engine.run([Call(0, f"{subject.settings.name}, asked once", answer, (few, subject, {}, names))])
+    if isinstance(outcome.error, UnknownSourceError):
+        raise outcome.error
 
 
 def _uncached(subject: ResolvedSubject) -> ResolvedSubject:

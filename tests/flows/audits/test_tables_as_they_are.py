@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from direct_nights import perform_night
+from direct_nights import Heard, perform_night
+from team_project import team_project
 
 from assay.infra.errors import InputError
 from assay.infra.storage.store import Store
@@ -64,3 +65,14 @@ def test_since_a_date_later_rows_are_audited_and_earlier_ones_train(folder: Path
 def test_what_cannot_be_is_a_sentence(folder: Path, change: tuple[str, str], says: str) -> None:
     with pytest.raises(InputError, match=re.escape(says)):
         night(folder, NIGHT.replace(*change))
+
+
+def test_a_file_that_a_model_opens_when_it_is_asked_is_refused_before_anything_else_is_computed(tmp_path: Path) -> None:
+    team_project(tmp_path)
+    (tmp_path / "sure.txt").write_text("38.0")
+    model = (tmp_path / "model.py").read_text()
+    (tmp_path / "model.py").write_text(model.replace("38.0", "float(open('su' + 're.txt').read())"))
+    heard = Heard()
+    with pytest.raises(InputError, match=r"opened sure\.txt.*files: \[sure\.txt\]"):
+        perform_night(tmp_path, "night", heard=heard)
+    assert [stage.partition(":")[0] for stage in heard.stages] == ["ingest"]
