@@ -109,7 +109,9 @@ ACCEPTED = (
     Accepted(r"odd_plugins: (print|import sys; sys\.stderr).*", "what its own code prints is its own"),
     Accepted(r"odd_patterns: .*", "it finds, or does not find, what it looks for"),
     Accepted(r"odd_services: mutated, .*", "probabilities, in spite of the change"),
+    Accepted(r"odd_talk: .*", "an answer that names no class is none, and counts as wrong"),
     # settings
+    Accepted(r"odd_yaml: .*", "the same settings, as YAML may write them"),
     Accepted(r"odd_settings: .*", "the setting allows the value"),
     Accepted(r"odd_options: compute\.engine=serial", "it is one"),
 )

@@ -11,6 +11,7 @@ import json
 import sqlite3
 import struct
 import threading
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from broken_inputs import HOSTILE_NAMES, ROWS, Draw, Pipeline, as_csv, generator, rows
+from broken_inputs import HOSTILE_NAMES, HOSTILE_VALUES, ROWS, Draw, Pipeline, as_csv, generator, rows
 
 ODD_JSON: list[Any] = [
     None,
@@ -156,11 +157,11 @@ def odd_bombs(draw: Draw, folder: Path) -> Pipeline:
     plain = {"id": pa.array(range(ROWS)), "label": pa.array(["a", "b"] * (ROWS // 2))}
     if kind == "skops":
         with (
-            zipfile.ZipFile(folder / "model.skops", "w", zipfile.ZIP_DEFLATED) as packed,
+            zipfile.ZipFile(folder / "model.skops", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
             packed.open("schema.json", "w", force_zip64=True) as inside,
         ):
             inside.write(b'{"a": "')
-            for _ in range(draw.choice([1, 4000])):
+            for _ in range(draw.choice([1, 1500])):
                 inside.write(b"0" * 1_000_000)
             inside.write(b'"}')
         (folder / "data.csv").write_bytes(as_csv(rows(draw)))
@@ -459,9 +460,13 @@ class _Hostile(http.server.BaseHTTPRequestHandler):
     body: bytes = b""
     code: int = 200
     more: ClassVar[dict[str, str]] = {}
+    how: str = "whole"
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
+        if self.how != "whole":
+            self.without_end()
+            return
         self.send_response(self.code)
         for name, value in self.more.items():
             self.send_header(name, value)
@@ -469,10 +474,43 @@ class _Hostile(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.body)
 
+    def without_end(self) -> None:
+        """It begins an answer that does not end, in bytes that come one by one, or is gone."""
+        first, each = {
+            "status that drips": (b"", b"H"),
+            "headers that drip": (b"HTTP/1.1 200 OK\r\n", b"x"),
+            "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X-One: more\r\n"),
+            "continue without end": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+            "body that drips": (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n[", b" "),
+            "chunks without end": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+            "chunks of 2^62": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"4000000000000000\r\n "),
+            "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 20\r\n\r\n[]", b""),
+            "a length below 0": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n[]", b""),
+            "nothing": (b"", b""),
+        }[self.how]
+        self.wfile.write(first)
+        while each:
+            self.wfile.write(each)
+            time.sleep(0.05)
+        self.close_connection = True
+
     do_GET = do_HEAD = do_POST  # noqa: N815 - as the server calls them
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+HOW = (*["whole"] * 10, "status that drips", "headers that drip", "headers without end", "continue without end")
+HOW = (*HOW, "body that drips", "chunks without end", "chunks of 2^62", "two lengths", "a length below 0", "nothing")
+
+
+def served(**answers: object) -> int:
+    """The port at which a service answers so, in a thread; clients that go away are nothing to tell of."""
+    handler = type("Handler", (_Hostile,), answers)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_address[1])
 
 
 @generator
@@ -501,11 +539,8 @@ def odd_services(draw: Draw, folder: Path) -> Pipeline:
     header = draw.noted(["", "Location", "Content-Type", "Retry-After"])
     value = draw.choice(["x" * 60_000, "http://[::1", "\x1b[31m", "9" * 400])
     more = {header: value} if header else {}
-    handler = type("Handler", (_Hostile,), {"body": body(), "code": code, "more": more})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = served(body=body(), code=code, more=more, how=draw.noted(HOW))
     (folder / "data.csv").write_bytes(as_csv(rows(draw)))
-    port = server.server_address[1]
     url = draw.noted(
         [
             "http://127.0.0.1:{}/a",
@@ -519,3 +554,181 @@ def odd_services(draw: Draw, folder: Path) -> Pipeline:
         "source": {"csv": "data.csv", "id": "id", "label": "label"},
         "subject": {"model": url.format(port), "features": ["x", "y"], "asking": {"timeout": 3, "retries": 0}},
     }
+
+
+CHAT: dict[str, Any] = {
+    "id": "1",
+    "model": "m",
+    "system_fingerprint": "f",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "text": "a",
+            "message": {"role": "assistant", "content": "a", "refusal": None},
+            "logprobs": {
+                "content": [
+                    {
+                        "token": "a",
+                        "logprob": -0.1,
+                        "bytes": [97],
+                        "top_logprobs": [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -2.4}],
+                    }
+                ]
+            },
+        }
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10},
+}
+
+
+@generator
+def odd_talk(draw: Draw, folder: Path) -> Pipeline:
+    """A model that answers in words: in odd ones, or in an odd form."""
+    said = draw.noted(["a", "", " " * 300_000, "a b", "```json\n" * 20_000, '{"label": ' * 5000, "\x1b[31m", "\ud800"])
+    answer: Any = {**CHAT, "choices": [{**CHAT["choices"][0], "message": {"content": said}}]}
+    for _ in range(draw.choice([0, 1, 1, 3])):
+        answer = mutated(draw, answer if draw.random() < 0.5 else CHAT)
+    code = draw.noted([200, 200, 200, 200, 400, 429, 500])
+    port = served(body=json.dumps(answer).encode(), code=code, how=draw.noted(HOW))
+    prompt = draw.noted(
+        [*["Is it a or b? {text}"] * 14, "{text}", "no place", "{text.__class__}", "{", "{0}", "", "{text}" * 999]
+    )
+    (folder / "prompt.txt").write_text(prompt)
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    asking: dict[str, Any] = {
+        "model": "m",
+        "prompt": "prompt.txt",
+        "answers": {"a": ["yes"], "b": ["no"]},
+        "read": draw.noted(["label", "first-token", "json"]),
+        "timeout": 3,
+        "retries": 0,
+        "at_once": draw.choice([1, 16]),
+        "price": {"input": 0.15, "output": 0.6},
+        "cost": 5,
+    }
+    if asking["read"] != "json" and draw.random() < 0.5:
+        asking["logprobs"] = True
+    if draw.random() < 0.2:
+        asking[draw.noted([*asking, "headers", "repeats", "parameters"])] = draw.noted(HOSTILE_VALUES)
+    return {
+        "source": {"csv": "data.csv", "id": "id", "label": "label"},
+        "subject": {"classifier": f"http://127.0.0.1:{port}/v1/chat/completions", "asking": asking},
+    }
+
+
+# --- the file itself, as YAML may write it
+
+PLAIN = """compute: {{engine: serial}}
+{before}
+pipelines:
+  night:
+    source: {{csv: data.csv, id: id, label: label{inside}}}
+    {key}: {value}
+{after}
+"""
+
+
+def seldom(draw: Draw, is_odd: bool, options: list[str]) -> str:
+    """The first of the options, which nothing is wrong with, or any of them where this is what is to be odd."""
+    return draw.noted(options if is_odd else options[:1])
+
+
+@generator
+def odd_yaml(draw: Draw, folder: Path) -> Pipeline:
+    many = draw.choice([30, 1000, 20_000])
+    odd = draw.choice(["value", "value", "before", "before", "after", "inside", "encoding", "all"])
+    value = seldom(
+        draw,
+        odd in ("value", "all"),
+        [
+            "plain",
+            "1:" * many + "1",
+            "0x" + "f" * many,
+            "0b" + "1" * many,
+            "9" * many,
+            "9" * many + ".5e" + "9" * min(many, 1000),
+            "1_" * many + "1",
+            ".inf",
+            ".nan",
+            "2026-99-99",
+            "2026-11-25T99:99:99Z",
+            "0001-01-01T00:00:00+99:99",
+            "!!timestamp x",
+            "!!binary '===='",
+            "!!binary " + "QUFB" * many,
+            "!!int x",
+            "!!float ''",
+            "!!bool 7",
+            "!!null 3",
+            "!!set {a, b}",
+            "!!omap [a: 1, a: 2]",
+            "!!pairs [a: 1, a: 2]",
+            "!!str [a]",
+            "!!seq {a: b}",
+            "!!map [a]",
+            "!!python/object/apply:os.system [x]",
+            "!<tag:yaml.org,2002:python/name:os.system> x",
+            "!nowhere x",
+            "*nowhere",
+            "&a *a",
+            "&a [*a]",
+            "&a {b: *a}",
+            "? [a, b] : c",
+            "{[a]: b}",
+            "{{a: b}: c}",
+            "{? : x}",
+            "|\n" + "      words\n" * many,
+            ">9\n  x",
+            "|+-\n  x",
+            '"\\x1b[31m\\u202e"',
+            '"\\ud800"',
+            '"\\U0010ffff"',
+            '"\\UFFFFFFFF"',
+            '"' + "\\n" * many,
+            "'" + "x" * many,
+            "{" * many,
+            "[" * many + "]" * many,
+            "- a",
+            "x # " + "y" * many,
+            "%",
+            "@x",
+            "`x`",
+            "\t x",
+            "a: b: c",
+        ],
+    )
+    merged = "base: &b {description: words}\nmore: "
+    befores = {
+        "nothing": "",
+        "merged often": merged + "{<<: [" + ", ".join(["*b"] * many) + "]}",
+        "merges that multiply": "m0: &m0 {a: 1}\n"
+        + "\n".join(f"m{at + 1}: &m{at + 1} {{<<: [{', '.join([f'*m{at}'] * 20)}]}}" for at in range(20)),
+        "lists that multiply": "l0: &l0 [x, x]\n"
+        + "\n".join(f"l{at + 1}: &l{at + 1} [{', '.join([f'*l{at}'] * 9)}]" for at in range(20)),
+        "merged with itself": "more: &m {<<: *m}",
+        "merged with a list": "base: &b [1]\nmore: {<<: *b}",
+        "merged with a word": "more: {<<: words}",
+        "many anchors": "\n".join(f"k{at}: &k{at} x" for at in range(min(many, 5000))),
+        "a directive": "%YAML 9.9\n---",
+        "a tag of its own": "%TAG ! tag:evil,2026:\n---",
+        "two documents": "---\na: b\n---",
+        "the same key twice": "pipelines: {night: {source: {csv: other.csv}}}",
+        "a key of many letters": "x" * min(many, 2000) + ": 1",
+        "a key that is a list": "? [a]\n: 1",
+        "a key that is a map": "? {a: b}\n: 1",
+        "no key": ": 1",
+        "an escape": "\x1b[31m: 1",
+    }
+    before = befores[seldom(draw, odd in ("before", "all"), list(befores))]
+    after = seldom(draw, odd in ("after", "all"), ["", "...\nx", "---", "\t", "  x: 1", "]", "\0", "# \u202e"])
+    insides = ["", ", <<: {id: x}", ", ?", ", description: *b", ", id: id", ", 1: 2", ", null: 1"]
+    inside = seldom(draw, odd in ("inside", "all"), insides)
+    keys = ["description", "evaluation", "subject", "gates", "schedule", "<<", "=", "[a]", "1.5"]
+    key = seldom(draw, odd in ("value", "all"), keys)
+    text = PLAIN.format(before=before, inside=inside, key=key, value=value, after=after)
+    encodings = ["utf-8", "utf-16", "utf-32", "latin-1", "utf-8-sig"]
+    encoding = seldom(draw, odd in ("encoding", "all"), encodings)
+    (folder / "pipelines.yaml").write_bytes(text.encode(encoding, errors="replace"))
+    (folder / "data.csv").write_bytes(as_csv(rows(draw)))
+    return {"config": folder / "pipelines.yaml"}

@@ -1,4 +1,5 @@
-"""Knocks at the doors with broken projects, each in a process of its own: `python door_keeper.py FIRST STOP [STEP]`.
+"""Knocks at the doors with broken projects, each in a process of its own: `python door_keeper.py FIRST STOP [NAME …]`,
+of the generators that are named, or of all.
 
 What a user would meet is written as a line of JSON per project: a process that crashed, hung or ran out of memory harms
 nobody but itself. Everything heavy is imported once, before the first project.
@@ -108,7 +109,9 @@ def _inside(number: int, folder: Path, pipe: int) -> None:
     from broken_inputs import broken_project
 
     from assay.flows.cli import answer
+    from assay.infra.user_code import supervision
 
+    supervision._here = os.getpid()  # this copy is the process that nobody's code may end
     what, *options = broken_project(number, folder)
     os.chdir(folder)
     print(what, *(option[:60] for option in options), flush=True)
@@ -158,12 +161,18 @@ def run_directly(project: Project, pipeline: Pipeline, **_: object) -> RunResult
 
 
 def main() -> None:
-    """Every project from the first number to the one before the last."""
+    """Every project from the first number to the one before the last, of the generators that are named."""
+    import broken_formats  # noqa: F401  it adds its generators
+    from broken_inputs import GENERATORS
+
+    first, stop = map(int, sys.argv[1:3])
     home = Path(tempfile.mkdtemp(prefix="doors"))
     os.environ["ASSAY_HOME"], os.environ["TERM"] = str(home / "assay"), "dumb"
     prepare()
     try:
-        for number in range(*map(int, sys.argv[1:])):
+        for number in range(first, stop):
+            if sys.argv[3:] and GENERATORS[number % len(GENERATORS)].__name__ not in sys.argv[3:]:
+                continue
             print(json.dumps(asdict(knock(number, home))), flush=True)
     finally:
         shutil.rmtree(home, ignore_errors=True)
