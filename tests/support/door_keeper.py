@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from assay.flows.running import RunResult
 
 CPU_SECONDS = 20
-WALL_SECONDS = 150.0
+WALL_SECONDS = float(os.environ.get("DOOR_SECONDS", "150"))  # more on a machine that is busy
 MEMORY = 16 << 30
 MOST_MIB = 3 << 10
 OBEYED = "\x1b\x9b\x07\u202e\u2066\u200f"
