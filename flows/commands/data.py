@@ -332,6 +332,7 @@ FORMS = (
     ),
     Form("--hardest N", "export.samples_to_review:export_hardest", ("to", "subject")),
     Form("--model NAME", "export.models:export_model", ("to",)),
+    Form("--model-card FORM", "export.model_cards:export_model_cards", ("to",)),
     Form("", "export.curated_sets:export_run", ("to", "labeler", "licence")),
 )
 
@@ -391,6 +392,7 @@ def label(pipeline: str, budget: int | None, take: Path | None, config: str, sto
     "export",
     example="assay export k3f9 --to curated\nassay export breast-cancer --to curated --labeler snorkel\n"
     "assay export digits-defended --model plain+maadvt-lambda=1 --to model\n"
+    "assay export digits --model-card cyclonedx --to cards\n"
     "assay export digits --hardest 20 --to look-at\n"
     "assay export latest --label-studio 100 --without-gold --to ask\n"
     "assay export latest --lake s3://bucket/assay\n"
@@ -403,6 +405,9 @@ def label(pipeline: str, budget: int | None, take: Path | None, config: str, sto
 @click.option("--labeler", metavar="NAME", help="Whose labels and order; else the first.")
 @click.option("--licence", help="The licence of the data; left out, the catalogue's.")
 @click.option("--model", metavar="NAME", help="A defended model, instead of the curated sets.")
+@click.option(
+    "--model-card", type=click.Choice(["cyclonedx", "huggingface"]), help="Instead, what was measured of each model."
+)
 @click.option("--hardest", type=click.IntRange(1), metavar="N", help="The N samples hard by every measure, instead.")
 @click.option(
     "--label-studio",
@@ -430,7 +435,8 @@ def export(run: str, config: str, store: str | None, **options: Any) -> None:
     """Write curated sets, a model, samples or findings of RUN.
 
     pandas and Hugging Face `datasets` read the sets in one line; a data card and Croissant metadata lie beside the
-    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. The hardest samples
+    data. A model comes with its card and the lines that name it as a subject in pipelines.yaml. Model cards are one
+    ML-BOM (CycloneDX 1.7), or a README.md with a model-index per model (Hugging Face). The hardest samples
     come as a table with why, and a PNG or text file each; or as tasks for Label Studio, the weak label chosen already.
     A lake gets a table per kind of thing said of samples, parted by pipeline and run. Results are the
     findings as CSV, with settings, versions and digests: `assay reproduce` shows those in docs/results. `mlflow:` and

@@ -11,20 +11,38 @@ from assay.flows.commands.options import Share, command, config_option, pipeline
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
+    from assay.flows.evidence.envelope import ByCommand
     from assay.infra.storage.store import Store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_private_key = click.option(
-    "--key", type=_FILE, required=True, metavar="FILE", help="Your private key: Ed25519, in a PEM file."
+
+
+def _key_of(value: str) -> Path | ByCommand:
+    """A PEM file; or of NAME=COMMAND whom the command signs for, and what is run to sign, or to check that."""
+    from assay.flows.evidence.envelope import ByCommand
+
+    signer, named, command = value.partition("=")
+    return ByCommand(signer, command) if named and not Path(value).exists() else Path(value)
+
+
+_signing = click.option(
+    "--key",
+    type=_key_of,
+    required=True,
+    metavar="FILE",
+    help="Your private key: Ed25519, in a PEM file; or NAME=COMMAND, which signs.",
+)
+_plan_key = click.option(
+    "--plan-key", type=_key_of, metavar="FILE", help="The public key of the plan, where it is another."
 )
 
 
 @command("commit-plan", example="assay commit-plan breast-cancer --key key.pem")
 @click.argument("name", shell_complete=pipelines_that_begin)
-@_private_key
+@_signing
 @config_option
 @store_option
-def commit_plan(name: str, key: Path, config: str, store: str | None) -> None:
+def commit_plan(name: str, key: Path | ByCommand, config: str, store: str | None) -> None:
     """Sign the gates, families and data rules of NAME.
 
     Before the night: every run from then on says which of its gates stood in the plan, which came after, and what else
@@ -73,9 +91,10 @@ def ledger(ctx: click.Context, store: Store) -> None:
 
 @command("attest", example="openssl genpkey -algorithm ed25519 -out key.pem\nassay attest breast-cancer --key key.pem")
 @click.argument("run", default="latest")
-@_private_key
+@_signing
+@_plan_key
 @reads_store
-def attest(run: str, key: Path, store: Store) -> None:
+def attest(run: str, key: Path | ByCommand, plan_key: Path | ByCommand | None, store: Store) -> None:
     """Sign the gates, the findings and every file of RUN.
 
     Two in-toto statements in DSSE envelopes are left beside the run. The key is read and written nowhere.
@@ -83,7 +102,7 @@ def attest(run: str, key: Path, store: Store) -> None:
     from assay.flows.evidence.statements import attest as sign
     from assay.flows.report.records import find_run
 
-    echo(sign(store, find_run(store, run), key))
+    echo(sign(store, find_run(store, run), key, plan_key))
 
 
 @command(
@@ -112,7 +131,14 @@ def bundle(run: str, target: Path, results: bool, store: Store) -> None:
     "assay verify evidence.zip --key their.pub --plan 5f1e…",
 )
 @click.argument("file", metavar="BUNDLE", type=_FILE)
-@click.option("--key", type=_FILE, required=True, metavar="FILE", help="Their public key, that you have from them.")
+@click.option(
+    "--key",
+    type=_key_of,
+    metavar="FILE",
+    required=True,
+    help="Their public key, that you have from them; or NAME=COMMAND, which checks.",
+)
+@_plan_key
 @click.option("--plan", metavar="SHA256", help="The plan that they gave you beforehand; refused if it is another.")
 @click.option("--recompute", "share", type=Share(), metavar="SHARE", help="Compute this share of the parts anew (5%).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the parts; left out, one that nobody knows.")
@@ -123,7 +149,8 @@ def bundle(run: str, target: Path, results: bool, store: Store) -> None:
 def verify(
     ctx: click.Context,
     file: Path,
-    key: Path,
+    key: Path | ByCommand,
+    plan_key: Path | ByCommand | None,
     plan: str | None,
     share: float | None,
     seed: int | None,
@@ -136,7 +163,7 @@ def verify(
     """
     from assay.flows.evidence.bundle import read_bundle
 
-    checked = read_bundle(file, key, plan)
+    checked = read_bundle(file, key, plan, plan_key)
     echo(checked.in_words())
     if share is None:
         echo("Verdict   signed and whole; nothing was computed anew (--recompute 5% does)")

@@ -14,11 +14,13 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.flows.evidence.envelope import (
+    ByCommand,
+    PublicKey,
     canonical_json,
     key_id,
     merkle_root,
@@ -37,6 +39,7 @@ from assay.flows.evidence.statements import (
     statement_names,
     test_result,
 )
+from assay.flows.report.gates import NO_BUDGET, Past, judge_night
 from assay.flows.report.ledger import beginning_in, decided, decided_in_words, runs_before, settings_digest
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -44,11 +47,9 @@ from assay.infra.storage.folders import Folder, require_regular
 from assay.infra.storage.log import Entry, entries_in
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import in_bytes, plural
-from assay.tasks.statistics.findings import findings_from
+from assay.tasks.statistics.findings import Finding, findings_from
+from assay.tasks.statistics.gates import judge
 from assay.tasks.statistics.settings import Gate
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
 
@@ -91,6 +92,8 @@ class Bundle:
     record: RunRecord
     log: Sequence[Entry]
     """That of the store, up to the signing."""
+    judged: Sequence[str] = ()
+    """Every gate, judged anew by the run's findings; or what that would take."""
 
     @property
     def run(self) -> str:
@@ -106,10 +109,12 @@ class Bundle:
         """What was signed and what of it is here, in lines."""
         counts = [f"{len(self.result[f'{outcome}Tests'])} {outcome}" for outcome in ("passed", "warned", "failed")]
         claims, tables = self.claims, "tables among them" if self.has_results else "without tables"
+        gates = "\n          ".join(self.judged)
         plan = decided_in_words(claims["plan"]) or "none: nobody can tell whether gates and rules stood before the run"
         return (
             f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}\n"
             f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}\n"
+            f"Gates     {gates or 'none was asked'}\n"
             f"Plan      {plan}\n"
             f"Log       {plural(len(self.log), 'entry', 'entries')}; {runs_before(self.log, self.record)}\n"
             f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}"
@@ -125,9 +130,13 @@ class Bundle:
                 store.folder.write(name, content)
 
 
-def read_bundle(path: Path, key: Path, plan: str | None = None) -> Bundle:
-    """The bundle in a file, whoever wrote it; raises with the reason where anything of it is not as this key signed, or
-    where its run did not begin under the `plan` that the reader was given beforehand."""
+def read_bundle(
+    path: Path, key: Path | ByCommand, plan: str | None = None, plan_key: Path | ByCommand | None = None
+) -> Bundle:
+    """The bundle in a file, whoever wrote it; raises with the reason where anything of it is not as this key signed (or
+    its plan not as `plan_key`), or where its run did not begin under the `plan` that the reader had beforehand."""
+    import pyarrow.parquet as pq
+
     trusted = read_public_key(key)
     with _opened(path) as bundle:
         checksums = _checksums(path, bundle)
@@ -135,19 +144,20 @@ def read_bundle(path: Path, key: Path, plan: str | None = None) -> Bundle:
         if len(envelopes) != 2 or any(bundle.getinfo(name).file_size > _LARGEST_STATEMENT for name in envelopes):
             raise InputError(f"{path} holds {len(envelopes)} statements, and a bundle has two of at most 256 MiB.")
         envelopes.sort(key=lambda name: name.rpartition("/")[2])
-        findings, result = (statement_in(bundle.read(name), trusted, name) for name in envelopes)
-        _require_one_run(result, findings, envelopes)
-        claims = findings["predicate"]
+        measured, result = (statement_in(bundle.read(name), trusted, name) for name in envelopes)
+        _require_one_run(result, measured, envelopes)
+        claims = measured["predicate"]
         carried = {name: checksum for name, checksum in checksums.items() if name not in envelopes}
         _require_files(carried, claims)
         record = RunRecord.from_json(json.loads(bundle.read(f"runs/{claims['run']}.json")))
         log = entries_in(bundle.read(log_name(record.id)).split(b"\n"))
+        findings = findings_from(pq.read_table(io.BytesIO(bundle.read(f"runs/{record.id}/findings.parquet"))))
         read = Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried), record, log)
-        _require_plan(bundle, read, trusted)
-        _require_same_account(bundle, read, result["subject"])
+        _require_plan(bundle, read, read_public_key(plan_key) if plan_key else trusted)
+        _require_same_account(bundle, read, findings, result["subject"])
         if plan is not None and plan != record.plan.get("sha256"):
             raise InputError(f"Run {record.id} began under {record.plan.get('sha256', 'no plan')}, not {plan}.")
-    return read
+        return replace(read, judged=_judged_anew(record, findings))
 
 
 @contextmanager
@@ -214,18 +224,15 @@ def _require_files(carried: Mapping[str, str], claims: Mapping[str, Any]) -> Non
             raise InputError(f"{name} was signed and is missing: the bundle is not complete.")
 
 
-def _require_same_account(bundle: zipfile.ZipFile, read: Bundle, subjects: list[dict[str, Any]]) -> None:
+def _require_same_account(
+    bundle: zipfile.ZipFile, read: Bundle, findings: list[Finding], subjects: list[dict[str, Any]]
+) -> None:
     """What is said twice is said alike: findings, gates and their outcomes, data and weights, and the settings."""
-    import pyarrow.parquet as pq
-
     record, files = read.record, read.claims["files"]
-    table = pq.read_table(io.BytesIO(bundle.read(f"runs/{record.id}/findings.parquet")))
-    account = all_findings(record, findings_from(table), files)
+    account = all_findings(record, findings, files)
     if account["findings"] != read.claims["findings"]:
         raise InputError("The findings of the statement are not those of findings.parquet.")
-    asked = sorted(Gate.model_validate(gate).title() for gate in record.settings["gates"])
-    judged = test_result(record, subjects, files)
-    if asked != sorted(gate["gate"] for gate in record.gates) or judged != read.result:
+    if test_result(record, subjects, files) != read.result:
         raise InputError("The gates of the test result are not those that the run was asked, or came out otherwise.")
     settings = bundle.read(f"{evidence_folder(record.id)}/settings.json")
     if account != read.claims or settings != canonical_json(record.settings):
@@ -234,7 +241,33 @@ def _require_same_account(bundle: zipfile.ZipFile, read: Bundle, subjects: list[
         raise InputError("The data or weights that the statements name are not those of the bundle.")
 
 
-def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: Ed25519PublicKey) -> None:
+def _judged_anew(record: RunRecord, findings: list[Finding]) -> list[str]:
+    """What the findings of a run make of its gates, a line each; raises where its record says otherwise. A bound on
+    change, and how often a gate had failed before, need earlier nights, which no bundle has."""
+    gates, lines = [Gate.model_validate(gate) for gate in record.settings["gates"]], list[str]()
+    if [gate.title() for gate in gates] != [gate["gate"] for gate in record.gates]:
+        raise InputError("The gates of the record are not those that the run was asked.")
+    with tempfile.TemporaryDirectory() as nowhere:
+        past = Past(Store(nowhere), record)  # of a store without earlier nights
+        for gate, recorded, alone in zip(gates, record.gates, judge(gates, findings), strict=True):
+            outcome, raw = recorded["outcome"], recorded.get("raw")
+            if gate.is_on_change and alone.passed:
+                baseline = recorded.get("against", "(none yet)")
+                lines.append(f"{outcome}, not judged anew: {gate.title()}: needs the baseline {baseline}")
+                continue
+            (anew,) = judge_night([gate], findings, past, NO_BUDGET)
+            over_nights = gate.nights[1] > 1 and not alone.passed
+            outcomes = (anew.outcome, "failed") if over_nights else (anew.outcome,)
+            if outcome not in outcomes or raw != anew.looked.get("raw"):
+                raise InputError(f"A gate is {anew.outcome} by the findings of the run, not {outcome}: {anew.sentence}")
+            lacking = " Not judged anew: on how many nights before; needs those." if over_nights else ""
+            lines.append(f"{outcome}: {alone.sentence}{lacking}")
+    if (record.status == "done") != all(gate["outcome"] not in ("failed", "not asked") for gate in record.gates):
+        raise InputError(f"The run is said to be {record.status}, and its gates came out otherwise.")
+    return lines
+
+
+def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: PublicKey) -> None:
     """The run began under the latest plan of its pipeline, and says truly what of it that had."""
     record, run = read.record, read.run
     begun, standing = beginning_in(read.log, record)

@@ -9,10 +9,14 @@ import base64
 import binascii
 import hashlib
 import json
+import shlex
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from assay.infra.errors import InputError
 from assay.infra.storage.folders import require_regular
@@ -25,8 +29,53 @@ _PRIVATE = "openssl genpkey -algorithm ed25519 -out key.pem"
 _PUBLIC = "openssl pkey -in key.pem -pubout -out key.pub"
 
 
-def read_private_key(path: Path) -> Ed25519PrivateKey:
-    """The private key in a PEM file."""
+@dataclass(frozen=True)
+class ByCommand:
+    """Somebody's own way to sign, or to check it, in place of a key in a file: cosign without a key, a hardware module.
+
+    The command gets what is signed on its standard input; `signer` is whom the envelopes name.
+    """
+
+    signer: str
+    command: str
+
+    def public_key(self) -> ByCommand:
+        """What checks is named alike."""
+        return self
+
+    def sign(self, content: bytes) -> bytes:
+        """What the command writes: a signature, with a certificate or whatever else goes with it."""
+        code, signature, complaint = self._run(self.command, content)
+        if code or not signature:
+            raise InputError(f"{self.command!r} has not signed ({code}): {complaint.decode(errors='replace')[-300:]}")
+        return signature
+
+    def verify(self, signature: bytes, content: bytes) -> None:
+        """Raises unless the command ends with 0; `SIGNATURE` in it stands for a file of what `sign` gave."""
+        from cryptography.exceptions import InvalidSignature
+
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(signature)
+            file.flush()
+            if self._run(self.command.replace("SIGNATURE", file.name), content)[0]:
+                raise InvalidSignature
+
+    def _run(self, command: str, content: bytes) -> tuple[int, bytes, bytes]:
+        try:
+            done = subprocess.run(shlex.split(command), input=content, capture_output=True, check=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"The command {command!r} cannot be run: {error}") from error
+        return done.returncode, done.stdout, done.stderr
+
+
+PrivateKey: TypeAlias = "Ed25519PrivateKey | ByCommand"
+PublicKey: TypeAlias = "Ed25519PublicKey | ByCommand"
+
+
+def read_private_key(path: Path | ByCommand) -> PrivateKey:
+    """The private key in a PEM file, or the command that signs."""
+    if isinstance(path, ByCommand):
+        return path
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -35,8 +84,10 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     return cast("Ed25519PrivateKey", key)
 
 
-def read_public_key(path: Path) -> Ed25519PublicKey:
-    """The public key in a PEM file."""
+def read_public_key(path: Path | ByCommand) -> PublicKey:
+    """The public key in a PEM file, or the command that checks."""
+    if isinstance(path, ByCommand):
+        return path
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -60,8 +111,10 @@ def _read_key(path: Path, load: Callable[[bytes], object], kind: type, wanted: s
     return key
 
 
-def key_id(key: Ed25519PublicKey) -> str:
+def key_id(key: PublicKey) -> str:
     """What a key is called: the sha256 of its SubjectPublicKeyInfo (`openssl pkey -pubin -outform DER | sha256sum`)."""
+    if isinstance(key, ByCommand):
+        return key.signer
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     return hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
@@ -77,13 +130,13 @@ def canonical_json(value: object) -> bytes:
     return text.encode()
 
 
-def signed_envelope(statement: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+def signed_envelope(statement: Mapping[str, Any], key: PrivateKey) -> bytes:
     """The statement in a DSSE envelope."""
     payload = canonical_json(statement)
     return _envelope(payload, key.sign(_signed_bytes(payload)), key_id(key.public_key()))
 
 
-def statement_in(envelope: bytes, key: Ed25519PublicKey, called: str) -> dict[str, Any]:
+def statement_in(envelope: bytes, key: PublicKey, called: str) -> dict[str, Any]:
     """The statement that an envelope holds; raises where this key has not signed exactly these bytes."""
     from cryptography.exceptions import InvalidSignature
 

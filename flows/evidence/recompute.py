@@ -34,7 +34,7 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
-from assay.infra.storage.artifacts import Manifest, RunRecord
+from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress
 from assay.tasks.reporting.numerals import plural
@@ -124,15 +124,11 @@ def _units(store: Store, bundle: Bundle) -> list[Unit]:
         manifest = store.manifest(stage.stage, stage.key)
         if manifest is None:
             raise InputError(f"{bundle.path} holds no manifest of stage {stage.title} that can be read.")
-        units |= dict.fromkeys(_units_of(manifest))
-    return list(units)
-
-
-def _units_of(manifest: Manifest) -> Iterator[Unit]:
-    """The partitions of a stage: those of one step have their files beside each other."""
-    for files in dict.fromkeys(part.files for part in manifest.parts):
         on_gpu = manifest.ingredients["profile"].get("device") == "gpu"
-        yield Unit(manifest.title, tuple(file.file for file in files), on_gpu)
+        # Those of one step have their files beside each other.
+        parts = dict.fromkeys(part.files for part in manifest.parts)
+        units |= {Unit(manifest.title, tuple(file.file for file in files), on_gpu): None for files in parts}
+    return list(units)
 
 
 def _run(

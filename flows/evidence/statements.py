@@ -18,10 +18,12 @@ from typing import Any
 from assay.flows.audit import primary_claims
 from assay.flows.configuration.loading import Project
 from assay.flows.evidence.envelope import (
+    ByCommand,
     canonical_json,
     key_id,
     merkle_root,
     read_private_key,
+    read_public_key,
     signed_envelope,
     statement_in,
 )
@@ -67,7 +69,7 @@ def statement_names(run_id: str) -> tuple[str, str]:
     return f"{evidence_folder(run_id)}/test-result.dsse.json", f"{evidence_folder(run_id)}/findings.dsse.json"
 
 
-def commit_plan(project: Project, name: str, key: Path) -> str:
+def commit_plan(project: Project, name: str, key: Path | ByCommand) -> str:
     """Sign what a pipeline asks and keep it in the store, for the runs to come; returns a sentence on it."""
     pipeline, store, signer = project.pipeline(name), Store(project.store).open(), read_private_key(key)
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -92,8 +94,9 @@ def commit_plan(project: Project, name: str, key: Path) -> str:
     )
 
 
-def attest(store: Store, record: RunRecord, key: Path) -> str:
-    """Sign both statements and leave them beside the run; returns a sentence on them."""
+def attest(store: Store, record: RunRecord, key: Path | ByCommand, plan_key: Path | ByCommand | None = None) -> str:
+    """Sign both statements and leave them beside the run; returns a sentence on them. A plan is signed with the same
+    key, or with that of the public `plan_key`."""
     if not is_whole(require_whole(record, "signed")):
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end is signed.")
     signer = read_private_key(key)
@@ -101,7 +104,7 @@ def attest(store: Store, record: RunRecord, key: Path) -> str:
     entries_in(log_lines(store))  # with a break in it nobody could verify the bundle
     for name, content in _configuration(store, record).items():
         if name == "plan":
-            statement_in(content, signer.public_key(), "The plan")
+            statement_in(content, read_public_key(plan_key) if plan_key else signer.public_key(), "The plan")
         store.folder.write(f"{evidence_folder(record.id)}/{name}.json", content)
     files = {name: checksum_of(store, name) for name in files_of_run(store, record)}
     if gone := [name for name, checksum in files.items() if not checksum]:

@@ -46,10 +46,8 @@ _READ_AS = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
 
 def original_paths(store: Store, record: RunRecord) -> dict[str, str]:
     """The paths of the images by sample, as the run's table names them; none where it held the images."""
-    paths = dict[str, str]()
-    for table in tables_of(store, record, "ImagePaths"):
-        paths |= zip(table["id"].to_pylist(), table["path"].to_pylist(), strict=True)
-    return paths
+    rows = (row for table in tables_of(store, record, "ImagePaths") for row in table.to_pylist())
+    return {row["id"]: row["path"] for row in rows}
 
 
 def with_pictures(table: pa.Table, paths: Mapping[str, str]) -> pa.Table:

@@ -15,6 +15,7 @@ import re
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +23,7 @@ from assay.infra.errors import InputError
 from assay.infra.masking import masked_in
 from assay.infra.storage.store import Store
 
-LOG, _ATTEMPTS = "log", 100  # so often may others come first
+LOG, _ATTEMPTS, _READERS = "log", 100, 32  # so often may others come first; so many entries are read at a time
 _NAME = re.compile(rf"{LOG}/\d{{9}}\.json")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _OF_THE_CHAIN = ("number", "before", "id", "at", "by", "action")
@@ -56,8 +57,9 @@ def append_to_log(store: Store, action: str, about: Callable[[Iterator[Entry]], 
 
 
 def log_lines(store: Store) -> list[bytes]:
-    """The entries of a store's log as they lie there."""
-    return [store.folder.read(name) for name in _names(store)]
+    """The entries of a store's log as they lie there; of a remote one many are asked for at a time."""
+    with ThreadPoolExecutor(1 if store.folder.is_local else _READERS) as readers:
+        return list(readers.map(store.folder.read, _names(store)))
 
 
 def entries_in(lines: Iterable[bytes]) -> list[Entry]:

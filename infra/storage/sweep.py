@@ -17,7 +17,7 @@ from pathlib import Path
 
 from assay.infra.errors import AssayError
 from assay.infra.storage.artifacts import RunRecord
-from assay.infra.storage.log import log_action
+from assay.infra.storage.log import LOG, log_action
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
 _LEASE_SECONDS = 600.0
@@ -165,7 +165,8 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
 
 
 def _unused(store: Store, kept: set[str]) -> list[str]:
-    """Ingredients and answers of services that no remaining run stood on, turns and records of runs that have ended.
+    """Ingredients and answers of services that no remaining run stood on, turns and records of runs that have ended,
+    and what a process that was killed left beside the log.
 
     The records of runs are read last, since living runs go on noting.
     """
@@ -174,7 +175,9 @@ def _unused(store: Store, kept: set[str]) -> list[str]:
     used = {str(ingredient.get("sha256")) for run in living for ingredient in run.ingredients}
     turns = [f"{TURNS}/{run}" for run in store.folder.folders(TURNS) if not is_alive(store, run)]
     asides = [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
-    return [*(name for name in there if name.rpartition("/")[2] not in used), *turns, *asides]
+    claims = (name for name in store.folder.sizes(LOG) if ".claim" in name)
+    stray = [name for name in claims if (store.folder.age(name) or 0.0) > _LEASE_SECONDS]
+    return [*(name for name in there if name.rpartition("/")[2] not in used), *turns, *asides, *stray]
 
 
 def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:

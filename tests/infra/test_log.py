@@ -2,16 +2,21 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from repository import ROOT
 
 from assay.infra.errors import InputError
+from assay.infra.storage.folders import Folder
 from assay.infra.storage.log import append_to_log, entries_in, entry_row, log_action, log_lines
 from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import clean
 
 WRITER = """
 import sys
@@ -99,3 +104,32 @@ def test_secrets_are_not_written_and_hashes_are_short_where_they_are_listed(tmp_
     (entry,) = entries_in(log_lines(store))
     assert entry["why"] == "masked"
     assert entry_row(entry)[3:] == ["accept", "run r1; why masked; plan abababababab…"]
+
+
+def test_what_a_killed_process_left_beside_the_log_goes_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    store = logged(tmp_path, "run", "accept")
+    for name, seconds in (
+        ("000000003.json.0a1b.claim", 3600),
+        (".000000003.json.2c.claim.tmp-3d", 3600),
+        ("x.claim", 1),
+    ):
+        (tmp_path / "log" / name).write_bytes(b"{}")
+        os.utime(tmp_path / "log" / name, (time.time() - seconds,) * 2)
+    clean(store)
+    assert sorted(file.name for file in (tmp_path / "log").iterdir()) == ["000000001.json", "000000002.json", "x.claim"]
+
+
+def test_entries_of_a_remote_log_are_read_many_at_a_time_and_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = logged(tmp_path, *("run" for _ in range(40)))
+    lines, together = log_lines(store), threading.Barrier(20, timeout=20)
+    read = type(store.folder).read
+
+    def far_away(folder: Folder, name: str) -> bytes:
+        together.wait()  # twenty have to be under way before any of them is answered
+        return read(folder, name)
+
+    monkeypatch.setattr(Folder, "is_local", False)
+    monkeypatch.setattr(Folder, "read", far_away)
+    assert log_lines(store) == lines

@@ -444,6 +444,29 @@ def gates_that_nobody_asked_by_the_signer(honest: Honest, draw: random.Random) -
     return _said_by_the_signer(honest, easier, _rebuilt(honest, changed))
 
 
+def a_failed_gate_called_passed_everywhere_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
+    """In the record, the log's last entry and both statements alike: only the findings say that it failed."""
+    (record,) = (json.loads(content) for content in _with_record(honest).values())
+    passed, failed = record["gates"]
+    better = failed | draw.choice(
+        [{"outcome": "passed", "raw": "passed", "sentence": "."}, {"outcome": "passed"}, {"outcome": "warned"}, {}]
+    )
+    more = {"status": "done", "gates": [passed, better], "judged": {"passed": 2, "failed": 0}}
+    ((name, content),) = _with_record(honest, **more).items()
+    *before, last = honest.files()[_place(honest, "log.jsonl")].split(b"\n")
+    last = json.dumps(json.loads(last) | {"record": hashlib.sha256(content).hexdigest()}).encode()
+    changed = {name: content, _place(honest, "log.jsonl"): b"\n".join([*before, last])}
+
+    def alike(findings: dict[str, Any], result: dict[str, Any]) -> None:
+        findings["predicate"].update({name: more[name] for name in ("status", "gates")})
+        tests: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
+        for gate in (passed, better):
+            tests[f"{gate['outcome']}Tests"].append(gate["gate"])
+        result["predicate"].update(tests, result="WARNED" if tests["warnedTests"] else "PASSED")
+
+    return _said_by_the_signer(honest, alike, _rebuilt(honest, changed))
+
+
 def settings_beside_those_of_the_record_by_the_signer(honest: Honest, _draw: random.Random) -> bytes:
     """What the test result names as its settings are not those that the run had, gate for gate."""
     name = _place(honest, "settings.json")
@@ -524,6 +547,10 @@ TAMPERED: dict[Callable[[Honest, random.Random], bytes], tuple[str, ...]] = {
     another_status_by_the_signer: ("not what the record of the run says",),
     other_data_by_the_signer: ("The data or weights that the statements name",),
     gates_that_nobody_asked_by_the_signer: ("not those that the run was asked",),
+    a_failed_gate_called_passed_everywhere_by_the_signer: (
+        "A gate is failed by the findings of the run, not ",
+        "The run is said to be done, and its gates came out otherwise",
+    ),
     settings_beside_those_of_the_record_by_the_signer: ("not what the record of the run says",),
     a_broken_log: _FILE,
     a_broken_log_by_the_signer: ("The log breaks at its entry",),

@@ -18,7 +18,7 @@ from tampered_bundles import TAMPERED, Honest, files_in, new_keys
 
 from assay.flows.cli import answer
 from assay.flows.evidence.bundle import read_bundle, write_bundle
-from assay.flows.evidence.envelope import key_id, merkle_root, read_private_key, tree_hash
+from assay.flows.evidence.envelope import ByCommand, key_id, merkle_root, read_private_key, tree_hash
 from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, commit_plan, statement_names
 from assay.flows.report.all_nights import write_index
@@ -119,7 +119,7 @@ def tampered(honest: Honest, times: int, file: Path) -> dict[str, int]:
 
 
 def test_tampered_bundles_are_refused_each_with_its_reason(honest: Honest, tmp_path: Path) -> None:
-    tried = tampered(honest, 84, tmp_path / "tampered.zip")
+    tried = tampered(honest, 2 * len(TAMPERED), tmp_path / "tampered.zip")
     assert min(tried.values()) >= 2
     assert read_bundle(honest.path, honest.public).run == read_bundle(honest.path, honest.public).record.id
 
@@ -232,6 +232,81 @@ def test_a_finding_that_its_signer_made_up_is_not_reproduced(tmp_path: Path) -> 
     came = recompute(checked, 0.05, 0, tmp_path / "team", SilentProgress())
     assert came.verdict == "not reproduced"
     assert "subject.accuracy elsewhere" in came.where
+
+
+def hmac(check: bool, secret: str = "k") -> ByCommand:
+    """A tool of somebody's own that signs, or checks, without a key in a file."""
+    signed = f"openssl dgst -sha256 -hmac {secret} -binary"
+    return ByCommand("ada@example.com", f"sh -c '{signed} | cmp - SIGNATURE'" if check else signed)
+
+
+@pytest.mark.usefixtures("honest")
+def test_a_command_signs_and_another_one_checks(night: Path, tmp_path: Path) -> None:
+    store, record = latest(night.parent / "again", "night")
+    attest(store, record, hmac(check=False))
+    write_bundle(store, record, tmp_path / "night.zip", results=False)
+    assert read_bundle(tmp_path / "night.zip", hmac(check=True)).signer == "ada@example.com"
+    with pytest.raises(InputError, match="its signature does not fit"):
+        read_bundle(tmp_path / "night.zip", hmac(check=True, secret="other"))
+    with pytest.raises(InputError, match=r"signed with another key \(ada@example.com\), not with bob"):
+        read_bundle(tmp_path / "night.zip", replace(hmac(check=True), signer="bob"))
+    for command, reason in (
+        ("false", r"'false' has not signed \(1\)"),
+        ("no-such-tool", "cannot be run"),
+        ("'", "run"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            attest(store, record, ByCommand("ada@example.com", command))
+    assert answer(["attest"]) == 2
+
+
+@pytest.mark.usefixtures("honest")
+def test_the_command_line_takes_commands_in_place_of_keys(
+    night: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(night.parent / "again")
+    signs, checks = (f"ada@example.com={hmac(check).command}" for check in (False, True))
+    for asked in (
+        ["attest", "latest", "--key", signs, "--store", "store"],
+        ["bundle", "latest", "--to", str(tmp_path / "x.zip"), "--store", "store"],
+        ["verify", str(tmp_path / "x.zip"), "--key", checks],
+    ):
+        assert answer(asked) == 0
+    assert "with key ada@example.com\n" in capsys.readouterr().out
+    assert answer(["verify", str(tmp_path / "x.zip"), "--key", "bob=true"]) == 2
+
+
+def test_a_plan_may_have_a_key_of_its_own(honest: Honest, night: Path, tmp_path: Path) -> None:
+    store, record = latest(night, "night")
+    _, private, public = new_keys(tmp_path, "auditor")
+    attest(store, record, private, plan_key=honest.public)
+    write_bundle(store, record, tmp_path / "night.zip", results=False)
+    assert read_bundle(tmp_path / "night.zip", public, plan_key=honest.public).record.plan == record.plan
+    with pytest.raises(InputError, match="The plan is signed with another key"):
+        read_bundle(tmp_path / "night.zip", public)
+
+
+def test_gates_are_judged_anew_and_what_that_lacks_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "team"
+    plant(folder)
+    (folder / "pipelines.yaml").write_text(
+        NIGHT.replace(
+            "at_least: 1.0}",
+            "at_least: 1.0, for: 2 of 3 nights}\n"
+            "      - {finding: subject.accuracy, of: clean, against: last-passed, drop_at_most: 0.01}",
+        )
+    )
+    perform_night(folder, "night")
+    perform_night(folder, "night")
+    _, private, public = new_keys(tmp_path, "signer")
+    checked = read_bundle(bundled(folder, private, tmp_path / "night.zip"), public)
+    constant, over_nights, on_change = checked.judged
+    assert constant.startswith("passed: subject.accuracy (of clean) at least 0.5: subject.accuracy (of clean")
+    assert over_nights.startswith("failed: subject.accuracy (of clean, subject")
+    assert over_nights.endswith("below 1. Not judged anew: on how many nights before; needs those.")
+    assert on_change.startswith("passed, not judged anew: subject.accuracy (of clean) drop against last-passed")
+    assert on_change.endswith(f"needs the baseline {checked.record.gates[2]['against']}")
+    assert "\n          failed: " in checked.in_words()
 
 
 @pytest.mark.usefixtures("honest")

@@ -1,0 +1,136 @@
+"""`assay export RUN --model-card FORM`: what a run measured of its models, as cards that others read.
+
+CycloneDX 1.7: one ML-BOM with a component per model, in whose `modelCard` every finding is a performance metric with
+its slice and interval. Hugging Face: a README.md per model, with a `model-index` of how often it is right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay import __version__
+from assay.flows.audits.table import KINDS
+from assay.flows.export.curated_sets import appearing_whole, escaped_markdown, front_matter, require_new
+from assay.flows.report.records import artifacts_of, source_in_words, subjects_in
+from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.store import Store
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.findings import Finding, findings_of
+
+_TASKS = {
+    "network": "image-classification",
+    "classifier": "text-classification",
+    "tagger": "token-classification",
+    "scorer": "sentence-similarity",
+    "model": "tabular-classification",
+}
+"""What a model does, in the words of Hugging Face, by the setting that names it."""
+_RIGHT = ("subject.", "attack.", "defense.", "ner.", "sts.")
+_TITLES = {metric.name: metric.title for kind in KINDS for metric in kind.metrics if metric.name.startswith(_RIGHT)}
+"""What the card of Hugging Face has: how right a model is, without the many slices along orders and columns."""
+
+
+def export_model_cards(store: Store, record: RunRecord, form: str, target: Path) -> str:
+    """Writes the cards, whole or not at all; returns a sentence on them."""
+    require_new(target)
+    given = {str(subject["name"]): subject for subject in subjects_in(record.settings)}
+    measured: dict[str, list[Finding]] = {}
+    for finding in findings_of(store, record):
+        if finding.subject.partition("+")[0] in given and finding.value is not None and math.isfinite(finding.value):
+            measured.setdefault(finding.subject, []).append(finding)
+    if not measured:
+        raise InputError(f"Run {record.id} measured no model: its pipeline has no subject.")
+    made_by = {model: given[model.partition("+")[0]] for model in measured}
+    tasks = {
+        model: next((task for key, task in _TASKS.items() if settings.get(key) is not None), "other")
+        for model, settings in made_by.items()
+    }
+    with appearing_whole(target) as draft:
+        if form == "cyclonedx":
+            bom = ml_bom(record, artifacts_of(record, "Samples")[0].digest, measured, tasks)
+            (draft / "models.cdx.json").write_text(json.dumps(bom, indent=1, ensure_ascii=False), encoding="utf-8")
+        for model, findings in measured.items() if form == "huggingface" else ():
+            folder = draft / re.sub(r"[^\w.+=-]", "_", model)
+            folder.mkdir()
+            (folder / "README.md").write_text(model_card(record, model, tasks[model], findings), encoding="utf-8")
+    return f"{target}: {plural(len(measured), 'model card')} of run {record.id}: {', '.join(measured)}"
+
+
+def ml_bom(
+    record: RunRecord, data: str, measured: Mapping[str, Sequence[Finding]], tasks: Mapping[str, str]
+) -> dict[str, Any]:
+    """The models of a run as CycloneDX 1.7, the same for the same run; `data` is the digest of its samples."""
+    digest = [{"name": "assay:digest", "value": data}]
+    dataset = {"type": "dataset", "name": _data_of(record), "contents": {"properties": digest}}
+    about = {"run": record.id, "pipeline": record.pipeline, "seed": str(record.seed)}
+    properties = [{"name": f"assay:{name}", "value": value} for name, value in about.items()]
+    components = [
+        {
+            "type": "machine-learning-model",
+            "bom-ref": f"model/{model}",
+            "name": model,
+            "modelCard": {
+                "modelParameters": {"task": tasks[model], "datasets": [dataset]},
+                "quantitativeAnalysis": {"performanceMetrics": [_performance_metric(finding) for finding in findings]},
+                "properties": properties,
+            },
+        }
+        for model, findings in measured.items()
+    ]
+    tool = {"type": "application", "name": "assay", "version": __version__}
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.7",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'urn:assay:{record.id}')}",
+        "version": 1,
+        "metadata": {"timestamp": record.started, "tools": {"components": [tool]}},
+        "components": components,
+    }
+
+
+def _performance_metric(finding: Finding) -> dict[str, Any]:
+    """A finding as CycloneDX has it: numbers as text, and n beside the slice, since it has no place of its own."""
+    ends = {"lowerBound": finding.low, "upperBound": finding.high}
+    interval = {name: str(end) for name, end in ends.items() if end is not None}
+    described = ", ".join(filter(None, (_slice_of(finding), "" if finding.n is None else f"n = {finding.n}")))
+    metric: dict[str, Any] = {"type": finding.metric, "value": str(finding.value)}
+    return metric | ({"slice": described} if described else {}) | ({"confidenceInterval": interval} if interval else {})
+
+
+def model_card(record: RunRecord, model: str, task: str, findings: Sequence[Finding]) -> str:
+    """The card of a model as Hugging Face reads it: a `model-index` with a result per slice, which its pages show."""
+    data, results = _data_of(record), dict[str, list[dict[str, Any]]]()
+    for finding in findings:
+        if title := _TITLES.get(finding.metric):
+            interval = "" if finding.low is None or finding.high is None else f"{finding.low:.4g} to {finding.high:.4g}"
+            n, kind = str(finding.n or ""), finding.metric.removeprefix("subject.")
+            name = ", ".join(filter(None, (title, interval and f"95 % interval {interval}", n and f"n = {n}")))
+            results.setdefault(_slice_of(finding), []).append({"type": kind, "value": finding.value, "name": name})
+    index = [
+        {
+            "task": {"type": task},
+            "dataset": {"type": data, "name": data} | ({"config": of} if of else {}),
+            "metrics": metrics,
+        }
+        for of, metrics in results.items()
+    ]
+    head = front_matter({"tags": ["robustness", "assay"], "model-index": [{"name": model, "results": index}]})
+    said = f"Measured by Assay {__version__} in run `{record.id}` of `{record.pipeline}`, seed {record.seed}."
+    return f"{head}\n# {escaped_markdown(model)}\n\n{said}\n"
+
+
+def _slice_of(finding: Finding) -> str:
+    """Of what and of which slice a finding is; empty where it is of all."""
+    return ", ".join(filter(None, (finding.of, finding.group)))
+
+
+def _data_of(record: RunRecord) -> str:
+    return source_in_words(record.settings.get("source") or {}) or record.pipeline
