@@ -179,8 +179,7 @@ def in_channels(picture: Picture, channels: int | None) -> Picture:
     red, green, blue = (band.astype(np.float64) for band in picture)
     grey = (0.299 * red + 0.587 * green + 0.114 * blue)[None]
     whole = picture.dtype == np.uint8
-    result: Picture = np.rint(grey).astype(np.uint8) if whole else np.clip(grey, 0.0, 1.0).astype(np.float32)
-    return result
+    return np.asarray(np.rint(grey).astype(np.uint8) if whole else np.clip(grey, 0.0, 1.0).astype(np.float32))
 
 
 def shaped(picture: Picture, settings: Pixels | None) -> Picture:
@@ -312,8 +311,7 @@ def _typed(values: pa.Array) -> Picture:
             raise UnfitError(f"pixels lie in {low} to {high}, and whole numbers should lie in 0 to 255")
     else:
         require_bounds(array)
-    result: Picture = array.astype(np.uint8 if whole else np.float32)
-    return result
+    return np.asarray(array.astype(np.uint8 if whole else np.float32))
 
 
 def _channels_first(array: Picture) -> Picture:

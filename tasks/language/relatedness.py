@@ -51,8 +51,7 @@ def unit(vectors: AnyVectors) -> Cosines:
     """
     wide = np.asarray(vectors, dtype=np.float64)
     lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    units: Cosines = wide / np.where(lengths > 0, lengths, np.nan)
-    return units
+    return np.asarray(wide / np.where(lengths > 0, lengths, np.nan))
 
 
 def cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
@@ -76,8 +75,7 @@ def pair_cosines(these: AnyVectors, those: AnyVectors) -> Cosines:
     >>> pair_cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32)).round(4).tolist()
     [0.7071, 0.7071]
     """
-    values: Cosines = np.clip((unit(these) * unit(those)).sum(axis=1), -1.0, 1.0)
-    return values
+    return np.asarray(np.clip((unit(these) * unit(those)).sum(axis=1), -1.0, 1.0))
 
 
 def mean_vector(vectors: Vectors) -> Vectors:

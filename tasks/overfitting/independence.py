@@ -245,8 +245,7 @@ class Answers:
     @property
     def values(self) -> Values:
         """T_i = L(f, g(X_i)) h(g(X_i)) − L(f, X_i)."""
-        values: Values = self.adversarial * self.densities - self.errors
-        return values
+        return np.asarray(self.adversarial * self.densities - self.errors)
 
 
 def fingerprint(values: Values) -> str:

@@ -75,8 +75,7 @@ class Line:
 
     def margins(self, points: Points) -> Vector:
         """y (wᵀx + b): above zero where the classifier is right."""
-        margins: Vector = points.y * (points.x @ self.weights + self.offset)
-        return margins
+        return np.asarray(points.y * (points.x @ self.weights + self.offset))
 
     def risk(self) -> float:
         """R, the probability that it errs, by integration over the first coordinate: the others are Gaussian.
@@ -100,8 +99,7 @@ def _first_coordinate(uniform: Vector) -> Vector:
     from scipy.special import ndtr, ndtri
 
     below = ndtr((MARGIN - 1) / SIGMA)
-    first: Vector = np.maximum(1 + SIGMA * ndtri(below + uniform * (1 - below)), np.nextafter(MARGIN, 1))
-    return first
+    return np.asarray(np.maximum(1 + SIGMA * ndtri(below + uniform * (1 - below)), np.nextafter(MARGIN, 1)))
 
 
 RATE, DECAY, TINY = 0.01, 0.9, 1e-10
@@ -344,14 +342,12 @@ class Runs:
     def column(self, name: str, eps: float) -> npt.NDArray[np.float64]:
         """A number per run at one ε; runs in which there is none are left out."""
         values = self._columns[name][self._columns["eps"] == eps]
-        known: npt.NDArray[np.float64] = values[~np.isnan(values)]
-        return known
+        return np.asarray(values[~np.isnan(values)])
 
     def p(self, eps: float, models: int = 1) -> npt.NDArray[np.float64]:
         """The p-values of the N-model test, one per bin (N = 1: one per run)."""
         if models == 1:
-            p_values: npt.NDArray[np.float64] = np.exp(self.column("log_p", eps))
-            return p_values
+            return np.asarray(np.exp(self.column("log_p", eps)))
         return np.array(
             [exp(row["log_p"]) for row in self.tests.to_pylist() if row["eps"] == eps and row["models"] == models]
         )

@@ -67,8 +67,7 @@ def chosen(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Whol
         order = np.argsort((shifts(eps) ** 2).sum(axis=1), kind="stable")
         best = order[around[..., order].argmax(axis=-1)]
     moves = around.any(axis=-1) & ~around[..., middle]
-    taken: Whole = np.where(moves, best, middle)
-    return taken
+    return np.asarray(np.where(moves, best, middle))
 
 
 def landing(excess: Excess, wrong: Wrong, eps: int, generator: Generator) -> Whole:

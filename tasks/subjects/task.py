@@ -59,8 +59,7 @@ def weak_codes(ids: pa.ChunkedArray, labels: pa.Table) -> Codes:
     """
     decided = labels.filter(pc.invert(labels["undecided"]))
     places = pc.index_in(ids, value_set=decided["id"].combine_chunks())
-    codes: Codes = pc.fill_null(decided["label"].take(places), NONE).to_numpy().astype(np.int16)
-    return codes
+    return np.asarray(pc.fill_null(decided["label"].take(places), NONE).to_numpy().astype(np.int16))
 
 
 def weakly_labelled_rows(samples: pa.Table, codes: Codes) -> pa.Table:

@@ -204,8 +204,7 @@ def reduced(weights: csr_array, dimensions: int, seed: int) -> Vectors:
     lengths = np.abs(columns)
     first = (lengths >= _NEARLY * lengths.max(axis=0)).argmax(axis=0)
     largest = columns[first, np.arange(columns.shape[1])]
-    vectors: Vectors = (columns * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
-    return vectors
+    return np.asarray((columns * np.where(largest < 0, -1.0, 1.0)).astype(np.float32))
 
 
 def _within(ids: npt.NDArray[np.int64], size: int, window: int) -> csr_array:

@@ -93,8 +93,7 @@ class SentenceEncoder:
             hidden = self._network(torch.as_tensor(filled, device=self._device), attention_mask=on).last_hidden_state
             weights = on.unsqueeze(-1).to(hidden.dtype)
             pooled = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
-        vectors: Vectors = pooled[: len(ids)].float().cpu().numpy()
-        return vectors
+        return np.asarray(pooled[: len(ids)].float().cpu().numpy())
 
     def _read(self, folder: Path) -> Any:
         from safetensors import SafetensorError

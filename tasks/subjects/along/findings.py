@@ -45,8 +45,7 @@ class OrderedSamples:
 
     def places(self, ids: pa.ChunkedArray) -> Codes:
         """The row of each id, −1 where it is not among the ordered samples."""
-        rows: Codes = pc.fill_null(pc.index_in(ids, value_set=self.ids), -1).to_numpy().astype(np.int64)
-        return rows
+        return np.asarray(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1).to_numpy().astype(np.int64))
 
 
 @dataclass(frozen=True)

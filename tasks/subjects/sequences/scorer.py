@@ -88,8 +88,7 @@ class Towers(TokenNetwork):
         """The cosine of what becomes of the two sentences, [n]."""
         first, second = (self._vectors([pair[side] for pair in pairs]) for side in (0, 1))
         lengths = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-        cosines: Scores = (first * second).sum(axis=1) / np.maximum(lengths, 1e-12)
-        return cosines
+        return np.asarray((first * second).sum(axis=1) / np.maximum(lengths, 1e-12))
 
     def count_cut(self, pairs: Sequence[Pair]) -> int:
         """How many pairs have a sentence longer than the encoder reads."""
