@@ -29,7 +29,7 @@ from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
 from assay.tasks.attacks.texts.questions import QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import Metric, class_metrics, metric
+from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
 
 
 def _paper(levels: int, steps: int) -> PGD:
@@ -97,39 +97,24 @@ else:
 
 METRICS = (
     metric("attack.accuracy", unit="share", better="more", title="Accuracy under the strongest attack"),
-    metric("attack.accuracy_change", unit="share", better="more"),
-    metric("attack.modified_share", unit="share", better="more"),
-    metric("attack.recall", unit="share", better="more"),
-    metric("attack.transfer", unit="share", better="more"),
-    metric("attack.worst_accuracy", unit="share", better="more"),
-    metric("attack.auc", better="more"),
-    metric("attack.class_auc", better="more"),
+    *metrics("attack", "accuracy_change modified_share recall transfer worst_accuracy", unit="share", better="more"),
+    *metrics("attack", "auc class_auc", better="more"),
     metric("attack.queries", unit="queries", better="more"),
     metric("attack.steps", unit="steps", better="more"),
     metric("attack.perturbed_words", unit="words", better="more"),
-    metric("attack.flip_rate", unit="share", better="less"),
+    *metrics("attack", "flip_rate fooling_rate", unit="share", better="less"),
     metric("attack.flips_by_chance", unit="share", better="less", title="Answers that change by themselves"),
     metric("attack.above_chance", unit="share", better="less", title="Answers that change more often than by chance"),
     metric("attack.agreement", title="Agreement with itself beyond chance (Cohen’s κ)"),
     metric("attack.depends", unit="share", better="less", title="Answers that depend on how the question is put"),
-    metric("attack.fooling_rate", unit="share", better="less"),
     metric("attack.success_rate", unit="share", better="less", title="Texts that fell, of those right before"),
-    metric("attack.aurc", better="less"),
-    metric("attack.brier", better="less"),
-    metric("attack.ece", better="less"),
+    *metrics("attack", "aurc brier ece red_flag", better="less"),
     metric("attack.ece_by_chance", title="Calibration error of a calibrated score"),
-    metric("attack.red_flag", better="less"),
     metric("attack.synonym_auc"),
-    metric("attack.degenerate", unit="share"),
-    metric("attack.majority_rate", unit="share"),
-    metric("attack.skipped", unit="share"),
-    metric("attack.success_difference", unit="share"),
-    metric("attack.unchanged", unit="share"),
-    metric("attack.winner", unit="share"),
+    *metrics("attack", "degenerate majority_rate skipped success_difference unchanged winner", unit="share"),
     metric("attack.prediction_entropy", unit="bits"),
     metric("attack.mcnemar_p", unit="p"),
-    metric("attack.limit", unit="cosine"),
-    metric("attack.similarity", unit="cosine"),
+    *metrics("attack", "limit similarity", unit="cosine"),
     metric("attack.distance", unit="of [0, 1]"),
     metric("attack.distance_l2", unit="L2"),
     metric("attack.queries_difference", unit="queries"),
@@ -155,8 +140,7 @@ def _gain_metrics(stage: str) -> tuple[Metric, ...]:
 
 
 TERM_METRICS = (
-    metric("ner.precision", unit="share", better="more"),
-    metric("ner.recall", unit="share", better="more"),
+    *metrics("ner", "precision recall", unit="share", better="more"),
     metric("ner.f1", better="more", title="F1"),
     *_gain_metrics("ner"),
     metric("sts.pearson", better="more", title="Pearson’s r"),

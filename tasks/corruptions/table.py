@@ -25,7 +25,7 @@ from pydantic import Field, model_validator
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import Named, NamedChoices, tried
-from assay.tasks.statistics.metrics import class_metrics, metric
+from assay.tasks.statistics.metrics import class_metrics, metric, metrics
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -464,8 +464,7 @@ class Corruptions(Settings):
 METRICS = (
     metric("corruption.accuracy", unit="share", better="more", title="Accuracy under the worst corruption"),
     *class_metrics("corruption"),
-    metric("corruption.recall", unit="share", better="more"),
-    metric("corruption.worst_accuracy", unit="share", better="more"),
+    *metrics("corruption", "recall worst_accuracy", unit="share", better="more"),
     metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
     metric("corruption.worst_flip_probability", unit="share", better="less"),
     metric("corruption.relative_flip_probability", unit="ratio", better="less"),

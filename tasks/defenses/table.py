@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay.infra.user_code.choices import TaggedChoices
 from assay.tasks.defenses.adversarial_training import GROUP, MAADVT, MPADVT, STANDARD, DefenceChoice, ImageDefenceChoice
 from assay.tasks.defenses.settings import AttackedCopies, Defence
-from assay.tasks.statistics.metrics import class_metrics, metric
+from assay.tasks.statistics.metrics import class_metrics, metric, metrics
 
 IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
     "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT)
@@ -30,16 +30,10 @@ METRICS = (
     metric("defense.accuracy", unit="share", better="more", title="Accuracy of the best defence"),
     *class_metrics("defense"),
     metric("defense.best_accuracy", unit="share", better="more", title="Accuracy of the best defence"),
-    metric("defense.certified_accuracy", unit="share", better="more"),
-    metric("defense.gain", unit="share", better="more"),
-    metric("defense.gain_over_control", unit="share", better="more"),
-    metric("defense.balanced_gain", unit="share", better="more"),
-    metric("defense.recall", unit="share", better="more"),
-    metric("defense.recall_gain", unit="share", better="more"),
+    *metrics("defense", "certified_accuracy gain gain_over_control", unit="share", better="more"),
+    *metrics("defense", "balanced_gain recall recall_gain", unit="share", better="more"),
     metric("defense.worst_recall_gain", unit="share", better="more", title="What the worst class gains"),
     metric("defense.kept_p", unit="p", title="No class is lost"),
     metric("defense.abstains", unit="share", better="less"),
-    metric("defense.between_p", unit="p"),
-    metric("defense.control_mcnemar_p", unit="p"),
-    metric("defense.mcnemar_p", unit="p"),
+    *metrics("defense", "between_p control_mcnemar_p mcnemar_p", unit="p"),
 )

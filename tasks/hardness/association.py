@@ -34,7 +34,7 @@ from assay.tasks.statistics.clusters import (
     whole_sums,
 )
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 from assay.tasks.statistics.multiplicity import RELATED
 from assay.tasks.statistics.order_test import (
     FEWEST_CLUSTERS,
@@ -63,10 +63,8 @@ class Hardness(Settings):
 METRICS = (
     metric("hardness.auc", better="more", title="Errors harder than right answers"),
     metric("hardness.auc_gain", better="more"),
-    metric("hardness.association", unit="ρ"),
-    metric("hardness.partial", unit="ρ"),
-    metric("hardness.association_p", unit="p"),
-    metric("hardness.partial_p", unit="p"),
+    *metrics("hardness", "association partial", unit="ρ"),
+    *metrics("hardness", "association_p partial_p", unit="p"),
     metric("hardness.hardest", unit="samples"),
 )
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.storage.network import without_password
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 
 
 def as_many(value: object) -> object:
@@ -352,8 +352,7 @@ class Source(Settings):
 
 
 METRICS = (
-    metric("answers.given", unit="share", better="more"),
-    metric("answers.unanimous", unit="share", better="more"),
+    *metrics("answers", "given unanimous", unit="share", better="more"),
     metric("answers.overruled", unit="share", better="less"),
 )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 from assay.tasks.subjects.addresses.chat import form_at
 from assay.tasks.subjects.addresses.given import Asking
 
@@ -253,8 +253,7 @@ class Labeling(StandsOn, WrittenRules):
 METRICS = (
     metric("labeling.accuracy", unit="share", better="more"),
     metric("labeling.coverage", unit="share", better="more", followed="", title="Samples some rule votes on"),
-    metric("labeling.conflicts", unit="share", better="less"),
-    metric("labeling.faults", unit="share", better="less"),
+    *metrics("labeling", "conflicts faults", unit="share", better="less"),
     metric("labeling.overlaps", unit="share"),
     metric("labeling.functions"),
 )

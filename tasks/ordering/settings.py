@@ -11,7 +11,7 @@ from pydantic import Field
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 
 Score = Literal["bound", "confidence", "entropy", "learned"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -81,24 +81,17 @@ def approach_named(name: str) -> Approach:
 
 METRICS = (
     metric("ordering.accuracy", unit="share", better="more", followed="ours", title="Weak labels that are right"),
-    metric("ordering.accuracy_easiest", unit="share", better="more"),
-    metric("ordering.first_tenth", unit="share", better="more"),
+    *metrics("ordering", "accuracy_easiest first_tenth", unit="share", better="more"),
     metric("ordering.distinct_scores", unit="scores", better="more"),
     metric("ordering.permutation_p_violation", unit="p", better="more"),
     metric(
         "ordering.auc", unit="share", better="more", followed="ours", title="Right labels above wrong ones in the order"
     ),
-    metric("ordering.auc_gain", better="more"),
-    metric("ordering.by_gain", better="more"),
-    metric("ordering.spearman", unit="ρ", better="less"),
-    metric("ordering.spearman_disjoint", unit="ρ", better="less"),
-    metric("ordering.spearman_tie_free", unit="ρ", better="less"),
+    *metrics("ordering", "auc_gain by_gain", better="more"),
+    *metrics("ordering", "spearman spearman_disjoint spearman_tie_free", unit="ρ", better="less"),
     metric("ordering.permutation_p", unit="p", better="less"),
     metric("ordering.trend_p", unit="p", better="less", followed="ours", title="p of the order"),
     metric("ordering.largest_tie", unit="samples", better="less"),
     metric("ordering.aurc", better="less"),
-    metric("ordering.accuracy_hardest", unit="share"),
-    metric("ordering.accuracy_undecided", unit="share"),
-    metric("ordering.last_tenth", unit="share"),
-    metric("ordering.auc_seen_from", unit="share"),
+    *metrics("ordering", "accuracy_hardest accuracy_undecided last_tenth auc_seen_from", unit="share"),
 )

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 
 Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
@@ -131,26 +131,11 @@ class Overfitting(Settings):
 
 METRICS = (
     metric("overfitting.p_value", better="more", title="p of overfitting"),
-    metric("overfitting.adversarial_error", better="less"),
-    metric("overfitting.error", better="less"),
+    *metrics("overfitting", "adversarial_error error minimum_gap risk samples_needed", better="less"),
     metric("overfitting.gap", better="less", title="Gap of overfitting"),
-    metric("overfitting.minimum_gap", better="less"),
-    metric("overfitting.risk", better="less"),
-    metric("overfitting.samples_needed", better="less"),
-    metric("overfitting.attackable", unit="share", better="less"),
-    metric("overfitting.rejected", unit="share", better="less"),
-    metric("overfitting.rejected_basic", unit="share", better="less"),
-    metric("overfitting.counts_from"),
-    metric("overfitting.density"),
-    metric("overfitting.estimate"),
-    metric("overfitting.h_adversarial"),
-    metric("overfitting.h_original"),
-    metric("overfitting.level"),
-    metric("overfitting.look_up"),
-    metric("overfitting.look_ups"),
-    metric("overfitting.seed_gap"),
-    metric("overfitting.seed_p_value"),
-    metric("overfitting.error_by_offset", unit="share"),
-    metric("overfitting.seed_error", unit="share"),
+    *metrics("overfitting", "attackable rejected rejected_basic", unit="share", better="less"),
+    *metrics("overfitting", "counts_from density estimate h_adversarial h_original"),
+    *metrics("overfitting", "level look_up look_ups seed_gap seed_p_value"),
+    *metrics("overfitting", "error_by_offset seed_error", unit="share"),
     metric("overfitting.passes", unit="passes per image"),
 )

@@ -26,7 +26,7 @@ from assay.tasks.statistics.classification import Groups, extreme_share, proport
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
@@ -57,10 +57,7 @@ class Slices(Settings):
 
 
 METRICS = (
-    metric("slices.accuracy", unit="share", better="more"),
-    metric("slices.confirmed_accuracy", unit="share", better="more"),
-    metric("slices.rest_accuracy", unit="share", better="more"),
-    metric("slices.worst_accuracy", unit="share", better="more"),
+    *metrics("slices", "accuracy confirmed_accuracy rest_accuracy worst_accuracy", unit="share", better="more"),
     metric("slices.worse_p", unit="p"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,17 @@ def metric(
     """
     words = name.partition(".")[2].replace("_", " ")
     return Metric(name, unit, better, followed, title or words[:1].upper() + words[1:])
+
+
+def metrics(
+    stage: str, names: str, *, unit: str = "", better: Better | None = None, followed: bool | str = False
+) -> Iterator[Metric]:
+    """Metrics of a room that differ in nothing but their names, with blanks between these.
+
+    >>> [each.name for each in metrics("corruption", "accuracy auc", unit="share", better="more")]
+    ['corruption.accuracy', 'corruption.auc']
+    """
+    return (metric(f"{stage}.{name}", unit=unit, better=better, followed=followed) for name in names.split())
 
 
 def class_metrics(stage: str) -> tuple[Metric, ...]:

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import class_metrics, metric
+from assay.tasks.statistics.metrics import class_metrics, metric, metrics
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -384,26 +384,15 @@ def options_of(subject: Subject) -> Training | None:
 
 METRICS = (
     metric("subject.accuracy", unit="share", better="more", followed="clean", title="Accuracy on clean samples"),
-    metric("subject.first_tenth", unit="share", better="more"),
-    metric("subject.last_tenth", unit="share", better="more"),
-    metric("subject.lessons_right", unit="share", better="more"),
-    metric("subject.recall", unit="share", better="more"),
-    metric("subject.taught", unit="share", better="more"),
-    metric("subject.auc", better="more"),
-    metric("subject.class_auc", better="more"),
-    metric("subject.aurc", better="less"),
-    metric("subject.brier", better="less"),
-    metric("subject.ece", better="less"),
+    *metrics("subject", "first_tenth last_tenth lessons_right recall taught", unit="share", better="more"),
+    *metrics("subject", "auc class_auc", better="more"),
+    *metrics("subject", "aurc brier ece", better="less"),
     metric("subject.ece_by_chance", title="Calibration error of a calibrated score"),
-    metric("subject.degenerate", unit="share"),
-    metric("subject.majority_rate", unit="share"),
+    *metrics("subject", "degenerate majority_rate auc_seen_from", unit="share"),
     metric("subject.prediction_entropy", unit="bits"),
-    metric("subject.auc_gain"),
-    metric("subject.spearman"),
-    metric("subject.permutation_p", unit="p"),
+    *metrics("subject", "auc_gain spearman"),
+    *metrics("subject", "permutation_p trend_p", unit="p"),
     metric("subject.unanswered", unit="share", better="less", title="Answers that name no class"),
-    metric("subject.trend_p", unit="p"),
-    metric("subject.auc_seen_from", unit="share"),
     *class_metrics("subject"),
     metric("subject.above_constant", unit="share", better="more", title="More than one constant answer"),
     metric("subject.above_constant_p", unit="p", title="Better than one constant answer"),
@@ -414,7 +403,6 @@ ALONG_METRICS = (
     metric("along.accuracy", unit="share", better="more"),
     metric("along.gain", better="more"),
     metric("along.auc"),
-    metric("along.trend_p", unit="p"),
+    *metrics("along", "trend_p gain_trend_p", unit="p"),
     metric("along.auc_seen_from", unit="share"),
-    metric("along.gain_trend_p", unit="p"),
 )

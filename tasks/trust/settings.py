@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import Metric, metric
+from assay.tasks.statistics.metrics import Metric, metric, metrics
 from assay.tasks.trust.explainers.table import EXPLAINERS, ExplainerName, Explaining
 
 
@@ -104,26 +104,13 @@ SPREAD = "_spread"
 """What stands behind the name of a trust finding that says how far the repeats lie apart."""
 
 _MEASURED = (
-    metric("trust.accuracy", unit="share", better="more"),
-    metric("trust.balance", unit="share", better="more"),
-    metric("trust.explanation_precision", unit="share", better="more"),
-    metric("trust.f1", unit="share", better="more"),
+    *metrics("trust", "accuracy balance explanation_precision f1", unit="share", better="more"),
+    *metrics("trust", "precision sensitivity specificity trustworthy", unit="share", better="more"),
     metric("trust.g_mean", unit="share", better="more", title="G-mean of TOKI"),
-    metric("trust.precision", unit="share", better="more"),
-    metric("trust.sensitivity", unit="share", better="more"),
-    metric("trust.specificity", unit="share", better="more"),
-    metric("trust.trustworthy", unit="share", better="more"),
-    metric("trust.accuracy_difference", better="more"),
-    metric("trust.confidence_auc", better="more"),
-    metric("trust.g_mean_difference", better="more"),
-    metric("trust.faint", unit="share", better="less"),
-    metric("trust.out_of_scope", unit="share", better="less"),
-    metric("trust.undecided", unit="share", better="less"),
+    *metrics("trust", "accuracy_difference confidence_auc g_mean_difference", better="more"),
+    *metrics("trust", "faint out_of_scope undecided untrustworthy_corrected", unit="share", better="less"),
     metric("trust.untrustworthy", unit="share", better="less", title="Right for the wrong reasons"),
-    metric("trust.untrustworthy_corrected", unit="share", better="less"),
-    metric("trust.keyword_seconds"),
-    metric("trust.label_seconds"),
-    metric("trust.theta_relate"),
+    *metrics("trust", "keyword_seconds label_seconds theta_relate"),
     metric("trust.truth", unit="share"),
 )
 METRICS = (*_MEASURED, *(Metric(f"{metric.name}{SPREAD}", metric.unit, "less") for metric in _MEASURED))

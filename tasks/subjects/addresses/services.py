@@ -13,7 +13,7 @@ from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metric, metrics
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
 from assay.tasks.subjects.addresses.client import shown
@@ -23,15 +23,12 @@ from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
 
 METRICS = (
-    metric("services.requests", better="less"),
-    metric("services.retries", better="less"),
-    metric("services.cost", better="less"),
-    metric("services.questions"),
+    *metrics("services", "requests retries cost", better="less"),
+    *metrics("services", "questions versions"),
     metric("services.stored", unit="share"),
     metric("services.unparsed", unit="share", better="less", title="Answers that name no class"),
     metric("services.refused", unit="share", better="less", title="Refusals"),
     metric("services.truncated", unit="share", better="less", title="Answers that were cut short"),
-    metric("services.versions"),
     metric("services.tokens", unit="tokens", better="less"),
 )
 
