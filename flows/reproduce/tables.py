@@ -201,7 +201,7 @@ def _wrapped(line: str) -> str:
     """A note indented by two, and its further lines by two more; a command in it is never broken."""
     if "  " in line.strip():
         return f"  {line}"
-    indent = " " * (2 + len(_indent(line)))
+    indent = " " * (2 + len(line) - len(line.lstrip()))
     return textwrap.fill(
         line.strip(),
         WIDTH,
@@ -210,10 +210,6 @@ def _wrapped(line: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _escaped_text(text: str) -> str:

@@ -101,7 +101,6 @@ class Fingerprinted(Protocol):
     @property
     def fingerprint(self) -> str:
         """The hash of the content."""
-        ...
 
 
 def stage_key(ingredients: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +26,6 @@ from assay.tasks.language.embeddings.provider import Provider, Vectors
 _NEVER_SEEN = ("\U00013000", "\U00013001")  # hieroglyphs: what a tokenizer makes of both is its way to say "unknown"
 
 
-class Tokens(Protocol):
-    """A text as its tokens."""
-
-    @property
-    def ids(self) -> npt.NDArray[np.int64]:
-        """The number of each token."""
-        ...
-
-    @property
-    def special(self) -> npt.NDArray[np.bool_]:
-        """Whether the tokenizer added it."""
-        ...
-
-
 @runtime_checkable
 class Embedding(Protocol):
     """What a subject must be able to do to vote."""
@@ -47,15 +33,12 @@ class Embedding(Protocol):
     @property
     def word_pieces(self) -> bool:
         """Whether a word's tokens never depend on its neighbours."""
-        ...
 
-    def encode(self, text: str) -> Tokens:
-        """The tokens of a text."""
-        ...
+    def encode(self, text: str) -> Any:
+        """The tokens of a text: their `ids`, and `special`, whether the tokenizer added each."""
 
     def embeddings(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """The input embeddings of tokens, [n, d]."""
-        ...
 
 
 class SubjectProvider:
@@ -80,7 +63,7 @@ class SubjectProvider:
     def _tokens(self, word: str) -> npt.NDArray[np.int64]:
         """The tokens of a word as it stands inside a text, where many tokenizers see a space before it."""
         encoded = self._model.encode(word if self._model.word_pieces else f" {word}")
-        return encoded.ids[~encoded.special]
+        return np.asarray(encoded.ids[~encoded.special])
 
 
 NAMES = ("fasttext", "ppmi", "subject", "encoder", "encoder-prompted")

@@ -20,11 +20,9 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """What findings and artifacts call it."""
-        ...
 
     def vectors(self, words: Sequence[str]) -> Vectors:
         """The vector of each word, [n, d]; a row of NaN where the word is unknown. It depends on the word alone."""
-        ...
 
 
 class TableProvider:
