@@ -145,6 +145,8 @@ CURATION = AuditKind(
     missing=missing,
     columns=columns,
     hardness=FLOW.hard_for_rules,
+    outcomes=FLOW.outcomes_of_orders,
+    sampled=FLOW.sampled,
     page=FLOW.show_order,
     background=FLOW.show_curation,
 )

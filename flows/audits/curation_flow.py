@@ -26,7 +26,7 @@ from assay.data.schemas import (
 )
 from assay.flows.audits.curation import carries_votes
 from assay.flows.audits.data import Data, classes_of
-from assay.flows.kind import Ground
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
 from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
 from assay.infra.errors import InputError, blame_setting
@@ -46,6 +46,7 @@ from assay.tasks.labeling.task import (
     take_votes,
 )
 from assay.tasks.ordering import page as ordering_page
+from assay.tasks.ordering.datasets import keys_of, sorted_places
 from assay.tasks.ordering.settings import APPROACHES, OURS, Approach, Ordering
 from assay.tasks.ordering.task import Measured as MeasuredOrder
 from assay.tasks.ordering.task import (
@@ -62,6 +63,8 @@ from assay.tasks.pruning import page as pruning_page
 from assay.tasks.pruning.panel import Pruned, prune_labeling_functions
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.auc import area_by_sample
+from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels import page as weak_labels_page
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
@@ -314,6 +317,42 @@ def order_samples(
     curated = order_adversarially(intervals, data.samples, settings, labeler)
     contract = check_order(curated, data.classes, settings)
     return Ordered(intervals, curated, contract, sketch_order(curated)), findings
+
+
+ORDER = ("auc", "accuracy", "accuracy_undecided", "first_tenth", "last_tenth")
+"""What is known of our order sample by sample."""
+
+
+def outcomes_of_orders(ground: Ground, curation: Curation) -> Iterator[Outcomes]:
+    """How right every labeler's labels are, and where in the order they are right."""
+    settings = ground.pipeline.asked(Ordering)
+    if settings is None:
+        return
+    for labeler, order in curation.orders.items():
+        tables: Handles = {"intervals": order.intervals, SAMPLES: ground.of(Data).samples}
+        for name in ORDER:
+            yield Outcomes(f"ordering.{name}", "", settings.undecided, tables, OURS.name, key=labeler)
+
+
+def sampled(outcomes: Outcomes, tables: Tables, _of: str, labeler: str) -> Sampled | None:
+    """Which labels are right, of the samples that a finding on the order is of; of the area, what each adds to it."""
+    if labeler != outcomes.key:
+        return None
+    samples = tables.read(SAMPLES, ["id", "gold"])
+    rows = tables.read("intervals", ["label", OURS.score, "tie_break", "undecided"])
+    gold, scores = codes(samples["gold"]), rows[OURS.score].to_numpy()
+    right, apart = rows["label"].to_numpy() == gold, rows["undecided"].to_numpy() & (outcomes.reading == "apart")
+    name, known = outcomes.metric.partition(".")[2], gold >= 0
+    tested = np.flatnonzero(known & ~apart)
+    tested = tested[sorted_places(keys_of(scores[tested], rows["tie_break"].to_numpy()[tested]))]
+    tenth = max(1, round(len(tested) / 10))
+    parts = {"first_tenth": tested[:tenth], "last_tenth": tested[-tenth:], "auc": tested}
+    chosen = parts.get(name, np.flatnonzero(known & apart if name == "accuracy_undecided" else known))
+    ids = samples["id"].take(pa.array(chosen)).to_pylist()
+    if name != "auc":
+        return in_groups(right_or_wrong(ids, right[chosen]), tables)
+    area = area_by_sample(ids, scores[chosen, None], right[chosen, None].astype(np.int64))
+    return None if area is None else in_groups(area, tables)
 
 
 def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:

@@ -139,7 +139,7 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     from assay.data.schemas import Rejects
     from assay.infra.stages.partitions import collect
     from assay.tasks.ingest.page import ingest_page
-    from assay.tasks.statistics.groups import count_groups
+    from assay.tasks.statistics.groups import group_sizes
 
     contracts = [
         data.contract,
@@ -148,7 +148,7 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     gold = next((finding.n for finding in findings.select("ordering.accuracy") if finding.n is not None), None)
     checked = pa.concat_tables([collect(contract, None) for contract in contracts])
     rejects = collect(data.rejects, Rejects.schema.names)
-    yield ingest_page(data.samples.rows, rejects, checked, gold, count_groups(data.samples))
+    yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples))
     if data.answers is not None:
         from assay.data.schemas import class_names
         from assay.tasks.ingest.page import answers_page as of_answers

@@ -39,7 +39,7 @@ from assay.tasks.overfitting.task import fresh_samples
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.statistics.groups import count_groups
+from assay.tasks.statistics.groups import group_sizes
 from assay.tasks.subjects.kinds import kind_of, stages_of
 from assay.tasks.subjects.page import clean_page, names, page
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
@@ -261,7 +261,7 @@ def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
     }
 
 
-CLEAN, ALONG = "clean", "along"
+CLEAN, ALONG, AREA = "clean", "along", "subject.auc"
 TRUTH = {"weak": "label", "gold": "gold"}
 """By which column of the curated sets a subject is right."""
 
@@ -285,7 +285,10 @@ def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcom
 
 def outcomes_of_clean(_ground: Ground, result: Examination) -> Iterator[Outcomes]:
     """The accuracy on clean images and texts."""
-    yield from (clean_outcomes(subject, result) for subject in result.subjects.values() if subject.clean is not None)
+    for subject in result.subjects.values():
+        if subject.clean is not None:
+            yield (right := clean_outcomes(subject, result))
+            yield replace(right, metric=AREA)
 
 
 def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
@@ -296,7 +299,10 @@ def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
 
 def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
     """What single samples add to the accuracy: on D_i, on a stratum, or on all clean samples."""
-    per_sample = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
+    if outcomes.metric == AREA:
+        per_sample = None if group else clean_area(tables)
+    else:
+        per_sample = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
     return None if per_sample is None else in_groups(per_sample, tables)
 
 
@@ -315,6 +321,19 @@ def _along(tables: Tables, of: str, group: str) -> Sampled | None:
     at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
     predicted, truth = predictions["predicted"].take(at).to_numpy(), codes(curated[TRUTH[of]])
     return right_or_wrong(curated["id"].to_pylist(), predicted == truth, chosen & (truth >= 0))
+
+
+def clean_area(tables: Tables) -> Sampled | None:
+    """What single samples add to the area under the curve of a model."""
+    from assay.tasks.attacks.measures import matrix
+    from assay.tasks.statistics.auc import area_by_sample
+    from assay.tasks.subjects.images.dataset import LABELS
+
+    samples, answers = tables.read(SAMPLES, ["id", "gold", LABELS]), tables.read("predictions", ["probabilities"])
+    if "probabilities" not in answers.column_names:
+        return None
+    truth = matrix(samples[LABELS], np.int64) if LABELS in samples.column_names else codes(samples["gold"])
+    return area_by_sample(samples["id"].to_pylist(), matrix(answers["probabilities"], np.float64), truth)
 
 
 def clean_samples(tables: Tables, group: str = "") -> Sampled | None:
@@ -360,7 +379,7 @@ def show_tables(ground: Ground, tables: TableSubjects, findings: FindingIndex) -
     """How right subjects of tables are along the order, or as they are."""
     apart = [subject.audited for subject in tables.subjects.values() if subject.audited is not None]
     if apart and not learners(ground.pipeline):
-        yield clean_page(findings, {}, count_groups(apart[0]))
+        yield clean_page(findings, {}, group_sizes(apart[0]))
     if names(findings) or findings.select("subject.degenerate", of=""):
         yield page(findings)
 
@@ -369,4 +388,4 @@ def show_clean(_ground: Ground, examination: Examination, findings: FindingIndex
     """How right subjects of images and texts are before anything is done to them, and how they learned."""
     if findings.select("subject", of="clean"):
         curves = {name: collect(subject.curve, None) for name, subject in examination.subjects.items()}
-        yield clean_page(findings, curves, count_groups(examination.evaluation))
+        yield clean_page(findings, curves, group_sizes(examination.evaluation))

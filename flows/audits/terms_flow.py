@@ -49,7 +49,7 @@ from assay.tasks.reporting.estimates import counted_by
 from assay.tasks.reporting.parts import Block, Cell, Part
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.findings import FindingIndex
-from assay.tasks.statistics.groups import count_groups
+from assay.tasks.statistics.groups import group_sizes
 from assay.tasks.subjects.holding_out import DOCUMENT
 from assay.tasks.subjects.page import learning
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -289,8 +289,8 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
 def _counted(samples: Artifact[Samples], *, tagged: bool) -> str:
     """What intervals count, in a sentence; empty where it is samples."""
     column = column_of_units(samples, tagged=tagged)
-    units = None if column is None else count_groups(samples, column)
-    return "" if units is None else counted_by(units, "document" if column == DOCUMENT else "group")
+    sizes = None if column is None else group_sizes(samples, column)
+    return "" if sizes is None else counted_by(sizes, "document" if column == DOCUMENT else "group")
 
 
 def _learning(subjects: Sequence[Examined]) -> list[Block]:

@@ -52,7 +52,8 @@ from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.settings import Gate
 
 _LEAST_EVIDENCE = 10.0  # of new samples for an alarm, however large the budget is
-_MOST_NIGHTS = 200  # whose samples are looked through for those that are new
+KNOWN_NIGHTS = 200
+"""Before a period of the budget so many nights are looked through for samples that are new in it."""
 _POOLED = 30  # nights like a baseline that are held against a new model with it
 DAYS = {"week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
 _BUDGET_FILE = "alarms.json"
@@ -242,7 +243,8 @@ class Past:
         findings whose samples are not simply right or wrong, or not independent, and those of which none were new."""
         by_finding: dict[FindingKey, list[NewSamples]] = {finding.key: [] for finding in findings}
         looked_through, seen = set[object](), set[str]()
-        for run in runs[-_MOST_NIGHTS:]:
+        started = next(at for at, run in enumerate(runs) if budget.period(run) == budget.period(self.record))
+        for run in runs[max(0, started - KNOWN_NIGHTS) :]:
             samples = _digests(run, "Samples")
             if samples and (run.seed, samples) in looked_through:
                 continue

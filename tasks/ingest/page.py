@@ -12,21 +12,22 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED, SKIPPED, TIED, UNANSWERED
-from assay.tasks.reporting.estimates import capital, share_text
+from assay.tasks.reporting.estimates import capital, groups_text, share_text
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import Block, Column, DataTable, Paragraph, Part, RowColumn
+from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import FindingIndex
 
 _REASONS, _EXAMPLES = 25, 3
 
 
 def ingest_page(
-    samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None = None, groups: int | None = None
+    samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None = None, groups: Integers | None = None
 ) -> Part:
     """The part of the report about ingest, from the number of samples, the `Rejects` and the `ContractResults`.
 
-    `gold` is the number of samples whose true class is known, where somebody counted it; `groups` that of the groups of
-    `source.group`.
+    `gold` is the number of samples whose true class is known, where somebody counted it; `groups` how many samples
+    each group of `source.group` has.
     """
     broken = [row for row in contracts.to_pylist() if not row["success"]]
     blocks: list[Block] = []
@@ -49,9 +50,9 @@ def _tone(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutr
     return ("bad", "contract broken") if broken else ("good", "contract held")
 
 
-def _entry_sentence(samples: int, gold: int | None, groups: int | None) -> str:
+def _entry_sentence(samples: int, gold: int | None, groups: Integers | None) -> str:
     known = "" if gold is None else f", {integer(gold)} of them with a known true class"
-    together = "" if groups is None else f" in {plural(groups, 'group')}"
+    together = "" if groups is None else f" in {groups_text(groups)}"
     return f"{plural(samples, 'sample')} entered{together}{known}."
 
 

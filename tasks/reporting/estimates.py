@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
+from assay.tasks.statistics.clusters import Integers, kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
 from assay.tasks.statistics.proportions import wilson
@@ -165,13 +166,24 @@ NAMED = 3
 """Subjects that a line names; how many more there are stands behind them."""
 
 
-def counted_by(units: int, name: str = "group") -> str:
-    """That intervals do not count samples one by one, where these stand in groups.
+def groups_text(sizes: Integers | Sequence[int], name: str = "group") -> str:
+    """How many groups of such sizes there are, and as how many of one size they count where they differ (Kish 1965).
 
-    >>> counted_by(75)
+    >>> groups_text([4] * 75), groups_text([170, 10, 10, 10], "document")
+    ('75 groups', '4 documents of unequal size (they count as 1.4 equal ones, by Kish)')
+    """
+    text, equal = plural(len(sizes), name), kish(sizes)
+    unequal = f" of unequal size (they count as {equal:.1f} equal ones, by Kish)"
+    return text + (unequal if equal < 0.9 * len(sizes) else "")
+
+
+def counted_by(sizes: Integers | Sequence[int], name: str = "group") -> str:
+    """That intervals do not count samples one by one, where these stand in groups of such sizes.
+
+    >>> counted_by([4] * 75)
     'The audited samples stand in 75 groups, and these are what intervals and tests count.'
     """
-    return f"The audited samples stand in {plural(units, name)}, and these are what intervals and tests count."
+    return f"The audited samples stand in {groups_text(sizes, name)}, and these are what intervals and tests count."
 
 
 def share_text(finding: Finding, digits: int = 1) -> str:

@@ -8,15 +8,17 @@ covariances between classes, which come from the same samples, are in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.order_test import area_interval, area_sums
+from assay.tasks.statistics.order_test import AreaSums, area_interval, area_sums
 
+Floats = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64] | None
 
 
@@ -53,14 +55,15 @@ def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 
     >>> macro_auc([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.8, 0.2]], [1, 0, 1, 0]).value
     0.75
     """
-    scores, codes = np.asarray(probabilities, dtype=np.float64), np.asarray(gold)
-    known = codes >= 0
-    if scores.shape[1] == 2:
-        truth, scores = np.where(known, codes == 1, -1)[:, None], scores[:, 1:]
-        area = label_auc(scores, truth, level, groups)
-        return AUC(area.value, area.low, area.high, area.n, (0, 1) if area.left_out else ())
-    truth = np.where(known[:, None], codes[:, None] == np.arange(scores.shape[1]), -1)
-    return label_auc(scores, truth, level, groups)
+    area = label_auc(*_one_against_rest(probabilities, gold), level, groups)
+    return replace(area, left_out=(0, 1)) if area.left_out and np.shape(probabilities)[1] == 2 else area
+
+
+def _one_against_rest(probabilities: npt.ArrayLike, gold: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """The columns whose areas are averaged, and for each which samples are of its class; of two classes the second."""
+    scores, codes = np.asarray(probabilities, dtype=np.float64), np.asarray(gold)[:, None]
+    classes = np.arange(scores.shape[1])[1 if scores.shape[1] == 2 else 0 :]
+    return scores[:, classes], np.where(codes >= 0, codes == classes, -1)
 
 
 def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> AUC:
@@ -70,7 +73,17 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
     >>> area.value, area.left_out
     (1.0, (1,))
     """
-    scores, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
+    truth = np.asarray(labels)
+    areas = _areas(np.asarray(probabilities, dtype=np.float64), truth, groups)
+    n, left_out = int((truth >= 0).any(axis=1).sum()), tuple(at for at, area in enumerate(areas) if area is None)
+    measured = [area for area in areas if area is not None]
+    if not measured:
+        return AUC(None, None, None, n, left_out)
+    return AUC(*area_interval(*measured, level=level), n, left_out)
+
+
+def _areas(scores: Floats, truth: npt.NDArray[np.integer], groups: Groups) -> list[AreaSums | None]:
+    """What the area of each column is made of; None where it has samples of one kind only."""
     if scores.shape != truth.shape or scores.ndim != 2:
         raise ValueError(f"probabilities {list(scores.shape)} and labels {list(truth.shape)} must be one [n, k]")
     if np.isnan(scores).any():
@@ -81,11 +94,28 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
         area_sums(column[there], given[there], codes[there], count)
         for column, given, there in zip(scores.T, truth.T, known.T, strict=True)
     ]
-    left_out = tuple(label for label, area in enumerate(areas) if not (area.right.any() and area.wrong.any()))
-    n, measured = int(known.any(axis=1).sum()), [area for area in areas if area.right.any() and area.wrong.any()]
-    if not measured:
-        return AUC(None, None, None, n, left_out)
-    return AUC(*area_interval(*measured, level=level), n, left_out)
+    return [area if area.right.any() and area.wrong.any() else None for area in areas]
+
+
+def area_by_sample(ids: Sequence[str], probabilities: npt.ArrayLike, truth: npt.NDArray[np.integer]) -> Sampled | None:
+    """What single samples add to an area, or to the mean of several (`truth` holds codes [n], or labels [n, k]); None
+    where there is none. Each has the area and n times its influence, so that their mean is the area and varies as it
+    does.
+
+    >>> scores, gold = [[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.8, 0.2]], np.array([1, 0, 1, 0])
+    >>> area_by_sample(["a", "b", "c", "d"], scores, gold).value
+    0.75
+    """
+    scores, labels = np.asarray(probabilities, dtype=np.float64), truth
+    if truth.ndim == 1:
+        scores, labels = _one_against_rest(scores, truth)
+    areas = [area for area in _areas(scores, labels, None) if area is not None]
+    if not areas:
+        return None
+    known = (truth >= 0).reshape(len(truth), -1).any(axis=1)
+    pulls = np.mean([area.influence for area in areas], axis=0)[known]
+    value = float(np.mean([area.value for area in areas]))
+    return Sampled(np.array(ids, dtype=np.str_)[known], value + len(pulls) * pulls, np.ones(len(pulls)))
 
 
 def auc_finding(

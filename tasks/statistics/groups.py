@@ -78,10 +78,10 @@ def groups_of(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.int
     return None if hashes is None else codes_of(hashes)
 
 
-def count_groups(samples: Artifact[Any], column: str = GROUP) -> int | None:
-    """How many groups there are; None where samples are independent."""
+def group_sizes(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.int64] | None:
+    """How many samples each group has; None where samples are independent."""
     codes = groups_of(samples, column)
-    return None if codes is None else int(codes.max(initial=-1)) + 1
+    return None if codes is None else np.bincount(codes)
 
 
 def groups_by_id(samples: Artifact[Any], column: str = GROUP) -> dict[str, int] | None:

@@ -20,6 +20,7 @@ from assay.tasks.reporting.estimates import (
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, Series
 from assay.tasks.reporting.report import Headline, headline_of
+from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.subjects.settings import METRICS
@@ -32,9 +33,9 @@ CLEAN = "clean"
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
 
 
-def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: int | None = None) -> Part:
+def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: Integers | None = None) -> Part:
     """The part of the report about subjects on clean samples; `curves` are those that learned here, by name, and
-    `groups` how many the audited samples stand in."""
+    `groups` the sizes of those that the audited samples stand in."""
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
     blocks: list[Block] = [recalls] if (recalls := _recall_plot(findings, subjects)) is not None else []

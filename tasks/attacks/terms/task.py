@@ -28,7 +28,7 @@ from assay.tasks.attacks.terms.measures import (
 from assay.tasks.attacks.terms.perturbing import ResolvedAttack, SentenceColumns, attacked_rows
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_table
-from assay.tasks.statistics.groups import GROUP, count_groups, groups_of_ids
+from assay.tasks.statistics.groups import GROUP, group_sizes, groups_of_ids
 from assay.tasks.statistics.settings import Statistics
 from assay.tasks.subjects.holding_out import DOCUMENT, in_documents
 
@@ -196,10 +196,10 @@ def _tables(named: Named) -> dict[Key, pa.Table]:
 def column_of_units(samples: Artifact[Samples], *, tagged: bool) -> str | None:
     """The column of what is independent: that of `source.group`; of tagged sentences, where there is none, their
     documents, if these are several of several sentences. None where samples are independent."""
-    if count_groups(samples) is not None:
+    if group_sizes(samples) is not None:
         return GROUP
-    documents = count_groups(samples, DOCUMENT) if tagged else None
-    return None if documents is None or not in_documents(range(documents), samples.rows) else DOCUMENT
+    documents = group_sizes(samples, DOCUMENT) if tagged else None
+    return None if documents is None or not in_documents(range(len(documents)), samples.rows) else DOCUMENT
 
 
 def _groups(tables: Mapping[Key, pa.Table], samples: Artifact[Samples], *, tagged: bool = False) -> Groups:

@@ -60,9 +60,12 @@ def test_the_sentence_names_both(nights) -> None:
     assert "60 altered samples" in told
 
 
-def test_what_has_no_single_outcomes_is_shared_out_without_intervals(nights) -> None:
+@pytest.mark.parametrize(("finding", "has_intervals"), [("subject.auc", True), ("subject.balanced_accuracy", False)])
+def test_only_what_has_no_single_outcomes_is_shared_out_without_intervals(nights, finding, has_intervals) -> None:
     folder, ran = nights
-    found = shared(folder, ran[()], ran["labels", "epoch"], finding="subject.auc", of="clean", group="")
+    found = shared(folder, ran[()], ran["labels", "epoch"], finding=finding, of="clean", group="")
     assert {one.part for one in found.shares} == set(PARTS.values())
     assert sum(one.interval.value for one in found.shares) == pytest.approx(found.total.value, abs=1e-12)
-    assert all(math.isnan(one.interval.low) for one in found.shares)
+    assert all(math.isfinite(one.interval.low) == has_intervals for one in found.shares)
+    if has_intervals:
+        assert all(one.interval.low <= one.interval.value <= one.interval.high for one in found.shares)

@@ -39,6 +39,7 @@ def test_accuracy_along_the_order_is_that_of_single_samples(tmp_path: Path) -> N
     assert {(one.of, one.group) for one in found["subject.accuracy"]} >= {
         (of, f"{group}{number}") for of in ("weak", "gold") for group in ("D", "stratum ") for number in range(1, 6)
     }
+    assert {f"ordering.{name}" for name in ("auc", "accuracy", "first_tenth", "last_tenth")} <= found.keys()
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,7 @@ def test_outcomes_of_images_reach_every_headline_finding(scans: Path) -> None:
     for metric in ("subject.accuracy", "attack.accuracy", "defense.accuracy", "corruption.accuracy"):
         wanted = [one for one in everything if one.metric == metric and one.value is not None]
         assert found[metric] == wanted != [], metric
+    assert "ours" in {one.subject for one in found["subject.auc"]}
     assert "worst-case" in {one.of for one in found["attack.accuracy"]}
     assert "mean" in {one.of for one in found["corruption.flip_probability"]}
 

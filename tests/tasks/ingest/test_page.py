@@ -1,5 +1,6 @@
 """What the page says about ingest: counts, reasons with places, what the contract found."""
 
+import numpy as np
 import pyarrow as pa
 
 from assay.data.schemas import ContractResults, Rejects
@@ -80,5 +81,12 @@ def test_contract_that_held_is_good_and_said_in_a_sentence():
 
 
 def test_groups_are_counted_where_there_are_some():
-    said = ingest_page(300, pa.table({"reason": []}), pa.table({"success": []}), gold=120, groups=75).sentence
+    nothing = pa.table({"reason": []}), pa.table({"success": []})
+    said = ingest_page(300, *nothing, gold=120, groups=np.full(75, 4)).sentence
     assert said.startswith("300 samples entered in 75 groups, 120 of them with a known true class.")
+
+
+def test_groups_of_unequal_size_are_said_to_count_as_fewer():
+    sizes = np.array([226, *[1] * 74])
+    said = ingest_page(300, pa.table({"reason": []}), pa.table({"success": []}), groups=sizes).sentence
+    assert said.startswith("300 samples entered in 75 groups of unequal size (they count as 1.8 equal ones, by Kish).")

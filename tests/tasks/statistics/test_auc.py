@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
-from assay.tasks.statistics.auc import auc_finding, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.auc import area_by_sample, auc_finding, binary_auc, label_auc, macro_auc
 
 Case = tuple[list[int], list[bool]]
 
@@ -109,3 +109,17 @@ def test_one_positive_sample_gives_a_wide_interval() -> None:
 def test_scores_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be ranked"):
         binary_auc([0.1, float("nan")], [True, False])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_samples_add_to_an_area_has_its_mean_and_the_variance_of_delong(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    gold = rng.integers(0, classes, 120)
+    probabilities = rng.dirichlet(np.ones(classes), 120) + 0.5 * np.eye(classes)[gold]
+    sampled = area_by_sample([str(at) for at in range(120)], probabilities, np.where(np.arange(120) < 100, gold, -1))
+    assert sampled is not None
+    assert len(sampled.ids) == 100
+    assert sampled.value == pytest.approx(macro_auc(probabilities[:100], gold[:100]).value)
+    if classes == 2:
+        variance = delong(probabilities[:100, 1], gold[:100] == 1)[1]
+        assert ((sampled.above - sampled.value) ** 2).sum() / 100**2 == pytest.approx(variance)

@@ -193,9 +193,16 @@ def test_up_to_four_it_is_shapleys_value_by_its_formula(players: int) -> None:
         assert shares[at] == pytest.approx(expected)
 
 
-def test_more_than_four_go_forward_and_backward() -> None:
-    assert orders(NAMES) == [NAMES, NAMES[::-1]]
-    assert len(coalitions(NAMES)) == 2 + 2 * (len(NAMES) - 1)
+def test_of_more_than_four_six_orders_are_drawn_in_pairs_and_shares_are_near_shapleys() -> None:
+    drawn = orders(NAMES)
+    assert len(set(drawn)) == 6
+    assert drawn[1::2] == [order[::-1] for order in drawn[::2]]
+    assert drawn == orders(NAMES)  # the same on any day
+    worth = dict(zip(NAMES, range(1, 7), strict=True))
+    alone = np.array([sum(worth[name] for name in chosen) for chosen in coalitions(NAMES)], dtype=np.float64)
+    assert share_weights(NAMES) @ alone == pytest.approx(list(worth.values()))
+    paired = [float({"rules", "model"} <= chosen) for chosen in coalitions(NAMES)]  # worth something together only
+    assert (share_weights(NAMES) @ np.array(paired))[1:3] == pytest.approx([0.5, 0.5])
 
 
 def test_what_changes_nothing_has_no_share_and_no_width() -> None:
