@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from assay.flows.evidence.envelope import ByCommand
     from assay.infra.storage.store import Store
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -25,16 +27,12 @@ def _key_of(value: str) -> Path | ByCommand:
     return ByCommand(signer, command) if named and not Path(value).exists() else Path(value)
 
 
-_signing = click.option(
-    "--key",
-    type=_key_of,
-    required=True,
-    metavar="FILE",
-    help="Your private key: Ed25519, in a PEM file; or NAME=COMMAND, which signs.",
-)
-_plan_key = click.option(
-    "--plan-key", type=_key_of, metavar="FILE", help="The public key of the plan, where it is another."
-)
+def _key(option: str, about: str, required: bool = True) -> Callable[[_Command], _Command]:
+    return click.option(option, type=_key_of, required=required, metavar="FILE", help=about)
+
+
+_signing = _key("--key", "Your private key: Ed25519, in a PEM file; or NAME=COMMAND, which signs.")
+_plan_key = _key("--plan-key", "The public key of the plan, where it is another.", required=False)
 
 
 @command("commit-plan", example="assay commit-plan breast-cancer --key key.pem")
@@ -131,13 +129,7 @@ def bundle(run: str, target: Path, results: bool, store: Store) -> None:
     "assay verify evidence.zip --key their.pub --plan 5f1e…",
 )
 @click.argument("file", metavar="BUNDLE", type=_FILE)
-@click.option(
-    "--key",
-    type=_key_of,
-    metavar="FILE",
-    required=True,
-    help="Their public key, that you have from them; or NAME=COMMAND, which checks.",
-)
+@_key("--key", "Their public key, that you have from them; or NAME=COMMAND, which checks.")
 @_plan_key
 @click.option("--plan", metavar="SHA256", help="The plan that they gave you beforehand; refused if it is another.")
 @click.option("--recompute", "share", type=Share(), metavar="SHARE", help="Compute this share of the parts anew (5%).")

@@ -118,12 +118,8 @@ NOTES = "_assay"
 PARTITIONS = ("pipeline", "run")
 
 
-@dataclass(frozen=True)
-class LakeSource:
-    """A table of the run that rows are made of, and whose labels they are."""
-
-    artifact: Artifact[Any]
-    labeler: str = ""
+LakeSource = tuple[Artifact[Any], str]
+"""A table of the run that rows are made of, and whose labels they are; nobody's where that is empty."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +169,13 @@ def sources_of(store: Store, record: RunRecord) -> dict[str, list[LakeSource]]:
     """What of the run each table is made of, by its name; tables that the run has nothing for are not there."""
     hardness = [artifact for artifact in artifacts_of(record, "SampleHardness") if artifact.rows]
     sources: dict[str, list[LakeSource]] = {name: [] for name in TABLES}
-    sources["votes"] += map(LakeSource, artifacts_of(record, "Votes")[:1])
-    sources["hardness"] += map(LakeSource, hardness)
+    sources["votes"] += [(artifact, "") for artifact in artifacts_of(record, "Votes")[:1]]
+    sources["hardness"] += [(artifact, "") for artifact in hardness]
     for labeler, made in labelled_by(store, record).items():
         beside = {"weak_labels": made.labels, "intervals": made.intervals, "adversarial_order": made.curated}
         for name, artifact in beside.items():
             if artifact is not None:
-                sources[name].append(LakeSource(artifact, labeler))
+                sources[name].append((artifact, labeler))
     return {name: made_of for name, made_of in sources.items() if made_of}
 
 
@@ -191,11 +187,11 @@ def parts_in(lake: Lake, table: TidyTable, sources: list[LakeSource], classes: l
     """The rows of a table; one partition of the run is held at a time, beside the paths of all images."""
     named_by_path = (lake.record.settings.get("source") or {}).get("images") is not None
     paths = {} if named_by_path else original_paths(lake.store, lake.record)
-    for source in sources:
-        for part in parts_of(lake.store, source.artifact):
+    for artifact, labeler in sources:
+        for part in parts_of(lake.store, artifact):
             ids = part["id"].combine_chunks()
             beside = ids if named_by_path else pa.array(map(paths.get, ids.to_pylist()), pa.string())
-            yield table.rows(part, BesidePartition(classes, source.labeler, beside))
+            yield table.rows(part, BesidePartition(classes, labeler, beside))
 
 
 def _write_parquet(lake: Lake, folder: Folder, table: TidyTable, parts: Parts) -> int:
@@ -265,10 +261,7 @@ def _note(
 ) -> dict[str, Any]:
     """What a run wrote: which run it was, with which seed, settings and classes, and of what its rows are made."""
     digests = {
-        name: [
-            {"labeler": source.labeler, "kind": source.artifact.kind, "digest": source.artifact.digest}
-            for source in each
-        ]
+        name: [{"labeler": labeler, "kind": artifact.kind, "digest": artifact.digest} for artifact, labeler in each]
         for name, each in sources.items()
     }
     samples = ingested(lake.record)["samples"]

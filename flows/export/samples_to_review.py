@@ -252,17 +252,6 @@ ShownAs = Literal["image", "text", "row"]
 """What a person sees: a picture, a text, or the columns of the row."""
 
 
-@dataclass(frozen=True)
-class Display:
-    """How samples are shown: as what, the column of a text, whether pictures are files of their own, and whether words
-    are masked."""
-
-    shown_as: ShownAs
-    column: str = ""
-    files: bool = False
-    masked: bool = False
-
-
 def export_for_labelling(
     store: Store,
     record: RunRecord,
@@ -286,82 +275,62 @@ def export_for_labelling(
 def write_tasks(
     store: Store, record: RunRecord, chosen: SamplesToReview, target: Path, text: str | None, files: bool
 ) -> None:
-    """Writes tasks, the labelling interface and a README, for a draw also a CSV to fill in, whole or not at all."""
+    """Writes tasks, the labelling interface and a README, for a draw also a CSV to fill in, whole or not at all. With
+    `files` Label Studio reads pictures as files, not inside the tasks."""
     require_new(target)
     classes = class_names(read_table(store, ingested(record)["classes"]))
     samples = _rows_of(store, samples_of_run(record), chosen.ids)
     samples = samples.take(pc.index_in(pa.array(chosen.ids, pa.string()), samples["id"].combine_chunks()))
-    showing = display_of(record, samples, classes, text, files)
+    shown_as, column = display_of(record, samples, classes, text)
+    paths, masked = original_paths(store, record), shows_no_text(record.settings)
+    files, tasks = files and shown_as == "image", list[dict[str, Any]]()
     with appearing_whole(target) as draft:
-        builder = Tasks(record.id, chosen, classes, showing, original_paths(store, record), target.name, draft)
-        tasks = [builder.task(place, samples.slice(place, 1)) for place in range(samples.num_rows)]
+        for place, name in enumerate(chosen.ids):
+            sample = samples.slice(place, 1)
+            data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "run": record.id}
+            data |= {DRAW: chosen.draw} if chosen.draw else {"hardness": chosen.why[place]}
+            data |= {"path": paths[name]} if name in paths else {}
+            if shown_as == "text":
+                data["text"] = sample[column][0].as_py() or ""
+            elif shown_as == "row":
+                data["row"] = {key: value for key, value in plain_row(sample, masked).items() if value is not None}
+            else:
+                picture, file = png(pixels_of(sample)[0]), f"{place + 1:05d}-{_UNSAFE.sub('_', name)[:80]}.png"
+                if files or chosen.draw:
+                    (draft / PICTURES).mkdir(exist_ok=True)
+                    (draft / PICTURES / file).write_bytes(picture)
+                served = f"/data/local-files/?d={target.name}/{PICTURES}/{file}"
+                data["image"] = served if files else f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+            tasks.append({"data": data, "predictions": predictions(name, chosen, classes, record.id)})
         (draft / TASKS).write_text(json.dumps(tasks, ensure_ascii=False, indent=1), encoding="utf-8")
-        (draft / CONFIG).write_text(labelling_config(classes, showing.shown_as), encoding="utf-8")
-        readme = _readme(record, chosen, showing, classes, target.name)
+        (draft / CONFIG).write_text(labelling_config(classes, shown_as), encoding="utf-8")
+        readme = _readme(record, chosen, files, masked and shown_as == "row", classes, target.name)
         (draft / "README.md").write_text(readme, encoding="utf-8")
         if chosen.draw:
             _write_csv(draft / ANSWERS, chosen, [task["data"] for task in tasks])
 
 
-def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], text: str | None, files: bool) -> Display:
-    """As what a sample is shown, found out or as it was asked for; refused where a person could not answer."""
+def display_of(record: RunRecord, samples: pa.Table, classes: Sequence[str], text: str | None) -> tuple[ShownAs, str]:
+    """As what a sample is shown, found out or as it was asked for, and the column of a text; refused where a person
+    could not answer."""
     if not classes or "labels" in samples.column_names:
         raise InputError(
             f"The samples of run {record.id} have no single class each to ask for (several labels, tags or a score); "
             "use --hardest N, which writes them as files."
         )
-    masked = shows_no_text(record.settings)
     if text is None and set(COLUMNS) <= set(samples.column_names):
-        return Display("image", files=files, masked=masked)
+        return "image", ""
     column = text or next(iter(_text_columns(record.settings).values()), None)
     if column is None:
-        return Display("row", masked=masked)
-    if masked:
+        return "row", ""
+    if shows_no_text(record.settings):
         raise InputError(f"The texts of {record.pipeline} are masked, so nobody could read a task: none is written.")
     if column not in samples.column_names or not pa.types.is_string(samples.schema.field(column).type):
         there = ", ".join(field.name for field in samples.schema if pa.types.is_string(field.type))
         raise InputError(
             f"The samples have no text in a column {column!r}; columns with text are {there}.  (--text NAME)"
         )
-    return Display("text", column)
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """What the tasks of one export have in common; `folder` is where pictures are written."""
-
-    run: str
-    chosen: SamplesToReview
-    classes: Sequence[str]
-    showing: Display
-    paths: Mapping[str, str]
-    name: str
-    folder: Path
-
-    def task(self, place: int, sample: pa.Table) -> dict[str, Any]:
-        """One task: the sample's id, what is shown of it, why it is here, and the weak label as a prediction."""
-        name = str(sample["id"][0].as_py())
-        data: dict[str, Any] = {SAMPLE: name, "place": place + 1, "run": self.run}
-        data |= {DRAW: self.chosen.draw} if self.chosen.draw else {"hardness": self.chosen.why[place]}
-        if name in self.paths:
-            data["path"] = self.paths[name]
-        data[self.showing.shown_as] = self._shown(place, name, sample)
-        return {"data": data, "predictions": predictions(name, self.chosen, self.classes, self.run)}
-
-    def _shown(self, place: int, name: str, sample: pa.Table) -> Any:
-        if self.showing.shown_as == "text":
-            return sample[self.showing.column][0].as_py() or ""
-        if self.showing.shown_as == "row":
-            row = plain_row(sample, self.showing.masked)
-            return {column: value for column, value in row.items() if value is not None}
-        picture = png(pixels_of(sample)[0])
-        file = f"{place + 1:05d}-{_UNSAFE.sub('_', name)[:80]}.png"
-        if self.showing.files or self.chosen.draw:
-            (self.folder / PICTURES).mkdir(exist_ok=True)
-            (self.folder / PICTURES / file).write_bytes(picture)
-        if not self.showing.files:
-            return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-        return f"/data/local-files/?d={self.name}/{PICTURES}/{file}"
+    return "text", column
 
 
 def predictions(name: str, chosen: SamplesToReview, classes: Sequence[str], run: str) -> list[dict[str, Any]]:
@@ -404,16 +373,18 @@ BIASED = (
 )
 
 
-def _readme(record: RunRecord, chosen: SamplesToReview, showing: Display, classes: Sequence[str], folder: str) -> str:
+def _readme(
+    record: RunRecord, chosen: SamplesToReview, files: bool, masked: bool, classes: Sequence[str], folder: str
+) -> str:
     """What to do with the tasks: of a draw, or of the hardest samples."""
-    masked = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
+    of_numbers = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
     slots = {
         "pipeline": record.pipeline,
         "samples": plural(len(chosen.ids), "sample"),
         "run": record.id,
         "by": chosen.by,
-        "serving": filled("label_studio_pictures.md", folder=folder) if showing.files else "",
-        "masked": masked if showing.masked and showing.shown_as == "row" else "",
+        "serving": filled("label_studio_pictures.md", folder=folder) if files else "",
+        "masked": of_numbers if masked else "",
     }
     if chosen.draw:
         return filled("to_label.md", **slots, classes=", ".join(classes))

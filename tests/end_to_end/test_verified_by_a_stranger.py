@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,10 +18,21 @@ from tampered_bundles import new_keys
 from assay.flows.evidence.bundle import write_bundle
 from assay.flows.evidence.statements import attest
 
+NIGHT = """
+pipelines:
+  night:
+    source: {csv: patients.csv, id: id, label: ill, split: part}
+    labeling:
+      rules: [{name: high, when: {column: x, above: 0.5}, vote: 1}, {name: low, when: {column: x, below: 0.6}, vote: 0}]
+    weak_labels: {labelers: [majority]}
+    subject: {model: logistic}
+    gates: [{finding: subject.accuracy, of: clean, at_least: 0.5}]
+"""
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(900),
     pytest.mark.xdist_group("first-audit"),
     pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root becomes somebody else"),
 ]
@@ -38,8 +50,13 @@ def anybody() -> Iterator[Path]:
 def test_the_wheel_the_bundle_and_the_key_are_enough_for_another_user(
     installed: Path, anybody: Path, tmp_path: Path
 ) -> None:
-    perform_night(tmp_path, "breast-cancer")
-    store, record = latest(tmp_path, "breast-cancer")
+    draw = random.Random(0)
+    xs = [draw.random() for _ in range(200)]
+    rows = [f"{n},{x:.3f},{int(x + draw.gauss(0, 0.2) > 0.5)},{'train' if n % 2 else 'test'}" for n, x in enumerate(xs)]
+    (tmp_path / "patients.csv").write_text("\n".join(["id,x,ill,part", *rows]))
+    (tmp_path / "pipelines.yaml").write_text(NIGHT)
+    perform_night(tmp_path, "night")
+    store, record = latest(tmp_path, "night")
     _, private, public = new_keys(tmp_path, "signer")
     attest(store, record, private)
     (wheel,) = installed.parents[2].glob("*.whl")
@@ -65,6 +82,10 @@ def test_the_wheel_the_bundle_and_the_key_are_enough_for_another_user(
     checked = ended("assay", "verify", "night.zip", "--key", "key.pub")
     assert checked.process.returncode == 0, checked.err
     assert "Gates     passed: " in checked.out
-    computed = ended("assay", "verify", "night.zip", "--key", "key.pub", "--recompute", "5%", "--seed", "3")
+    data = home / "data"
+    data.mkdir()
+    shutil.copy(tmp_path / "patients.csv", data)
+    anew = ("--recompute", "30%", "--seed", "3", "--data", "data")
+    computed = ended("assay", "verify", "night.zip", "--key", "key.pub", *anew)
     assert computed.process.returncode == 0, computed.out + computed.err
     assert "Verdict   reproduced: bit by bit" in computed.out
