@@ -98,12 +98,12 @@ def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] 
     """What stands at the head of the page besides when and how long: the description, who was asked again, what was
     decided beforehand, and what the pipeline's runs are held against."""
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
-    taken = "; ".join(f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
+    taken = (f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
     facts = {
         "Description": pipeline.description,
         "Stored predictions checked": asked,
         "Files": record.arrivals,
-        "Only what is new was computed": taken,
+        "Only what is new was computed": "; ".join(dict.fromkeys(taken)),
         "Decided beforehand": decided_in_words(record.plan),
         "Baseline": "" if baseline is None else accepted_in_words(baseline),
     }

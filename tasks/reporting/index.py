@@ -58,9 +58,9 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     lines += [
         svg.target(x(at), y(headline.value), f"{runs[at].named}: {_written(headline)}") for at, headline in points
     ]
-    ends = svg.words(0, height - 3, _day(runs[points[0][0]].started), "tick")
+    ends = svg.words(0, height - 3, runs[points[0][0]].started[:10], "tick")
     if len(points) > 1:
-        ends = join([ends, svg.words(width, height - 3, _day(runs[points[-1][0]].started), "tick", "end")])
+        ends = join([ends, svg.words(width, height - 3, runs[points[-1][0]].started[:10], "tick", "end")])
     base = svg.stroke("base", 0, height - 17, width, height - 17)
     states = [_marks(x(at), height - 17, entry) for at, entry in enumerate(runs)]
     listed = "; ".join(f"{runs[at].run} {_written(headline)}" for at, headline in points[-14:])
@@ -91,10 +91,6 @@ def _marks(x: float, base: float, entry: RunEntry) -> Markup:
 
 def _written(headline: Headline) -> str:
     return numerals.scaled(headline.value, headline.scale)
-
-
-def _day(started: str) -> str:
-    return started[:10]
 
 
 _CHANGES, _TRENDS, _RUNS, _STRIP, _FLAGS = 10, 9, 90, 14, 3

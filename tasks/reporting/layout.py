@@ -102,20 +102,7 @@ def _folded(summary: str, *content: Markup) -> Markup:
     return tag("details", tag("summary", summary), *content, class_="fold")
 
 
-_FINDINGS = (
-    "metric",
-    "of",
-    "group",
-    "subject",
-    "value",
-    "low",
-    "high",
-    "n",
-    "p_value",
-    "p_adjusted",
-    "verdict",
-    "unit",
-)
+_FINDINGS = tuple(name for name in Finding.__dataclass_fields__ if name not in ("run", "pipeline"))
 _LINEAGE = ("stage", "kind", "key", "digest", "rows", "cached", "seconds", "note")
 
 

@@ -358,8 +358,8 @@ def with_looks(part: Part, looks: Looks) -> Part:
         return [*marks, Mark(looks[name].votes)] if name in looks and looks[name].votes else marks
 
     def strip(one: Strip) -> Strip:
-        first, *others = one.pictures
-        return replace(one, pictures=[replace(first, said=said(one.sample, first.said)), *others])
+        first = [replace(picture, said=said(one.sample, picture.said)) for picture in one.pictures[:1]]
+        return replace(one, pictures=[*first, *one.pictures[1:]])
 
     def block(one: Block) -> Block:
         match one:
