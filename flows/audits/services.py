@@ -29,7 +29,9 @@ from assay.infra.stages.branches import subflow
 from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
+from assay.tasks.labeling.settings import Labeling, WrittenRules
 from assay.tasks.subjects.addresses.chat import Message, Prompt, form_at, read_prompt, with_prompt
+from assay.tasks.subjects.addresses.endpoint import counted_as
 from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
@@ -53,8 +55,22 @@ class Services:
 
 
 def asked(pipeline: AuditRequest) -> bool:
-    """Whether a subject is a service."""
-    return bool(asked_services(pipeline.subjects))
+    """Whether a subject is a service, or written rules may ask one."""
+    labeling = pipeline.asked(Labeling)
+    return bool(asked_services(pipeline.subjects)) or (labeling is not None and bool(labeling.file or labeling.asking))
+
+
+def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, Asking]]:
+    """Whom subjects and rules with a prompt ask, each as it is counted."""
+    from assay.flows.audits.curation_flow import read_rules
+
+    labeling = pipeline.asked(Labeling)
+    rules: WrittenRules | None = labeling
+    if labeling is not None and labeling.file is not None:
+        rules = read_rules(folder / labeling.file)
+    asked = [rules.asking_of(rule) for rule in rules.rules if rule.prompt is not None] if rules is not None else []
+    url = str((rules.asking or {}).get("url")) if rules is not None else ""
+    return {**asked_services(pipeline.subjects), **{counted_as(url, asking): (url, asking) for asking in asked}}
 
 
 @subflow("services")
@@ -154,7 +170,7 @@ def _above_chance(
 def count_requests(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
     """How often they were asked, once everybody has."""
     pipeline = ground.pipeline
-    return services, service_findings(asked_services(pipeline.subjects), run.id, run.store, pipeline.masked)
+    return services, service_findings(services_of(pipeline, ground.folder), run.id, run.store, pipeline.masked)
 
 
 def page(ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
@@ -171,7 +187,9 @@ def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[C
         subject for _, subject in each_subject(pipeline) if any(is_service(str(subject.get(way))) for way in WAYS)
     ]
     if not services:
-        yield Clash((*where, "finding"), "nothing will measure it: no subject is a service (`model: https://…`)")
+        labeling = as_dict(pipeline.get("labeling"))
+        if not (labeling.get("asking") or str(labeling.get("functions")).endswith((".yaml", ".yml"))):
+            yield Clash((*where, "finding"), "nothing will measure it: no subject is a service (`model: https://…`)")
         return
     priced = any(as_dict(subject.get("asking")).get("price") for subject in services)
     if named.get("finding") == "services.cost" and not priced:

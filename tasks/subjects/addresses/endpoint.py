@@ -173,7 +173,11 @@ class Endpoint:
     """Whether stored answers of an earlier run have been compared with today's."""
     _others: dict[str, int] = field(default_factory=dict)
     """What other processes were last seen to have used of its tokens."""
+    _counted: set[str] = field(default_factory=set)
+    """What this process was asked about: a question that comes again is none more."""
     _requests: Iterator[int] = field(default_factory=itertools.count)
+    _versions: dict[str, Reading] = field(default_factory=dict)
+    """The versions that answered in words, as they are kept beside the answers."""
 
     def answers(
         self, asked: pa.Table | Sequence[str] | npt.NDArray[np.float32]
@@ -183,7 +187,9 @@ class Endpoint:
         names = [_name_of(item) for item in items]
         different = dict(zip(names, items, strict=True))
         readings: dict[str, Reading] = dict(self._kept.known(names))
-        self._counts.add(questions=len(different), stored=len(readings))
+        first = different.keys() - self._counted
+        self._counted.update(first)
+        self._counts.add(questions=len(first), stored=len(first & readings.keys()))
         try:
             if readings and self.given.goes_on and not self._compared:
                 self._compare_again([(name, item) for name, item in different.items() if name in readings], readings)
@@ -191,7 +197,7 @@ class Endpoint:
                 readings |= answered
                 if len(readings) in (_KEPT_AT_ONCE, len(different)):
                     self._require_some_answer(answered.values())
-            self._count_no_answers(readings.values())
+            self._count_no_answers(readings[name] for name in different if name in first)
         finally:
             self._counts.leave()
         classes = tuple(self.given.asking.spellings)
@@ -215,11 +221,11 @@ class Endpoint:
                 yield readings
                 waiting |= {name: row for name, row in readings.items() if self._can_be_used(row)}
                 if len(waiting) >= _KEPT_AT_ONCE or not asking.in_words:
-                    self._kept.keep(waiting)
+                    self._kept.keep(waiting | self._versions)
                     waiting = {}
         finally:
             pool.shutdown(cancel_futures=True)
-            self._kept.keep(waiting)
+            self._kept.keep(waiting and waiting | self._versions)
 
     def _ask(self, batch: Sequence[tuple[str, Item]]) -> dict[str, Reading]:
         """What it answers about a batch: in one request, or in words in one for each text."""
@@ -245,7 +251,9 @@ class Endpoint:
         if not reply.tokens and isinstance(asking.price, TokenPrice):
             raise InputError(f"{who} does not say how many tokens it used: give the `price` of a request.")
         used = dict(zip(TOKENS, reply.tokens or (), strict=False))
-        self._counts.add(answered=1, **used, **({f"{VERSION}{quoted(reply.version)}": 1} if reply.version else {}))
+        version = f"{VERSION}{quoted(reply.version)}"
+        self._counts.add(answered=1, **used, **({version: 1} if reply.version else {}))
+        self._versions.update({VERSION: [], version: []} if reply.version else {})
         return read_reply(reply, asking)
 
     def _require_budget(self) -> None:
@@ -290,12 +298,14 @@ class Endpoint:
                 self._counts.add(**{reading["why"]: 1, example: 1})
 
     def _compare_again(self, samples: Sequence[tuple[str, Item]], stored: dict[str, Reading]) -> None:
-        """Asks about a few samples again before a process believes stored answers of an earlier run; a model that
-        answers in words may differ in some, not in most."""
+        """Asks about a few samples again before a process believes stored answers of an earlier run: a model that
+        answers in words may differ in some, not in most, and is of a version that answered then."""
         self._compared.append(True)
         again = self._ask(samples[: min(_HELD_AGAIN, self.given.asking.batch)])
         differ = [not _same(reading, stored[name]) for name, reading in again.items()]
-        if any(differ) if not self.given.asking.in_words else 2 * sum(differ) > len(differ):
+        now = self._versions.keys() - {VERSION}
+        changed = bool(now and self._kept.known([VERSION]) and not self._kept.known(now))
+        if changed or (2 * sum(differ) > len(differ) if self.given.asking.in_words else any(differ)):
             raise InputError(
                 f"{self._client.who} answers otherwise than it did in the run that broke off and that this one "
                 "goes on with: run again with --fresh."

@@ -42,6 +42,8 @@ def test_five_prompts_curate_a_data_set(tmp_path: Path) -> None:
         sizes = {one.group for one in findings if one.metric == "ordering.accuracy"}
         assert sizes
         assert len(server.asked()) == 5 * 60
+        asked = {one.of.split()[-1]: one.value for one in findings if one.metric == "services.questions"}
+        assert asked == dict.fromkeys(WORDS, 60)
 
 
 def test_a_rule_with_a_prompt_says_whom_it_asks(tmp_path: Path) -> None:

@@ -361,3 +361,19 @@ def test_retries_are_no_more_than_asked_for_whatever_goes_wrong(
     with make_run(fresh=True), pytest.raises(InputError, match=r"was asked 2 times in this run"):
         ask(chat(server.at("rubbish"), prompt, retries=3, requests=2), TEXTS[:1])
     assert len(server.asked()) == 6
+
+
+@pytest.mark.parametrize("fingerprint", ["fp_1", "fp_2"])
+def test_stored_answers_are_believed_while_the_version_that_gave_them_answers(
+    server: ChatServer, prompt: Path, make_run: Any, fingerprint: str
+) -> None:
+    with make_run(), pytest.raises(InputError, match="was asked 36 times in this run"):
+        ask(chat(server.at(), prompt, requests=36))
+    server.serves(fingerprint=fingerprint)
+    with make_run():
+        if fingerprint == "fp_1":
+            ask(chat(server.at(), prompt))
+            assert len(server.asked()) <= 8 + 8
+        else:
+            with pytest.raises(InputError, match="answers otherwise than it did in the run that broke off"):
+                ask(chat(server.at(), prompt))
