@@ -60,14 +60,17 @@ def asked(pipeline: AuditRequest) -> bool:
     return bool(asked_services(pipeline.subjects)) or (labeling is not None and bool(labeling.file or labeling.asking))
 
 
-def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, Asking]]:
-    """Whom subjects and rules with a prompt ask, each as it is counted."""
+def written_rules(pipeline: AuditRequest, folder: Path) -> WrittenRules | None:
+    """The rules that are written in the pipeline, or in the file that it names."""
     from assay.flows.audits.curation_flow import read_rules
 
     labeling = pipeline.asked(Labeling)
-    rules: WrittenRules | None = labeling
-    if labeling is not None and labeling.file is not None:
-        rules = read_rules(folder / labeling.file)
+    return labeling if labeling is None or labeling.file is None else read_rules(folder / labeling.file)
+
+
+def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, Asking]]:
+    """Whom subjects and rules with a prompt ask, each as it is counted."""
+    rules = written_rules(pipeline, folder)
     asked = [rules.asking_of(rule) for rule in rules.rules if rule.prompt is not None] if rules is not None else []
     url = str((rules.asking or {}).get("url")) if rules is not None else ""
     return {**asked_services(pipeline.subjects), **{counted_as(url, asking): (url, asking) for asking in asked}}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -108,10 +109,16 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
     from assay.flows.forecast.plan import check_inputs, forecast_before_run, forecast_summary, forecast_table
+    from assay.flows.forecast.questions import expected_questions
+    from assay.flows.starting.first_look import read_samples
 
-    check_inputs(project, project.pipeline(name))
-    expected, of_budget = forecast_before_run(project, project.pipeline(name), seed, share=share)
-    echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget]))
+    pipeline = project.pipeline(name)
+    check_inputs(project, pipeline)
+    expected, of_budget = forecast_before_run(project, pipeline, seed, share=share)
+    asked = expected_questions(
+        pipeline, project.folder, lambda: attrgetter("samples", "rows")(read_samples(pipeline.source, project.folder))
+    )
+    echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget, *asked]))
 
 
 TABLES = (

@@ -158,6 +158,8 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
     guided: bool = False
     replacements: Callable[[Sequence[str], Sequence[str], TextSettings, int], Mapping[str, Sequence[str]]] | None = None
     rewrite: Callable[[str, int, Ask, TextSettings, np.random.Generator], str] | None = None
+    questions: Callable[[TextSettings, int], int] | None = None
+    """How many questions it asks about a text at most, given the number of classes; None where answers decide that."""
     variants: Callable[[TextSettings, Prompt, Callable[[str], Prompt]], Iterable[tuple[str, Messages]]] | None = None
 
     def __post_init__(self) -> None:

@@ -74,7 +74,7 @@ TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     (
         TextAttackChoice(A2T),
         TextAttackChoice(Guided, guided=True),
-        TextAttackChoice(Noise),
+        TextAttackChoice(Noise, questions=lambda noise, _: len(noise.kinds) * len(noise.severities)),
         INJECTION_ATTACK,
         *QUESTION_ATTACKS,
     ),

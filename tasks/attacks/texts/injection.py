@@ -58,4 +58,6 @@ def inject(text: str, predicted: int, ask: Ask, settings: Injection, _generator:
     return next(obeyed, made[-1] if made else text)
 
 
-INJECTION_ATTACK = TextAttackChoice(Injection, rewrite=inject)
+INJECTION_ATTACK = TextAttackChoice(
+    Injection, rewrite=inject, questions=lambda settings, classes: len(settings.instructions) * (classes - 1)
+)

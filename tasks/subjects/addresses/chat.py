@@ -25,7 +25,8 @@ NO_ANSWERS = (UNPARSED, REFUSED, TRUNCATED)
 """Why an answer counts as none."""
 FORMS: dict[FormName, str] = {"chat": "/chat/completions", "completions": "/completions"}
 """The forms in which a model is asked in words, and how their addresses end."""
-_MOST_TOKENS = {"label": 16, "first-token": 1, "json": 64}
+MOST_TOKENS = {"label": 16, "first-token": 1, "json": 64}
+"""How long an answer may be, by how it is read."""
 _TOP = {"chat": 20, "completions": 5}  # the most that OpenAI and vLLM give
 _REFUSAL = re.compile(
     r"\W*(i['\u2019]?m sorry|i am sorry|sorry\b|i can(no|['\u2019])t\b|i(['\u2019]m| am) (unable|not able)"
@@ -90,7 +91,7 @@ class Prompt:
         asking = self.asking
         options = replace(self, messages=self.replaced(OPTIONS, ", ".join(asking.spellings)))
         messages = [message._asdict() for message in options.replaced(PLACE, items[0])]
-        limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": _MOST_TOKENS[asking.read]}
+        limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": MOST_TOKENS[asking.read]}
         body = {"model": asking.model, "temperature": 0, **limit, **asking.parameters}
         if asking.form == "completions":
             more = {"logprobs": _TOP["completions"]} if asking.logprobs else {}

@@ -377,6 +377,7 @@ def test_a_model_that_obeys_nobody_is_turned_by_no_instruction(tmp_path: Path, c
 OPTIONS = "Options: {options}. One word.\nText: {text}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ordered", "flips"), [(0.12, 0.0), (0.0, 0.0), (0.12, 0.05)])
 def test_on_how_many_texts_the_order_of_options_decides(
     tmp_path: Path, chatting: ChatServer, ordered: float, flips: float
@@ -401,6 +402,7 @@ def test_on_how_many_texts_the_order_of_options_decides(
     assert cost == pytest.approx(0.001 * len(chatting.asked()))  # variants are counted with the question
 
 
+@pytest.mark.slow
 def test_a_question_is_put_otherwise_only_where_the_prompt_says_how(
     tmp_path: Path, chatting: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
