@@ -127,9 +127,9 @@ def test_page(proposal: Proposal) -> str:
     """test_rules.py: per rule a sample that it votes on and one that it does not, made up, so that no data is in it."""
     has_pictures, tests = proposal.roles.kind == "images", ""
     for rule in (rule.rule for rule in proposal.rules.rules):
-        (on, off), expected = examples(rule), f"[{_json_text(rule.vote)}, None]"
+        (on, off), expected = examples(rule), f"[{json_text(rule.vote)}, None]"
         tests += f"\n\ndef test_{rule.called}():\n"
-        tests += f"    assert said({_json_text(rule.called)}, {on}, {off}) == {expected}\n"
+        tests += f"    assert said({json_text(rule.called)}, {on}, {off}) == {expected}\n"
     return filled(
         "test_rules.txt",
         numpy="import numpy as np\n\n" if has_pictures else "",
@@ -168,10 +168,6 @@ def examples(rule: WrittenRule) -> tuple[str, str]:
         return row(str(when.equals)), row(f"not {when.equals}")
     bound, away = (when.above, 1) if when.above is not None else (when.below or 0.0, -1)
     return row(float(f"{bound + away * max(1.0, abs(bound) / 10):.4g}")), row(bound)
-
-
-def _json_text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def yaml_flow(value: object) -> str:

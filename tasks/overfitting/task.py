@@ -26,7 +26,6 @@ from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError, suggestion
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
-from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.overfitting.independence import records_table, samples_fingerprint
@@ -56,7 +55,7 @@ from assay.tasks.subjects.images.learning import learn_images, model_again, trai
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Training
-from assay.tasks.subjects.task import ROWS, copies_among
+from assay.tasks.subjects.task import ROWS, copies_among, noticed
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
 
 if TYPE_CHECKING:
@@ -139,8 +138,7 @@ def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:
     warning = (
         f"{copies} of the fresh samples {'hold' if copies > 1 else 'holds'} an image that trains or is audited too"
     )
-    current_run().notice(f"{warning}: these are no control. Mend the split.")
-    return f" · {warning}"
+    return noticed(warning, "these are no control. Mend the split.")
 
 
 @stage(version=1, title="learned samples")

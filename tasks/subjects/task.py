@@ -107,7 +107,12 @@ def shared_by_pairs(training: Artifact[Samples], evaluation: Artifact[Samples], 
     if not shared:
         return ""
     sentence = f"{integer(shared)} of the {integer(evaluation.rows)} audited samples share a text with one that trains"
-    current_run().notice(f"{sentence}: what is measured on them is no measure of new texts.")
+    return noticed(sentence, "what is measured on them is no measure of new texts.")
+
+
+def noticed(sentence: str, advice: str) -> str:
+    """The sentence as the end of a stage's line; with the advice it is a notice of the run, too."""
+    current_run().notice(f"{sentence}: {advice}")
     return f" · {sentence}"
 
 
@@ -118,10 +123,7 @@ def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Sampl
     if not parted:
         return ""
     sentence = f"{plural(parted, 'group')} of `source.group` stand on both sides of the split"
-    current_run().notice(
-        f"{sentence}: what is measured there is no measure of new ones. Mend the split, or leave it out."
-    )
-    return f" · {sentence}"
+    return noticed(sentence, "what is measured there is no measure of new ones. Mend the split, or leave it out.")
 
 
 def _marks(samples: Artifact[Samples], content: tuple[str, ...], name: str) -> pa.ChunkedArray:
@@ -184,8 +186,7 @@ def _copies(held: HeldOut, content: tuple[str, ...]) -> str:
         return shared_by_pairs(held.training, held.evaluation, content)
     what = "are also" if copies > 1 else "is also"
     sentence = f"{copies} of the audited samples {what} among those that train, under another id"
-    current_run().notice(f"{sentence}: what is measured on them is no measure of new samples. Mend the split.")
-    return f" · {sentence}"
+    return noticed(sentence, "what is measured on them is no measure of new samples. Mend the split.")
 
 
 def copies_among(looked_at: Artifact[Samples], others: Sequence[Artifact[Samples]], content: tuple[str, ...]) -> int:
