@@ -85,7 +85,7 @@ class AssayError(Exception):
     exit_code = 3
 
     def __init__(self, *words: object) -> None:
-        super().__init__(*(_bounded(mask(one)) if isinstance(one, str) else one for one in words))
+        super().__init__(*(_bounded(mask(word)) if isinstance(word, str) else word for word in words))
 
 
 class InputError(AssayError):

@@ -105,15 +105,15 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     }
     wanted = dask_processes.first_imports(libraries)
     workers = {
-        one.name: {
+        member.name: {
             "cls": Nanny,
             "options": worker
             | {
-                "resources": {"GPU": 1} if one.gpu else {"CPU": 1},
-                "env": ONE_EACH | OF_C_LIBRARY | wanted | {"CUDA_VISIBLE_DEVICES": one.cuda},
+                "resources": {"GPU": 1} if member.gpu else {"CPU": 1},
+                "env": ONE_EACH | OF_C_LIBRARY | wanted | {"CUDA_VISIBLE_DEVICES": member.cuda},
             },
         }
-        for one in local_crew(settings)
+        for member in local_crew(settings)
     }
     scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
     one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone

@@ -106,7 +106,7 @@ class Turns:
 
     def _hand_out(self) -> None:
         while self._waiting and sum(self._held.values()) < self._bound:
-            who = min(self._waiting, key=lambda one: self._held[one])
+            who = min(self._waiting, key=self._held.__getitem__)
             self._held[who] += 1
             self._waiting.pop(who)()
 

@@ -195,7 +195,7 @@ def import_shipped(name: str, sources: Mapping[str, bytes], home: str = "") -> M
     'subscribe'
     """
     parcel = _Parcel(sources, home)
-    if not any(isinstance(one, _Parcel) and one.package == parcel.package for one in sys.meta_path):
+    if not any(isinstance(finder, _Parcel) and finder.package == parcel.package for finder in sys.meta_path):
         sys.meta_path.append(parcel)
     return importlib.import_module(f"{parcel.package}.{name}")
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from assay.infra.errors import InputError, install_command, reason_of
+from assay.infra.errors import InputError, reason_of, require_library
 from assay.infra.storage.folders import contained, escape_of, require_regular
 from assay.infra.storage.network import require_usable
 from assay.tasks.ingest.image_pixels import ENDINGS
@@ -142,13 +142,10 @@ def delta_files(folder: str, named: str) -> list[str]:
     `named` is how a person named it. What a table says beyond its files (rows deleted by vector, other names of
     columns) is refused: reading past it would be another table.
     """
-    try:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-    except ImportError as error:
-        raise InputError(
-            f"{named} is a Delta table, and reading it needs the extra `delta`: {install_command('delta')}."
-        ) from error
+    require_library("deltalake", f"{named} is a Delta table, and deltalake, which reads it (extra `delta`),", "delta")
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     _require_own_log(folder, named)
     _require_flat_log(folder, named)
     try:

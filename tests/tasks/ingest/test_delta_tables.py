@@ -102,7 +102,7 @@ def test_an_empty_table_a_broken_log_and_a_missing_extra_are_a_sentence(
     with pytest.raises(InputError, match="without a row in its latest version"):
         delta_files(str(lake), "lake")
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(InputError, match=r"needs the extra `delta`: pip install 'deltalake>="):
+    with pytest.raises(InputError, match=r"\(extra `delta`\), is not installed: pip install 'deltalake>="):
         delta_files(str(lake), "lake")
     monkeypatch.undo()
     shutil.rmtree(lake / "_delta_log")
