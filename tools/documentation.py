@@ -72,6 +72,7 @@ SHARED = {
     "ImageAttack": "`attacks`: all on images",
     "WordAttack": "`attacks`: all on words",
     "TermAttack": "`attacks`: all on terms",
+    "QuestionAttack": "`attacks`: all on prompts",
     "Defence": "`defenses`: all on images",
     "StandsOn": "Code of your own: under `subject` and `labeling`",
 }
