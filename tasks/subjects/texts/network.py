@@ -133,6 +133,11 @@ class HuggingFaceClassifier:
     def logits(self, ids: torch.Tensor | None, mask: torch.Tensor, embedded: torch.Tensor | None) -> torch.Tensor:
         """The logits of ids [n, length], or of their embeddings [n, length, d]."""
         given = {"input_ids": ids} if embedded is None else {"inputs_embeds": embedded}
+        if ids is not None and (highest := int(ids.max())) >= (known := len(self.table())):
+            raise InputError(
+                f"The tokenizer makes token {highest} of a text, and the network knows {known}, counted from 0: they "
+                "do not belong together; call model.resize_token_embeddings(len(tokenizer)), train, and save both."
+            )
         return self.module(**given, attention_mask=mask).logits
 
     def table(self) -> torch.Tensor:

@@ -171,3 +171,10 @@ def test_blocks_hold_every_text_once_within_the_budget_in_shapes_of_their_own(le
 @given(st.integers(1, 512))
 def test_a_rung_is_at_most_a_quarter_longer_beyond_32(length: int) -> None:
     assert length <= rung(length, 512) <= max(length + 7, length * 1.26)
+
+
+def test_a_tokenizer_that_knows_more_than_its_network_is_a_sentence(model: NetworkModel) -> None:
+    known, mask = len(model.network.table()), torch.ones(1, 2, dtype=torch.int64)
+    assert model.network.logits(torch.tensor([[0, known - 1]]), mask, None).shape == (1, 3)
+    with pytest.raises(InputError, match=f"token {known} of a text, and the network knows {known}, counted from 0"):
+        model.network.logits(torch.tensor([[0, known]]), mask, None)
