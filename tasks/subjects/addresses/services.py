@@ -146,7 +146,7 @@ def _put_otherwise(findings: FindingIndex) -> Iterator[str]:
     """Of questions that were put otherwise: how many answers depend on it, and whether that is more than chance."""
     for depends in findings.select("attack.depends"):
         above = findings.get("attack.above_chance", depends.subject, depends.of)
-        beyond = "" if above is None or not above.verdict else f": {above.verdict}, {share_text(above)} above it"
+        beyond = "" if above is None else f"; beyond what it changes by itself {share_text(above)}: {above.verdict}"
         yield (
             f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of "
             f"{depends.subject} to {plural(depends.n or 0, 'text')}{beyond}."
