@@ -45,10 +45,11 @@ class ByCommand:
 
     def sign(self, content: bytes) -> bytes:
         """What the command writes: a signature, with a certificate or whatever else goes with it."""
-        code, signature, complaint = self._run(self.command, content)
-        if code or not signature:
-            raise InputError(f"{self.command!r} has not signed ({code}): {complaint.decode(errors='replace')[-300:]}")
-        return signature
+        done = self._run(self.command, content)
+        if done.returncode or not done.stdout:
+            complaint = done.stderr.decode(errors="replace")[-300:]
+            raise InputError(f"{self.command!r} has not signed ({done.returncode}): {complaint}")
+        return done.stdout
 
     def verify(self, signature: bytes, content: bytes) -> None:
         """Raises unless the command ends with 0; `SIGNATURE` in it stands for a file of what `sign` gave."""
@@ -57,15 +58,14 @@ class ByCommand:
         with tempfile.NamedTemporaryFile() as file:
             file.write(signature)
             file.flush()
-            if self._run(self.command.replace("SIGNATURE", file.name), content)[0]:
+            if self._run(self.command.replace("SIGNATURE", file.name), content).returncode:
                 raise InvalidSignature
 
-    def _run(self, command: str, content: bytes) -> tuple[int, bytes, bytes]:
+    def _run(self, command: str, content: bytes) -> subprocess.CompletedProcess[bytes]:
         try:
-            done = subprocess.run(shlex.split(command), input=content, capture_output=True, check=False)
+            return subprocess.run(shlex.split(command), input=content, capture_output=True, check=False)
         except (OSError, ValueError) as error:
             raise InputError(f"The command {command!r} cannot be run: {error}") from error
-        return done.returncode, done.stdout, done.stderr
 
 
 PrivateKey: TypeAlias = "Ed25519PrivateKey | ByCommand"

@@ -47,11 +47,10 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
             measured.setdefault(finding.subject, []).append(finding)
     if not measured:
         raise InputError(f"Run {record.id} measured no model: its pipeline has no subject.")
-    made_by = {model: given[model.partition("+")[0]] for model in measured}
-    tasks = {
-        model: next((task for key, task in _TASKS.items() if settings.get(key) is not None), "other")
-        for model, settings in made_by.items()
-    }
+    tasks = {}
+    for model in measured:
+        settings = given[model.partition("+")[0]]
+        tasks[model] = next((task for key, task in _TASKS.items() if settings.get(key) is not None), "other")
     with appearing_whole(target) as draft:
         if form == "cyclonedx":
             bom = ml_bom(record, artifacts_of(record, "Samples")[0].digest, measured, tasks)
@@ -67,9 +66,8 @@ def ml_bom(
     record: RunRecord, data: str, measured: Mapping[str, Sequence[Finding]], tasks: Mapping[str, str]
 ) -> dict[str, Any]:
     """The models of a run as CycloneDX 1.7, the same for the same run; `data` is the digest of its samples."""
-    digest = [{"name": "assay:digest", "value": data}]
-    dataset = {"type": "dataset", "name": _data_of(record), "contents": {"properties": digest}}
-    about = {"run": record.id, "pipeline": record.pipeline, "seed": str(record.seed)}
+    dataset = {"type": "dataset", "name": _data_of(record)}
+    about = {"run": record.id, "pipeline": record.pipeline, "seed": str(record.seed), "data": data}
     properties = [{"name": f"assay:{name}", "value": value} for name, value in about.items()]
     components = [
         {
@@ -79,7 +77,6 @@ def ml_bom(
             "modelCard": {
                 "modelParameters": {"task": tasks[model], "datasets": [dataset]},
                 "quantitativeAnalysis": {"performanceMetrics": [_performance_metric(finding) for finding in findings]},
-                "properties": properties,
             },
         }
         for model, findings in measured.items()
@@ -91,7 +88,7 @@ def ml_bom(
         "specVersion": "1.7",
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'urn:assay:{record.id}')}",
         "version": 1,
-        "metadata": {"timestamp": record.started, "tools": {"components": [tool]}},
+        "metadata": {"timestamp": record.started, "tools": {"components": [tool]}, "properties": properties},
         "components": components,
     }
 
@@ -107,22 +104,18 @@ def _performance_metric(finding: Finding) -> dict[str, Any]:
 
 def model_card(record: RunRecord, model: str, task: str, findings: Sequence[Finding]) -> str:
     """The card of a model as Hugging Face reads it: a `model-index` with a result per slice, which its pages show."""
-    data, results = _data_of(record), dict[str, list[dict[str, Any]]]()
+    data, results = _data_of(record), dict[str, dict[str, Any]]()
     for finding in findings:
         if title := _TITLES.get(finding.metric):
             interval = "" if finding.low is None or finding.high is None else f"{finding.low:.4g} to {finding.high:.4g}"
-            n, kind = str(finding.n or ""), finding.metric.removeprefix("subject.")
+            n, kind, of = str(finding.n or ""), finding.metric.removeprefix("subject."), _slice_of(finding)
             name = ", ".join(filter(None, (title, interval and f"95 % interval {interval}", n and f"n = {n}")))
-            results.setdefault(_slice_of(finding), []).append({"type": kind, "value": finding.value, "name": name})
-    index = [
-        {
-            "task": {"type": task},
-            "dataset": {"type": data, "name": data} | ({"config": of} if of else {}),
-            "metrics": metrics,
-        }
-        for of, metrics in results.items()
-    ]
-    head = front_matter({"tags": ["robustness", "assay"], "model-index": [{"name": model, "results": index}]})
+            dataset = {"type": data, "name": data} | ({"config": of} if of else {})
+            result = results.setdefault(of, {"task": {"type": task}, "dataset": dataset, "metrics": []})
+            result["metrics"].append({"type": kind, "value": finding.value, "name": name})
+    head = front_matter(
+        {"tags": ["robustness", "assay"], "model-index": [{"name": model, "results": [*results.values()]}]}
+    )
     said = f"Measured by Assay {__version__} in run `{record.id}` of `{record.pipeline}`, seed {record.seed}."
     return f"{head}\n# {escaped_markdown(model)}\n\n{said}\n"
 

@@ -32,6 +32,15 @@ _TERMS = (
 )
 CONTEXT: dict[str, Any] = {term: _NOT_OF_CROISSANT.get(term, f"cr:{term}") for term in _TERMS.split()}
 
+_TYPES = (
+    (pa.types.is_boolean, "Boolean"),
+    (pa.types.is_integer, "Integer"),
+    (pa.types.is_floating, "Float"),
+    (pa.types.is_decimal, "Float"),
+    (pa.types.is_date, "Date"),
+    (pa.types.is_struct, "ImageObject"),
+    (pa.types.is_timestamp, "DateTime"),
+)
 CITE_AS = "S. Pugh et al., Curating Naturally Adversarial Datasets for Trustworthy AI in Healthcare"
 
 
@@ -69,17 +78,7 @@ def data_type(dtype: pa.DataType) -> str:
     >>> data_type(pa.int16()), data_type(pa.string())
     ('sc:Integer', 'sc:Text')
     """
-    if pa.types.is_boolean(dtype):
-        return "sc:Boolean"
-    if pa.types.is_integer(dtype):
-        return "sc:Integer"
-    if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
-        return "sc:Float"
-    if pa.types.is_date(dtype):
-        return "sc:Date"
-    if pa.types.is_struct(dtype):
-        return "sc:ImageObject"
-    return "sc:DateTime" if pa.types.is_timestamp(dtype) else "sc:Text"
+    return next((f"sc:{name}" for is_of_type, name in _TYPES if is_of_type(dtype)), "sc:Text")
 
 
 def _file_object(file: ExportedFile) -> dict[str, Any]:

@@ -69,6 +69,8 @@ def test_the_bill_of_materials_is_cyclonedx_1_7_by_its_own_schema(night: tuple[S
     assert float(metrics[1]["value"]) == 0.1 + 0.2
     assert net["modelCard"]["modelParameters"]["task"] == "image-classification"
     assert net["modelCard"]["modelParameters"]["datasets"][0]["name"] == f"csv: {EVIL}"
+    about = {each["name"]: each["value"] for each in json.loads(text)["metadata"]["properties"]}
+    assert (about["assay:run"], len(about["assay:data"])) == (run.id, 64)
     assert "confidenceInterval" not in defended["modelCard"]["quantitativeAnalysis"]["performanceMetrics"][0]
     export_model_cards(store, run.record, "cyclonedx", tmp_path / "again")
     assert (tmp_path / "again" / "models.cdx.json").read_text(encoding="utf-8") == text
