@@ -35,7 +35,7 @@ class Draws:
 
     def normals(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
         """Standard normal draws, float32 [n, *shape]."""
-        drawn = [generator.standard_normal(shape, np.float32) for generator in self._generators(purpose)]
+        drawn = [generator.standard_normal(shape, np.float32) for generator in self.generators(purpose)]
         return torch.from_numpy(np.stack(drawn)).to(self._device)
 
     def noise(self, frames: int, shape: tuple[int, ...]) -> Tensor:
@@ -54,9 +54,10 @@ class Draws:
 
     def angles(self, purpose: str, low: float, high: float) -> list[float]:
         """One angle per sample in degrees, uniform between `low` and `high`."""
-        return [generator.uniform(low, high) for generator in self._generators(purpose)]
+        return [generator.uniform(low, high) for generator in self.generators(purpose)]
 
-    def _generators(self, purpose: str) -> list[np.random.Generator]:
+    def generators(self, purpose: str) -> list[np.random.Generator]:
+        """A generator per sample for one purpose; asked again, each draws the same."""
         return [self._seeds.generator(f"{purpose}/{sample}") for sample in self._ids]
 
 

@@ -74,8 +74,9 @@ def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> lis
 _SHOWN = 3  # the severity of the pictures, where it was tried
 _STRIPS = (
     ("noise", ("gaussian-noise", "shot-noise", "speckle-noise")),
+    ("single pixels", ("impulse-noise", "pixelate", "jpeg")),
     ("blur", ("gaussian-blur", "motion-blur", "zoom-blur")),
-    ("weather and light", ("snow", "spatter", "brightness")),
+    ("weather and light", ("snow", "spatter", "brightness", "contrast")),
     ("the camera moved", ("translate", "rotate", "tilt")),
     ("shape and size", ("scale", "shear")),
 )

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions, Kind, clean_frame, strongest_frames
+from assay.tasks.corruptions.choice import Kind, clean_frame, strongest_frames
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.statistics.class_scores import ClassCounts
 from assay.tasks.statistics.resampling import pooled
 

@@ -31,8 +31,9 @@ from assay.infra.stages.partitions import collect, map_partitions, read_files, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.corruptions.camera import Draws
+from assay.tasks.corruptions.choice import Corruption, sequence, strongest_frames
 from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_findings
-from assay.tasks.corruptions.table import CORRUPTIONS, Corruption, Corruptions, sequence, strongest_frames
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.tallies import (
     ALL,
     MEAN,

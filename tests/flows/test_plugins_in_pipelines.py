@@ -37,7 +37,7 @@ class Calm(Defence):
 
 def nothing(*_): raise NotImplementedError
 WAVES = ImageAttackChoice(Waves, nothing)
-FADE = Corruption("fade", "weather", "ramp", nothing, shares("share", 0.5, 0.5))
+FADE = Corruption("fade", "ramp", nothing, shares("share", 0.5, 0.5))
 CALM = ImageDefenceChoice(Calm, nothing)
 '''
 WRITTEN = """\

@@ -57,7 +57,7 @@ def fading(at, images, draws, strengths):
     return each(images, strengths, lambda share: images * (1 - share * at["share"]))
 
 RIPPLES = ImageAttackChoice(Ripples, ripples)
-FADE = Corruption("fade", "weather", "ramp", fading, shares("share", 0.5, 0.5))
+FADE = Corruption("fade", "ramp", fading, shares("share", 0.5, 0.5))
 '''
 LABELS = '''
 """A labeler that is never sure."""

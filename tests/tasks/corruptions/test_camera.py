@@ -22,7 +22,8 @@ from assay.tasks.corruptions.camera import (
     warped,
     zoom_blurs,
 )
-from assay.tasks.corruptions.table import CORRUPTIONS, constants
+from assay.tasks.corruptions.choice import constants
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.corruptions.weather import outline_distance, snow_layer, snowing, spatter_layer, spattered
 
 torch.set_num_threads(1)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from assay.infra.user_code.choices import check_plugin
-from assay.tasks.corruptions.table import CORRUPTIONS, Corruption, Levels, each, shares
+from assay.tasks.corruptions.choice import Corruption, Levels, each, shares
+from assay.tasks.corruptions.table import CORRUPTIONS
 
 torch.set_num_threads(1)
 
@@ -16,7 +17,7 @@ def fading(at, images, draws, strengths):
     return each(images, strengths, lambda share: images * (1 - share * at["share"]))
 
 
-FADE = Corruption("fade", "weather", "ramp", fading, shares("share", 0.5, 0.5))
+FADE = Corruption("fade", "ramp", fading, shares("share", 0.5, 0.5))
 
 
 def unseeded(at, images, draws, strengths):

@@ -6,7 +6,8 @@ import torch
 
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions import table
-from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions, constants
+from assay.tasks.corruptions.choice import constants
+from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.tallies import comparisons, count_flips
 from assay.tasks.corruptions.task import answers_to_frames
 from assay.tasks.subjects.images.model import ImageModel

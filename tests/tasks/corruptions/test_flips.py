@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.corruptions.table import CORRUPTIONS, clean_frame, strengths, strongest_frames
+from assay.tasks.corruptions.choice import clean_frame, strengths, strongest_frames
+from assay.tasks.corruptions.table import CORRUPTIONS
 from assay.tasks.corruptions.tallies import comparisons, count_correct, count_flips
 
-NOISES = ("gaussian-noise", "shot-noise", "speckle-noise")
+NOISES = tuple(one.word for one in CORRUPTIONS if one.kind == "noise")
 OTHERS = tuple(name for name in CORRUPTIONS.words if name not in NOISES)
 
 

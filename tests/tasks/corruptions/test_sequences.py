@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.camera import Draws
-from assay.tasks.corruptions.table import CORRUPTIONS, clean_frame, sequence, strongest_frames
+from assay.tasks.corruptions.choice import clean_frame, sequence, strongest_frames
+from assay.tasks.corruptions.table import CORRUPTIONS
 
 torch.set_num_threads(1)
 SEEDS = Seeds(0, "corrupt_subjects")
@@ -107,6 +108,7 @@ def test_a_sweep_goes_both_ways():
 
 def test_greyscale_and_equal_channels_are_treated_alike_by_everything_without_colour():
     grey = picture(channels=1, n=1)
-    for perturbation in set(CORRUPTIONS.words) - {"gaussian-noise", "shot-noise", "speckle-noise", "spatter"}:
+    for perturbation in (one.word for one in CORRUPTIONS if one.kind != "noise" and one.word != "spatter"):
         one, three = (frames_of(perturbation, 3, images, 5) for images in (grey, grey.expand(-1, 3, -1, -1)))
-        torch.testing.assert_close(three, one.expand_as(three), atol=1e-5, rtol=0)
+        rounding = 2 / 255 if perturbation == "jpeg" else 1e-5
+        torch.testing.assert_close(three, one.expand_as(three), atol=rounding, rtol=0)

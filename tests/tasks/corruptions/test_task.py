@@ -9,7 +9,7 @@ from tiny_subjects import SIZE, SUBJECT, tiny_answers, tiny_classes, tiny_files,
 from assay.data.images import pixels_of
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
-from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
+from assay.tasks.corruptions.table import CORRUPTIONS, XU_ET_AL, Corruptions
 from assay.tasks.corruptions.task import corrupt_subjects, measure_corruptions
 from assay.tasks.statistics.findings import findings_from
 
@@ -182,7 +182,7 @@ def test_findings_name_perturbation_severity_mean_and_subject(run):
 def test_every_perturbation_runs_on_the_stage_at_the_default_length(run):
     made = corrupted((2,), Corruptions(severities=(1,)), names=("one",))
     rows = collect(made.flips, None).to_pylist()
-    assert {row["perturbation"] for row in rows} == set(CORRUPTIONS.words)
+    assert {row["perturbation"] for row in rows} == {one.word for one in XU_ET_AL}
     assert {row["comparisons"] for row in rows} == {30}
 
 
@@ -212,7 +212,7 @@ from assay.tasks.corruptions.table import each
 def faded(at, images, draws, strengths):
     return each(images, strengths, lambda share: images * (1 - share * at["share"]))
 
-FADE = Corruption("fade", "weather", "ramp", faded, shares("share", 1.0, 1.0))
+FADE = Corruption("fade", "ramp", faded, shares("share", 1.0, 1.0))
 """
 
 
