@@ -67,5 +67,5 @@ def test_the_line_of_a_fault_is_that_of_the_users_code(tmp_path: Path) -> None:
 
 def test_an_object_that_is_not_there_is_refused_with_a_near_one(tmp_path: Path) -> None:
     write(tmp_path, {"mine.py": "model = 1\n"})
-    with pytest.raises(InputError, match="Did you mean model"):
+    with pytest.raises(InputError, match="did you mean model"):
         refer_to_code("mine.py:modle", tmp_path).load()
