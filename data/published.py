@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -13,11 +14,16 @@ _PRINTED = YAML(typ="safe").load(Path(__file__).with_suffix(".yaml").read_text(e
 
 @dataclass(frozen=True)
 class PrintedGrid:
-    """The heading of lines that are shown together; `absent` stands for a number of ours that nothing measured."""
+    """The heading of lines that are shown together; `absent` stands for a number of ours that nothing measured.
+
+    The page of all tables has only the lines whose cells are those of `on_page`, and not the columns of `off_page`.
+    """
 
     title: str
     headings: tuple[str, ...]
     absent: str = "not measured"
+    on_page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    off_page: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

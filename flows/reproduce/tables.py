@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from assay.data.published import PrintedGrid
@@ -84,13 +85,8 @@ def _rows(
 
 def _numbers(source: Source, result: Result) -> list[tuple[Ours, Finding]]:
     """Every number of ours in the lines of a source, each once."""
-    numbers: dict[Ours, Finding] = {}
-    for line in source.lines_with(result):
-        for cell in line.cells:
-            measured = _measured(cell, result)
-            if measured is not None:
-                numbers.setdefault(*measured)
-    return list(numbers.items())
+    measured = (_measured(cell, result) for line in source.lines_with(result) for cell in line.cells)
+    return list(dict(filter(None, measured)).items())
 
 
 def _measured(cell: Cell, result: Result | None) -> tuple[Ours, Finding] | None:
@@ -157,7 +153,7 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]], reasons
     return [f"{sentence}: {why}."]
 
 
-WIDTH = 118
+_fill = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
 
 
 def table_as_text(table: PaperTable, filled: Filled) -> str:
@@ -170,21 +166,32 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
 
 
 def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> str:
-    """The table as a section of a document; a note that was `stated` in an earlier one is not repeated."""
+    """The table as a section of a document; a line or note that was `stated` in an earlier one is not repeated."""
     blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
     for grid, rows in filled.grids:
-        cells = ([_escaped_text(cell) for cell in row] for row in rows)
-        head, *lines = (f"| {' | '.join(row)} |" for row in (grid.headings, *cells))
-        blocks += [f"**{_escaped_text(grid.title)}**", "\n".join([head, "|---" * len(grid.headings) + "|", *lines])]
+        title, shown = _on_page(grid, rows)
+        head, *lines = (f"| {' | '.join(row)} |" for row in shown)
+        new = [line for line in lines if f"{head}\n{line}" not in stated]
+        stated.update(f"{head}\n{line}" for line in lines)
+        blocks += [f"**{title}**", "\n".join([head, "|---" * len(shown[0]) + "|", *new])]
     for heading, notes in _notes(table, filled):
         items = [f"- {_escaped_text(note)}" for note in notes if note not in stated and not note.startswith(" ")]
-        blocks += ["\n".join([f"{heading}:", "", *map(_filled, items)])] if items else []
+        filled_items = (_fill(item, subsequent_indent="  ") for item in items)
+        blocks += ["\n".join([f"{heading}:", "", *filled_items])] if items else []
         stated.update(notes)
     return "\n\n".join(blocks)
 
 
-def _filled(item: str) -> str:
-    return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+def _on_page(grid: PrintedGrid, rows: Sequence[Sequence[str]]) -> tuple[str, Sequence[Sequence[str]]]:
+    """The title and, headings first, the lines that a page shows; what every line says stands in the title."""
+    places = {grid.headings.index(name): cells for name, cells in grid.on_page.items()}
+    shown = [row for row in rows if all(row[place] in cells for place, cells in places.items())] or rows
+    columns = [column for column in zip(grid.headings, *shown, strict=True) if column[0] not in grid.off_page]
+    same = [column for column in columns if len(shown) > 1 and len({*column[1:]}) == 1]
+    always = ", ".join(f"{heading}: {cell}" for heading, cell, *_ in same if heading and cell)
+    lines = zip(*(column for column in columns if column not in same), strict=True)
+    title = _escaped_text(f"{grid.title} ({always})" if always else grid.title)
+    return title, [[_escaped_text(cell) for cell in line] for line in lines]
 
 
 def _notes(table: PaperTable, filled: Filled) -> list[tuple[str, Sequence[str]]]:
@@ -202,14 +209,7 @@ def _wrapped(line: str) -> str:
     if "  " in line.strip():
         return f"  {line}"
     indent = " " * (2 + len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line.strip(),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _fill(line.strip(), initial_indent=indent, subsequent_indent=indent)
 
 
 def _escaped_text(text: str) -> str:
