@@ -139,3 +139,10 @@ def test_the_site_names_every_page_once() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_a_page_holds_no_marks_of_a_merge(page: Path) -> None:
     assert re.search(r"^(<{7}|>{7}) ", page.read_text(encoding="utf-8"), re.MULTILINE) is None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_a_table_ends_with_an_empty_line(page: Path) -> None:
+    """Else what follows is read as one more row of it."""
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^\|.*\n(?![|\n]|<!--).+", text, re.MULTILINE) == []
