@@ -105,6 +105,7 @@ def ingest_samples(ground: Ground) -> Data:
     from assay.infra.stages.runs import current_run
     from assay.tasks.ingest.sources import resolve
     from assay.tasks.ingest.task import draw_share, ingest, keep_paths, names_paths
+    from assay.tasks.subjects.addresses.table import address_of
     from assay.tasks.subjects.resolved import resolve_subject
     from assay.tasks.subjects.spot_check import look_before
 
@@ -116,7 +117,7 @@ def ingest_samples(ground: Ground) -> Data:
     if ground.pipeline.source.gold is not None:
         data = _with_peoples_gold(ground, data)
     for subject in ground.pipeline.subjects:
-        if subject.model is not None:
+        if subject.model is not None and address_of(subject.model) is None:
             look_before(data.samples, data.classes, resolve_subject(subject, ground.folder))
     share = current_run().record.share
     return data if share == 1 else replace(data, samples=draw_share(data.samples, share))

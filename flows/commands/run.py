@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,9 +116,8 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     pipeline = project.pipeline(name)
     check_inputs(project, pipeline)
     expected, of_budget = forecast_before_run(project, pipeline, seed, share=share)
-    asked = expected_questions(
-        pipeline, project.folder, lambda: attrgetter("samples", "rows")(read_samples(pipeline.source, project.folder))
-    )
+    read = partial(read_samples, pipeline.source, project.folder)
+    asked = expected_questions(pipeline, project.folder, lambda: attrgetter("samples", "rows")(read()), share)
     echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget, *asked]))
 
 

@@ -16,29 +16,33 @@ from assay.tasks.attacks.texts.settings import QuestionAttack, TextRewrite
 from assay.tasks.reporting.numerals import plain, plural
 from assay.tasks.subjects.addresses.chat import MOST_TOKENS, read_prompt
 from assay.tasks.subjects.addresses.endpoint import asking_at
+from assay.tasks.subjects.holding_out import Rule, on_side
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from assay.tasks.subjects.addresses.chat import Prompt
 
+    ReadSamples = Callable[[], tuple[pa.Table, int]]
+
 _LETTERS = 4
 """Letters of a token, about: as in English prose."""
 
 
-def expected_questions(pipeline: Pipeline, folder: Path, read: Callable[[], tuple[pa.Table, int]]) -> Iterator[str]:
+def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, share: float) -> Iterator[str]:
     """A sentence for each model that answers in words and for rules with a prompt: its questions, tokens and cost if
-    the store has no answer yet. `read` gives samples, and how many there are in all."""
+    the store has no answer yet. `read` gives samples, and how many there are in all; a `share` of these is taken."""
     subjects = [each for each in pipeline.subjects if each.asking is not None and each.asking.prompt is not None]
     rules = written_rules(pipeline, folder)
-    prompted = [rule for rule in rules.rules if rule.prompt is not None] if rules is not None else []
+    prompted = [(rule, rules.asking_of(rule)) for rule in rules.rules if rule.prompt is not None] if rules else []
     if not subjects and not prompted:
         return
-    samples, rows = read()
+    samples, known = read()
+    rows = round(known * share)
     for subject in subjects:
         asking = asking_at(subject.named, subject.asking)
         prompt, audited = prompt_in(asking, str(asking.prompt), folder), _audited(pipeline, samples, rows)
-        asked, unknown = audited * asking.repeats, []
+        asked, unknown = audited * asking.repeats, ["trust"] * ("trust" in pipeline.parts)
         for attack in pipeline.attacks:
             if isinstance(attack, AnyTextAttack | QuestionAttack):
                 count, texts = _questions(attack, prompt, folder), getattr(attack, "texts", None) or audited
@@ -46,9 +50,8 @@ def expected_questions(pipeline: Pipeline, folder: Path, read: Callable[[], tupl
                 unknown += [] if count else [attack.called]
         without = f"; without what {' and '.join(unknown)} will ask, which nobody knows before" if unknown else ""
         yield f"{_expected(subject.name, prompt, _letters(samples, subject.text), asked)}{without}."
-    for rule in prompted:
-        assert rules is not None
-        prompt = read_prompt(rules.asking_of(rule), str(rule.prompt).encode())
+    for rule, asking in prompted:
+        prompt = read_prompt(asking, str(rule.prompt).encode())
         yield f"{_expected(rule.called, prompt, _letters(samples, rule.text or 'text'), rows)}."
 
 
@@ -77,8 +80,9 @@ def _expected(name: str, prompt: Prompt, letters: float, asked: int) -> str:
 def _audited(pipeline: Pipeline, samples: pa.Table, rows: int) -> int:
     evaluation = pipeline.evaluation
     column, share = evaluation.column or pipeline.source.split or "split", evaluation.holdout
-    if column in samples.column_names and evaluation.since is None:
-        share = float(pc.mean(pc.equal(samples[column], evaluation.split).cast("int8")).as_py() or 0.0)
+    if column in samples.column_names:
+        rule = Rule(evaluation.model_copy(update={"column": column}), by_column=True)
+        share = float(on_side(samples, "evaluation", rule).mean())
     return min(round(rows * share), evaluation.limit or rows)
 
 

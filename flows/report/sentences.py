@@ -165,7 +165,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         copy = lowest(_success(findings, name) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
         floor = findings.get("attack.above_chance", base, success.of)
-        by_chance = ", no more than it changes by itself" if floor is not None and floor.verdict == NO_MORE else ""
+        by_chance = ", not shown to be more than chance" if floor is not None and floor.verdict == NO_MORE else ""
         changed = f"{_share(success)} of the texts it attacks{by_chance}{spared}"
         text = f"{capital(success.of)} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:

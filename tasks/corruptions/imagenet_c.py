@@ -58,7 +58,7 @@ def pixelated(at: Constants, images: Tensor, _: Draws) -> Tensor:
     from PIL.Image import Resampling
 
     size = images.shape[-1], images.shape[-2]
-    fewer = int(size[0] * at["share"]), int(size[1] * at["share"])
+    fewer = max(1, int(size[0] * at["share"])), max(1, int(size[1] * at["share"]))
     return edited(images, lambda picture: picture.resize(fewer, Resampling.BOX).resize(size, Resampling.BOX))
 
 

@@ -111,7 +111,9 @@ def other_wordings(settings: Paraphrases, _prompt: Prompt, read: ReadPrompt) -> 
 
 def orders_of_examples(settings: ExampleOrder, prompt: Prompt, _read: ReadPrompt) -> Iterator[tuple[str, Messages]]:
     """The prompt with its examples in each other order."""
-    at = [place for place, message in enumerate(prompt.messages) if message.role == "assistant" and place]
+    asked = next(place for place, message in enumerate(prompt.messages) if PLACE in message.content)
+    roles = [message.role for message in prompt.messages[:asked]]
+    at = [place for place in range(1, asked) if roles[place - 1 : place + 1] == ["user", "assistant"]]
     if len(at) < 2:
         raise InputError(
             f"The prompt {prompt.asking.prompt} has fewer than two examples, whose order `example-order` changes: "

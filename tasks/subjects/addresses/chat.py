@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.infra.errors import InputError
@@ -108,10 +109,10 @@ def read_prompt(asking: Asking, content: bytes) -> Prompt:
     try:
         text = content.decode("utf-8-sig")
         messages = [{"role": "user", "content": text}]
-        if str(asking.prompt).endswith((".yaml", ".yml", ".json")):
-            messages = YAML(typ="safe").load(text)
+        if (ending := Path(str(asking.prompt)).suffix) in (".yaml", ".yml", ".json"):
+            messages = json.loads(text) if ending == ".json" else YAML(typ="safe").load(text)
         listed = tuple(Message(str(message["role"]), str(message["content"])) for message in messages)
-    except (UnicodeDecodeError, YAMLError, TypeError, KeyError) as fault:
+    except (ValueError, RecursionError, YAMLError, TypeError, KeyError) as fault:
         raise InputError(
             f"The prompt {asking.prompt} is neither UTF-8 text nor a list of messages with `role` and `content`: "
             f"correct it ({type(fault).__name__})."

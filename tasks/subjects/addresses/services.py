@@ -130,12 +130,9 @@ def _by_chance(findings: FindingIndex) -> Iterator[str]:
     """Of services that were asked again: how often answers change by themselves, and which attacks change more."""
     for floor in findings.select("attack.flips_by_chance"):
         above = findings.select("attack.above_chance", subject=floor.subject)
-        more = [
-            f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}"
-            for each in above
-            if each.verdict == "more than chance"
-        ]
-        beyond = f"Beyond that, attacks change {', '.join(more)}." if more else "No attack changes more than that."
+        more = [each for each in above if each.verdict == "more than chance"]
+        named = ", ".join(f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}" for each in more)
+        beyond = f"Beyond that, attacks change {named}." if named else "No attack is shown to change more."
         yield (
             f"Asked again about the same {plural(floor.n or 0, 'text')}, {floor.subject} changes "
             f"{share_text(floor)} of its answers. {beyond if above else ''}".strip()
@@ -148,8 +145,8 @@ def _put_otherwise(findings: FindingIndex) -> Iterator[str]:
         above = findings.get("attack.above_chance", depends.subject, depends.of)
         beyond = "" if above is None else f"; beyond what it changes by itself {share_text(above)}: {above.verdict}"
         yield (
-            f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of "
-            f"{depends.subject} to {plural(depends.n or 0, 'text')}{beyond}."
+            f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of {depends.subject} "
+            f"to {plural(depends.n or 0, 'text')}{beyond.replace('no more', 'not shown to be more')}."
         )
 
 

@@ -120,6 +120,8 @@ def test_four_addresses_of_tables_are_measured_and_a_second_night_asks_only_a_fe
     assert set(found) == {"onnx", "skops", "plain", "kserve"}
     assert found["onnx"] == found["plain"] == found["kserve"]  # the same function, at three addresses
     first = server.samples()
+    asked = [json.loads(line)["samples"] for line in (server.folder / "asked.jsonl").read_text().splitlines()]
+    assert [samples for samples in asked if samples] == [4, 4]  # each in one request, and for nothing before
     assert first == 8  # four rows that differ, of which each service was told once
     _, again, run, _ = performed(tables, "night")
     assert accuracies(again) == found

@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from chat_server import chat_server
 from direct_nights import latest, perform_night
 
 from assay.flows.cli import answer
+from assay.flows.configuration.loading import load_project
+from assay.flows.forecast.questions import expected_questions
 from assay.tasks.statistics.findings import findings_of
 
+PIPELINE = """
+pipelines:
+  night:
+    source: {csv: texts.csv, id: id, label: answer, columns: {day: time}}
+    subject:
+      {name: chat, classifier: "https://host/v1/chat/completions", text: text,
+       asking: {model: m, prompt: prompt.txt, answers: {spam: [], ham: []}, logprobs: true}}
+    %s
+"""
 PROMPT = "Options: {options}. One word.\nText: {text}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "share", "questions"),
+    [
+        ("evaluation: {column: part}", 1.0, 60),
+        ("evaluation: {column: part}", 0.1, 6),
+        ("evaluation: {column: day, since: 2026-01-11}", 1.0, 50),
+        ("evaluation: {column: part, limit: 5}", 1.0, 5),
+    ],
+)
+def test_questions_are_about_what_a_run_would_audit(
+    tmp_path: Path, settings: str, share: float, questions: int
+) -> None:
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    (tmp_path / "pipelines.yaml").write_text(PIPELINE % settings)
+    pipeline = load_project(tmp_path / "pipelines.yaml", pipeline="night").pipeline("night")
+    days = [datetime(2026, 1, 1) + timedelta(at // 5) for at in range(100)]
+    parts = ["test" if at % 5 < 3 else "train" for at in range(100)]
+    samples = pa.table({"text": ["a song"] * 100, "day": days, "part": parts})
+    (sentence,) = expected_questions(pipeline, tmp_path, lambda: (samples, 100), share)
+    assert f"chat: {questions} questions," in sentence
+    assert "nobody knows" not in sentence
+
+
+def test_what_the_oracle_asks_is_named_as_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    (tmp_path / "pipelines.yaml").write_text(PIPELINE % "trust: {}")
+    pipeline = load_project(tmp_path / "pipelines.yaml", pipeline="night").pipeline("night")
+    samples = pa.table({"text": ["a song"] * 8, "split": ["test"] * 8})
+    (sentence,) = expected_questions(pipeline, tmp_path, lambda: (samples, 8), 1.0)
+    assert sentence.endswith("; without what trust will ask, which nobody knows before.")
 
 
 @pytest.mark.slow

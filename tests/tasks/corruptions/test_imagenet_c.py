@@ -52,6 +52,7 @@ def test_pixelate_and_jpeg_are_what_pillow_makes(size, severity):
     seen, at = corrupted("pixelate", severity, picture)
     small = Image.fromarray(picture).resize([int(side * at["share"]) for side in size[::-1]], Image.Resampling.BOX)
     np.testing.assert_allclose(seen, np.asarray(small.resize(size[::-1], Image.Resampling.BOX)), atol=1e-3)
+    assert corrupted("pixelate", severity, photo(1, 40))[0].shape == (1, 40, 3)  # a line stays one
     seen, at = corrupted("jpeg", severity, picture)
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "JPEG", quality=round(at["quality"]))

@@ -74,7 +74,7 @@ def test_the_head_of_a_page_says_where_an_attack_does_no_more_than_asking_again(
         floor = Finding("attack.above_chance", value=0.0, low=-0.1, high=0.1, verdict=verdict, **share)
         ((sentence, _),) = _fallen(FindingIndex([*findings, floor]), "chat")
         ends.append(sentence.partition(" of the texts it attacks")[2])
-    assert ends == [", no more than it changes by itself.", "."]
+    assert ends == [", not shown to be more than chance.", "."]
 
 
 @pytest.mark.parametrize("groups", [np.zeros(4, int), np.array([0, 0, 1, 1])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.chance import self_agreement, variant_findings
@@ -12,11 +13,12 @@ from assay.tasks.attacks.texts.questions import (
     Orbit,
     Paraphrases,
     QuestionAttack,
+    orders_of_examples,
     other_orders,
 )
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.addresses.chat import Message, Prompt, read_prompt
-from assay.tasks.subjects.addresses.given import Asking
+from assay.tasks.subjects.addresses.chat import Message, Prompt, read_prompt, with_prompt
+from assay.tasks.subjects.addresses.given import Asking, GivenModel
 
 ASKING = Asking(form="chat", model="m", prompt="p.yaml", answers={"a": (), "b": (), "c": ()})
 FEW = b"""
@@ -48,6 +50,20 @@ def test_all_orders_of_few_options_are_tried_and_so_many_drawn_of_more() -> None
 def test_examples_change_places_with_their_answers() -> None:
     ((messages),) = variants(ExampleOrder()).values()
     assert [message.content for message in messages] == ["One of {options}", "second", "b", "first", "a", "{text}"]
+
+
+def test_the_question_and_what_the_answer_begins_with_are_no_example() -> None:
+    prompt = read_prompt(ASKING, FEW + b'- {role: assistant, content: "The class is"}')
+    ((messages),) = dict(orders_of_examples(ExampleOrder(), prompt, lambda _: prompt)).values()
+    assert [message.content for message in messages[-2:]] == ["{text}", "The class is"]
+
+
+@pytest.mark.parametrize("sign", ["\N{GRINNING FACE}", "\u2028", "\x7f", '"', "\u00e9"])
+def test_a_variant_says_what_the_prompt_says_whatever_signs_it_has(sign: str) -> None:
+    given = GivenModel("m", "endpoint", "classifier", lambda _: len, asking=ASKING)
+    messages = (Message("system", f"{sign} a, b"), Message("user", f"{sign} {{text}}"))
+    variant = with_prompt(given, messages)
+    assert read_prompt(variant.asking, variant.content).messages == messages
 
 
 def test_other_wordings_and_sentences_behind_the_text() -> None:
