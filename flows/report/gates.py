@@ -292,7 +292,8 @@ class Past:
         runs = [self.record, *takewhile(lambda run: _audited(run) == _audited(self.record), self.nights)]
         acceptance = accepted(self.store, self.record.pipeline) if gate and gate.against == ACCEPTED else None
         if acceptance is not None:
-            runs = [run for run in runs if run.id == acceptance["run"] or run.started >= acceptance["at"]]
+            ids = acceptance["run"], self.record.id  # somebody may accept a run while this one is on its way
+            runs = [run for run in runs if run.id in ids or run.started >= acceptance["at"]]
         return list(reversed(runs))
 
     def pool(self, gate: Gate, baseline: RunRecord) -> list[RunRecord]:
@@ -334,9 +335,10 @@ def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
 
 
 def _audited(run: RunRecord) -> tuple[object, ...]:
-    """The models that a run audited, and its settings but for gates."""
+    """The models that a run audited, the team's own code (rules), and its settings but for gates."""
     settings = {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
-    return _digests(run, "SubjectFiles"), settings
+    code = sorted((file["name"], file["sha256"]) for file in run.ingredients if file.get("what") == "code")
+    return _digests(run, "SubjectFiles"), code, settings
 
 
 def _passed(run: RunRecord, gate: Gate) -> bool:
@@ -434,24 +436,24 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
             together = past.evidence(gate, now, budget), budget.alarm * len(pairs)
             looks.append((now, with_evidence(seen, *together, decides=alike and usual.how == "other samples")))
     if not looks:
-        sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from {against}."
+        sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from run {baseline.id}."
         if gate.compared_samples != "all":
-            sentence = f"{gate.title()}: no such samples can be compared with {against}."
+            sentence = f"{gate.title()}: no such samples can be compared with run {baseline.id}."
         return replace(alone, sentence=sentence, looked={"raw": "inconclusive", "against": baseline.id})
-    return _decided(gate, looks, baseline.id, budget.level)
+    return _decided(gate, looks, baseline.id, against, budget.level)
 
 
-def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], against: str, level: float) -> GateResult:
+def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], run: str, against: str, level: float) -> GateResult:
     """What the looks of one gate come to: the worst of them decides, of several alike the furthest change."""
     rank = ("failed", "inconclusive", "passed")
     finding, worst = min(looks, key=lambda pair: (rank.index(pair[1].raw), -pair[1].change))
     sentence = worst.sentence
     if worst.raw == "passed" and len(looks) > 1:
-        sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against run {against}."
+        sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against {against}."
     identical = all(look.identical for _, look in looks)
     looked = {
         "raw": worst.raw,
-        "against": against,
+        "against": run,
         "identical": identical,
         "level": 0.0 if identical else level,
         "n": worst.n,

@@ -115,7 +115,7 @@ def area_by_sample(ids: Sequence[str], probabilities: npt.ArrayLike, truth: npt.
     known = (truth >= 0).reshape(len(truth), -1).any(axis=1)
     pulls = np.mean([area.influence for area in areas], axis=0)[known]
     value = float(np.mean([area.value for area in areas]))
-    return Sampled(np.array(ids, dtype=np.str_)[known], value + len(pulls) * pulls, np.ones(len(pulls)))
+    return Sampled(np.array(ids, dtype=np.str_)[known], value + len(pulls) * pulls, np.ones(len(pulls)), parts=False)
 
 
 def auc_finding(

@@ -36,6 +36,8 @@ class Sampled:
     above: Floats
     below: Floats
     groups: npt.NDArray[np.str_] | None = field(default=None)
+    parts: bool = True
+    """Whether some of the samples have a value of their own: in an area under a curve each stands beside all others."""
 
     @property
     def value(self) -> float:
@@ -49,12 +51,12 @@ class Sampled:
     @property
     def binary(self) -> bool:
         """Whether every sample is simply right or wrong."""
-        return bool((self.below == 1).all() and np.isin(self.above, (0, 1)).all())
+        return bool(self.parts and (self.below == 1).all() and np.isin(self.above, (0, 1)).all())
 
     def at(self, places: npt.NDArray[np.int64]) -> Sampled:
         """Some of the samples, in that order."""
         groups = None if self.groups is None else self.groups[places]
-        return Sampled(self.ids[places], self.above[places], self.below[places], groups)
+        return Sampled(self.ids[places], self.above[places], self.below[places], groups, self.parts)
 
 
 def right_or_wrong(
@@ -88,9 +90,9 @@ def joined(runs: Sequence[Sampled]) -> Sampled | None:
         np.concatenate(each)[firsts] for each in zip(*((run.above, run.below) for run in runs), strict=True)
     )
     if all(run.groups is None for run in runs):
-        return Sampled(ids, above, below)
+        return replace(runs[0], ids=ids, above=above, below=below)
     groups = np.concatenate([run.ids if run.groups is None else run.groups for run in runs])
-    return Sampled(ids, above, below, groups[firsts])
+    return replace(runs[0], ids=ids, above=above, below=below, groups=groups[firsts])
 
 
 How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "all samples", "other samples", "intervals"]
@@ -131,7 +133,7 @@ def difference(
     """The later run less the earlier one; None where there are no samples to compare.
 
     Where each run has samples that the other has not, all of both count, and beside it stands what changed on the
-    shared ones and how the new ones do.
+    shared ones and how the new ones do, if a part of the samples has a value of its own.
 
     >>> from assay.tasks.statistics.between_runs import right_or_wrong
     >>> ids = [f"s{n}" for n in range(40)]
@@ -144,6 +146,8 @@ def difference(
         return None
     _, at_before, at_after = np.intersect1d(before.ids, after.ids, return_indices=True)
     newcomers = after.at(np.setdiff1d(np.arange(len(after.ids)), at_after))
+    if on != "all" and not after.parts and 0 < len(at_before) < max(len(before.ids), len(after.ids)):
+        return None
     if on == "new":
         return _of_all(before, newcomers, generator, level) if len(newcomers.ids) else None
     if on == "shared" or len(at_before) == len(before.ids) == len(after.ids):

@@ -279,3 +279,44 @@ def test_failures_count_against_the_same_baseline_only_and_what_cannot_be_told_c
     assert _weighed(replace(untold, looked={"raw": "inconclusive", "against": "new"}), past).outcome == "warned"
     warns = replace(untold, gate=gate.model_copy(update={"severity": "warn"}))
     assert (_weighed(warns, past).outcome, _weighed(warns, past).passed) == ("warned", True)
+
+
+def test_a_gate_whose_slices_are_others_now_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.flows.report.gates.findings_of", lambda *_: [Finding("a.b", of="before", value=0.9)])
+    past = Past(cast(Store, OfNights([night(1), night(2)])), night(2))
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.0)
+    (result,) = judge_night([gate], [Finding("a.b", of="now", value=0.9)], past, NO_BUDGET)
+    assert (result.outcome, "from run r1" in result.sentence) == ("inconclusive", True)
+
+
+def test_a_run_may_be_accepted_while_another_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(1, "old"), night(2, "new"), night(3, "old")]
+    accepted = [{"run": "r2", "at": "2026-01-04T00:00:00+00:00"}]
+    monkeypatch.setattr("assay.flows.report.gates.acceptances", lambda *_: accepted)
+    gate = Gate(finding="a.b", against="accepted", drop_at_most=0.0)
+    past = Past(cast(Store, OfNights(runs)), runs[2])
+    assert past.unchanged(gate) == [runs[2]]
+    assert past.evidence(gate, Finding("a.b", value=0.9), NO_BUDGET) is None
+
+
+def test_nights_of_other_rules_are_not_like_a_baseline() -> None:
+    runs = [night(day, "old" if day < 5 else "new") for day in range(1, 6)]
+    for run, rules in zip(runs, "aabbb", strict=True):
+        run.ingredients = [{"name": "rules.py", "sha256": rules, "what": "code", "of": "rules.py"}]
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.0)
+    assert [run.id for run in Past(cast(Store, OfNights(runs)), runs[4]).pool(gate, runs[3])] == ["r3"]
+
+
+def test_of_several_findings_it_is_said_that_they_were_held_against_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(day, "old" if day < 10 else "new") for day in range(1, 11)]
+    kept = type("Kept", (OfDays,), {"right": staticmethod(lambda _day: 450), "read": []})
+    monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", kept)
+    monkeypatch.setattr(
+        "assay.flows.report.gates.PooledOutcomes.of",
+        lambda pool, finding: joined([kept(None, run).of(finding) for run in (pool.record, *pool.others)]),
+    )
+    both = [Finding("a.b", of=of, value=0.9) for of in ("x", "y")]
+    monkeypatch.setattr("assay.flows.report.gates.findings_of", lambda *_: both)
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.1)
+    (result,) = judge_night([gate], both, Past(cast(Store, OfNights(runs)), runs[-1]), NO_BUDGET)
+    assert result.sentence.endswith("none of 2 findings changed by more against run r9 and 8 nights like it.")

@@ -10,6 +10,7 @@ from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
 from assay.tasks.statistics.auc import area_by_sample, auc_finding, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.between_runs import difference
 
 Case = tuple[list[int], list[bool]]
 
@@ -123,3 +124,31 @@ def test_what_samples_add_to_an_area_has_its_mean_and_the_variance_of_delong(cla
     if classes == 2:
         variance = delong(probabilities[:100, 1], gold[:100] == 1)[1]
         assert ((sampled.above - sampled.value) ** 2).sum() / 100**2 == pytest.approx(variance)
+
+
+def test_samples_that_score_as_before_are_not_said_to_have_lost_area_to_new_ones_beside_them() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 1200)
+    scores = 1.6 * gold + rng.normal(size=1200) + np.where(np.arange(1200) < 600, 0, 3)  # the new ones all lie higher
+    ids, both = [str(at) for at in range(1200)], np.stack([-scores, scores], axis=1)
+    before, after = (area_by_sample(ids[:n], both[:n], gold[:n]) for n in (600, 1200))
+    assert before is not None
+    assert after is not None
+    whole = difference(before, after, rng)
+    assert whole is not None
+    assert whole.value == pytest.approx(after.value - before.value)
+    assert (whole.shared, whole.new) == (None, None)
+    assert difference(before, after, rng, on="shared") is None  # it was 15 points, p < .001
+    assert difference(before, after, rng, on="new") is None
+    same = difference(before, before, rng, on="shared")
+    assert same is not None
+    assert same.identical
+
+
+def test_a_perfect_area_is_no_count_of_right_answers() -> None:
+    perfect = area_by_sample(
+        ["a", "b", "c", "d"], [[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]], np.array([0, 0, 1, 1])
+    )
+    assert perfect is not None
+    assert perfect.value == 1
+    assert not perfect.binary
