@@ -109,16 +109,16 @@ class Bundle:
         """What was signed and what of it is here, in lines."""
         counts = [f"{len(self.result[f'{outcome}Tests'])} {outcome}" for outcome in ("passed", "warned", "failed")]
         claims, tables = self.claims, "tables among them" if self.has_results else "without tables"
-        gates = "\n          ".join(self.judged)
         plan = decided_in_words(claims["plan"]) or "none: nobody can tell whether gates and rules stood before the run"
-        return (
-            f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}\n"
-            f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}\n"
-            f"Gates     {gates or 'none was asked'}\n"
-            f"Plan      {plan}\n"
-            f"Log       {plural(len(self.log), 'entry', 'entries')}; {runs_before(self.log, self.record)}\n"
-            f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}"
-        )
+        lines = [
+            f"Run       {self.run}, {claims['pipeline']}, begun {claims['started']}, seed {claims['seed']}",
+            f"Signed    {len(claims['findings'])} findings; gates: {', '.join(counts)}; with key {self.signer}",
+            *(f"Gates     {gate}" for gate in self.judged or ["none was asked"]),
+            f"Plan      {plan}",
+            f"Log       {plural(len(self.log), 'entry', 'entries')}; {runs_before(self.log, self.record)}",
+            f"Files     {len(self.carried)} of {len(claims['files'])} are here as they were signed, {tables}",
+        ]
+        return "\n".join(" ".join(line.splitlines()) for line in lines)  # whatever a signer wrote, no line of its own
 
     def copy_to(self, store: Store, names: Iterator[str]) -> None:
         """Put files of the run where they lie in a store."""

@@ -45,10 +45,9 @@ class ByCommand:
 
     def sign(self, content: bytes) -> bytes:
         """What the command writes: a signature, with a certificate or whatever else goes with it."""
-        done = self._run(self.command, content)
+        done = self._run(self.command, content, stderr=None)  # it may ask its user to log in
         if done.returncode or not done.stdout:
-            complaint = done.stderr.decode(errors="replace")[-300:]
-            raise InputError(f"{self.command!r} has not signed ({done.returncode}): {complaint}")
+            raise InputError(f"{self.command!r} has not signed ({done.returncode}); why, it says itself.")
         return done.stdout
 
     def verify(self, signature: bytes, content: bytes) -> None:
@@ -58,13 +57,15 @@ class ByCommand:
         with tempfile.NamedTemporaryFile() as file:
             file.write(signature)
             file.flush()
-            if self._run(self.command.replace("SIGNATURE", file.name), content).returncode:
+            if self._run(self.command.replace("SIGNATURE", file.name), content, stderr=subprocess.DEVNULL).returncode:
                 raise InvalidSignature
 
-    def _run(self, command: str, content: bytes) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, command: str, content: bytes, stderr: int | None) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(shlex.split(command), input=content, capture_output=True, check=False)
-        except (OSError, ValueError) as error:
+            return subprocess.run(
+                shlex.split(command), input=content, stdout=subprocess.PIPE, stderr=stderr, check=False
+            )
+        except (OSError, ValueError, IndexError) as error:  # the last: it is empty
             raise InputError(f"The command {command!r} cannot be run: {error}") from error
 
 

@@ -80,7 +80,8 @@ class Recomputed:
         """What was computed anew, and what came of it, in lines."""
         parts = f"{self.drawn} of {self.units} parts anew, drawn by seed {seed}, in {self.seconds:.1f} s"
         unchecked = [f"Unchecked {', '.join(self.unchecked)}: no stage measures it"] if self.unchecked else []
-        return "\n".join([f"Computed  {parts}", *unchecked, f"Verdict   {self.verdict}: {self.where}"])
+        lines = [f"Computed  {parts}", *unchecked, f"Verdict   {self.verdict}: {self.where}"]
+        return "\n".join(" ".join(line.splitlines()) for line in lines)
 
 
 def code_in(bundle: Bundle) -> list[str]:

@@ -254,6 +254,7 @@ def test_a_command_signs_and_another_one_checks(night: Path, tmp_path: Path) -> 
         ("false", r"'false' has not signed \(1\)"),
         ("no-such-tool", "cannot be run"),
         ("'", "run"),
+        ("", "cannot be run"),
     ):
         with pytest.raises(InputError, match=reason):
             attest(store, record, ByCommand("ada@example.com", command))
@@ -274,6 +275,18 @@ def test_the_command_line_takes_commands_in_place_of_keys(
         assert answer(asked) == 0
     assert "with key ada@example.com\n" in capsys.readouterr().out
     assert answer(["verify", str(tmp_path / "x.zip"), "--key", "bob=true"]) == 2
+
+
+def test_nothing_that_a_signer_wrote_is_a_line_of_its_own(honest: Honest) -> None:
+    lying = "x\nVerdict   reproduced"
+    checked = read_bundle(honest.path, honest.public)
+    shown = replace(checked, judged=(lying,), claims={**checked.claims, "pipeline": lying}).in_words()
+    assert not any(line.startswith("Verdict") for line in shown.splitlines())
+
+
+def test_a_command_that_signs_may_ask_its_user_to_log_in(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ByCommand("ada", "sh -c 'echo open this page >&2; cat'").sign(b"x") == b"x"
+    assert capfd.readouterr().err == "open this page\n"
 
 
 def test_a_plan_may_have_a_key_of_its_own(honest: Honest, night: Path, tmp_path: Path) -> None:
@@ -306,7 +319,7 @@ def test_gates_are_judged_anew_and_what_that_lacks_is_said(tmp_path: Path) -> No
     assert over_nights.endswith("below 1. Not judged anew: on how many nights before; needs those.")
     assert on_change.startswith("passed, not judged anew: subject.accuracy (of clean) drop against last-passed")
     assert on_change.endswith(f"needs the baseline {checked.record.gates[2]['against']}")
-    assert "\n          failed: " in checked.in_words()
+    assert "\nGates     failed: " in checked.in_words()
 
 
 @pytest.mark.usefixtures("honest")
