@@ -92,21 +92,13 @@ def looked_at_by(gate: Gate, findings: Sequence[Finding]) -> list[Finding]:
 
 def _why_meaningless(finding: Finding, constant: Mapping[str, str]) -> str | None:
     """Why what a gate asks is kept to and means nothing, or None: a constant answer withstands everything."""
-    if finding.metric in _DEFENDED:
-        model = constant.get(f"{finding.subject}+{finding.of}")
-        return (
-            None
-            if model is None
-            else f"is {_shown(finding)}, and says nothing: {finding.subject}+{finding.of} is {model}"
-        )
-    if finding.subject not in constant or finding.metric.partition(".")[0] not in _WITHSTOOD:
+    defended = finding.metric in _DEFENDED
+    withstood = finding.metric.partition(".")[0] in _WITHSTOOD and finding.metric != "attack.red_flag"
+    model = f"{finding.subject}+{finding.of}" if defended else finding.subject
+    if model not in constant or not (defended or withstood):
         return None
-    if finding.metric == "attack.red_flag":
-        return None
-    return (
-        f"is {_shown(finding)}, and says nothing: {finding.subject} is {constant[finding.subject]}, "
-        "and what always answers alike withstands everything"
-    )
+    why = "" if defended else ", and what always answers alike withstands everything"
+    return f"is {_shown(finding)}, and says nothing: {model} is {constant[model]}{why}"
 
 
 def _is_skipped(gate: Gate, finding: Finding) -> bool:
