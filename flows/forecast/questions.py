@@ -69,7 +69,7 @@ def _expected(name: str, prompt: Prompt, letters: float, asked: int) -> str:
     each = (sum(len(message.content) for message in prompt.messages) + letters) / _LETTERS
     tokens = Counter(tokens_in=round(asked * each), tokens_out=asked * MOST_TOKENS[prompt.asking.read], requests=asked)
     cost, allowed = prompt.asking.spent(tokens), prompt.asking.cost
-    paid = "" if cost is None else f", at most {plain(cost)} in all"
+    paid = "" if cost is None else f", about {plain(cost)} at most"
     limit = "" if cost is None or allowed is None else f" ({allowed:g} is allowed)"
     return (
         f"{name}: {plural(asked, 'question')}, about {tokens['tokens_in']:,} tokens sent and up to "

@@ -81,6 +81,8 @@ def test_the_chart_makes_what_the_manifests_make() -> None:
     text = RENDERED.read_text()
     assert text.startswith(f"# {chart_hash()}\n"), "the chart was changed: python tests/docs/test_helm_chart.py"
     rendered, plain = comparable(parsed(text)), comparable(kustomized())
+    kept = rendered["PersistentVolumeClaim", "assay-store"]["metadata"].pop("annotations")
+    assert kept == {"helm.sh/resource-policy": "keep"}  # what all nights left is not deleted with the chart
     assert rendered.keys() == plain.keys()
     for name, manifest in plain.items():
         assert rendered[name] == manifest, name

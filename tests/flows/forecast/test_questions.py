@@ -89,7 +89,7 @@ def test_a_plan_says_the_questions_and_the_cost_of_the_run(
         sent = round(asked * letters / 4)
         cost = (10 * sent + 20 * 16 * asked) / 1e6
         assert f"chat: {asked} questions, about {sent:,} tokens sent and up to {16 * asked:,} received" in heard
-        assert f"at most {cost:g} in all" in heard
+        assert f", about {cost:g} at most" in heard
         assert not server.asked()
         perform_night(tmp_path, "night")
         findings = findings_of(*latest(tmp_path, "night"))
