@@ -81,13 +81,12 @@ class Results:
             folder = self._published / name
             if folder.is_dir():
                 about, findings = published_result(folder)
-                settings = about["settings"]
-                if data_set is None or dataset_of(settings) == data_set:
+                if data_set is None or dataset_of(about["settings"]) == data_set:
                     place = f"docs/results/{name}" if self._published == RESULTS else str(folder)
                     yield Result(
                         f"published run {about['run']} ({place})",
                         name,
-                        settings,
+                        about["settings"],
                         FindingIndex(findings),
                         over_seeds=partial(published_over_seeds, folder),
                     )
@@ -122,13 +121,11 @@ class Results:
                 yield self._read[record.id]
 
     def _result(self, record: RunRecord) -> Result:
-        def tables(kind: str) -> Sequence[pa.Table]:
-            return tables_of(self._store, record, kind)
-
         def seeds() -> Sequence[OverSeeds]:
             return over_seeds(each.findings for each in self._results(runs_over_seeds(self._store, record)))
 
         findings = FindingIndex(findings_of(self._store, record))
+        tables = partial(tables_of, self._store, record)
         return Result(f"run {record.id}", record.pipeline, record.settings, findings, tables, seeds)
 
 

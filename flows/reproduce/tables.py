@@ -43,7 +43,9 @@ def fill(table: PaperTable, results: Results, *, measured_only: bool = False) ->
         rows: list[Sequence[str]] = []
         for source, result in _pairs(grid, results):
             lines = list(_rows(filled, grid, source, result, results))
-            rows += [] if measured_only and result is None else lines
+            if measured_only:
+                lines = [] if result is None else _shown_on_page(grid.printed, lines)
+            rows += lines
         if rows:
             filled.grids.append((grid.printed, rows))
     filled.missing += results.damaged.values()
@@ -81,6 +83,12 @@ def _rows(
     for line in source.lines_with(result):
         if not line.ours or any(_measured(cell, result) is not None for cell in line.cells):
             yield [_cell_text(cell, result, grid.printed.absent) for cell in line.cells]
+
+
+def _shown_on_page(grid: PrintedGrid, lines: list[Sequence[str]]) -> list[Sequence[str]]:
+    """The lines of a source that the page of all tables shows; all of them, where none is of the kind it names."""
+    places = {grid.headings.index(name): cells for name, cells in grid.on_page.items()}
+    return [line for line in lines if all(line[place] in cells for place, cells in places.items())] or lines
 
 
 def _numbers(source: Source, result: Result) -> list[tuple[Ours, Finding]]:
@@ -183,11 +191,9 @@ def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> st
 
 
 def _on_page(grid: PrintedGrid, rows: Sequence[Sequence[str]]) -> tuple[str, Sequence[Sequence[str]]]:
-    """The title and, headings first, the lines that a page shows; what every line says stands in the title."""
-    places = {grid.headings.index(name): cells for name, cells in grid.on_page.items()}
-    shown = [row for row in rows if all(row[place] in cells for place, cells in places.items())] or rows
-    columns = [column for column in zip(grid.headings, *shown, strict=True) if column[0] not in grid.off_page]
-    same = [column for column in columns if len(shown) > 1 and len({*column[1:]}) == 1]
+    """The title and, headings first, the lines of a page; what every line says stands in the title."""
+    columns = [column for column in zip(grid.headings, *rows, strict=True) if column[0] not in grid.off_page]
+    same = [column for column in columns if len(rows) > 1 and len({*column[1:]}) == 1]
     always = ", ".join(f"{heading}: {cell}" for heading, cell, *_ in same if heading and cell)
     lines = zip(*(column for column in columns if column not in same), strict=True)
     title = _escaped_text(f"{grid.title} ({always})" if always else grid.title)
@@ -238,8 +244,7 @@ def reproduce(table: str, store: Store, published: Path | None = None) -> str:
 def reproduce_all(store: Store, published: Path | None = None) -> str:
     """Every table as Markdown."""
     results, stated = Results(store, published), set[str]()
-    tables = TABLES.values()
-    sections = [table_as_markdown(table, fill(table, results, measured_only=True), stated) for table in tables]
+    sections = [table_as_markdown(each, fill(each, results, measured_only=True), stated) for each in TABLES.values()]
     return "\n\n".join([filled("reproduced.md").strip(), *sections]) + "\n"
 
 

@@ -12,7 +12,7 @@ from finished_runs import leave_run
 
 from assay.data.published import XU_TABLE_3, PrintedGrid, PrintedTable
 from assay.flows.cli import answer
-from assay.flows.reproduce.paper_table import PaperTable, Results
+from assay.flows.reproduce.paper_table import Grid, Line, Ours, PaperTable, Results, Source
 from assay.flows.reproduce.published import (
     LARGEST_BYTES,
     export_results,
@@ -21,7 +21,7 @@ from assay.flows.reproduce.published import (
     published_result,
     without_finest_slices,
 )
-from assay.flows.reproduce.tables import TABLES, Filled, reproduce, reproduce_all, table_as_markdown
+from assay.flows.reproduce.tables import TABLES, Filled, fill, reproduce, reproduce_all, table_as_markdown
 from assay.infra.errors import InputError
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -124,17 +124,33 @@ def test_all_tables_are_one_markdown_page(store: Store, published: Path, tmp_pat
         assert len({line.replace(r"\|", "").count("|") for line in block.splitlines() if line.startswith("|")}) <= 1
 
 
-def test_a_page_shows_the_lines_and_columns_that_a_grid_names_and_says_once_what_all_lines_say() -> None:
-    grid = PrintedGrid("Oracles", ("data", "oracle", "f1", "n"), on_page={"oracle": ("toki",)}, off_page=("f1",))
+def test_a_page_shows_the_columns_that_a_grid_names_and_says_once_what_all_lines_say() -> None:
+    grid = PrintedGrid("Oracles", ("data", "oracle", "f1", "n"), off_page=("f1",))
     printed = PrintedTable("Somebody et al., Table 1", "How good they are.", (), (grid,))
-    rows = [("a", "toki", "0.9", "8"), ("a", "naive", "0.5", "8"), ("b_c", "toki", "0.8", "9")]
+    rows = [("a", "toki", "0.9", "8"), ("b_c", "toki", "0.8", "9")]
     table, stated = PaperTable("some-1", printed, ()), set[str]()
     page = table_as_markdown(table, Filled([(grid, rows)]), stated)
     assert "**Oracles (oracle: toki)**" in page
     assert "| data | n |\n|---|---|\n| a | 8 |\n| b\\_c | 9 |" in page
     more = table_as_markdown(table, Filled([(grid, [*rows, ("d", "toki", "0.7", "9")])]), stated)
     assert "|---|---|\n| d | 9 |" in more  # the others stand above
-    assert "| a | naive | 0.5 | 8 |" not in page
+
+
+def test_a_page_shows_the_lines_that_a_grid_names_and_all_of_a_source_that_has_none_of_them(store: Store) -> None:
+    grid = PrintedGrid("Oracles", ("data", "oracle"), on_page={"oracle": ("toki",)})
+
+    def source(called: str, *oracles: str) -> Source:
+        cells = [(called, oracle, Ours("subject.accuracy", subject=called)) for oracle in oracles]
+        return Source(called, {called: None}, [Line(each) for each in cells])
+
+    for number, called in enumerate(("a", "b")):
+        leave_run(store, called, [Finding("subject.accuracy", subject=called, value=0.5, n=4)], number)
+    printed = PrintedTable("Somebody et al., Table 1", "How good they are.", (), (grid,))
+    table = PaperTable("some-1", printed, [Grid(grid, [source("a", "toki", "naive"), source("b", "naive")])])
+    [(_, rows)] = fill(table, Results(store), measured_only=True).grids
+    assert [row[:2] for row in rows] == [["a", "toki"], ["b", "naive"]]
+    [(_, rows)] = fill(table, Results(store)).grids
+    assert len(rows) == 3
 
 
 def test_a_difference_is_judged_in_one_sentence_and_what_nobody_can_explain_is_called_so(store: Store) -> None:
