@@ -16,7 +16,9 @@ def disagreements(store: Store, record: RunRecord) -> list[str]:
     """What differs between the run and the published one of its pipeline, a sentence each."""
     about, findings = published_result(PUBLISHED / record.pipeline)
     now = published_form(store, record)
-    if now["settings"] != about["settings"] or now["seed"] != about["seed"]:
+    later = {key for key, value in now["settings"].items() if key not in about["settings"] and value is None}
+    settings = {key: value for key, value in now["settings"].items() if key not in later}  # without a later version's
+    if settings != about["settings"] or now["seed"] != about["seed"]:
         return [
             f"{record.pipeline} is published with other settings: run it, then assay export RUN --results docs/results"
         ]
