@@ -10,7 +10,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,13 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
     given = {str(subject["name"]): subject for subject in subjects_in(record.settings)}
     measured: dict[str, list[Finding]] = {}
     for finding in findings_of(store, record):
-        if finding.subject.partition("+")[0] in given and finding.value is not None and math.isfinite(finding.value):
+        if _made_of(finding.subject, given) and finding.value is not None and math.isfinite(finding.value):
             measured.setdefault(finding.subject, []).append(finding)
     if not measured:
         raise InputError(f"Run {record.id} measured no model: its pipeline has no subject.")
     tasks = {}
     for model in measured:
-        settings = given[model.partition("+")[0]]
+        settings = given[_made_of(model, given)]
         tasks[model] = next((task for key, task in _TASKS.items() if settings.get(key) is not None), "other")
     with appearing_whole(target) as draft:
         if form == "cyclonedx":
@@ -60,6 +60,15 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
             folder.mkdir()
             (folder / "README.md").write_text(model_card(record, model, tasks[model], findings), encoding="utf-8")
     return f"{target}: {plural(len(measured), 'model card')} of run {record.id}: {', '.join(measured)}"
+
+
+def _made_of(model: str, given: Iterable[str]) -> str:
+    """The subject that a model is, or that it was defended from; empty where it is of none.
+
+    >>> [_made_of(model, ["bert", "bert+crf"]) for model in ("bert+crf", "bert+crf+maadvt", "bert+maadvt", "other")]
+    ['bert+crf', 'bert+crf', 'bert', '']
+    """
+    return max((name for name in given if f"{model}+".startswith(f"{name}+")), key=len, default="")
 
 
 def ml_bom(
