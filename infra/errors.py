@@ -257,6 +257,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"known here: {first_named(names, MOST_LISTED)}"
 
 
+def all_named(names: Sequence[str]) -> str:
+    """All of some names, as a sentence has them.
+
+    >>> all_named(["a", "b", "c"]), all_named(["a"]), all_named([])
+    ('a, b and c', 'a', '')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def first_named(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are.
 

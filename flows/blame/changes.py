@@ -15,7 +15,7 @@ from typing import Any
 from assay.flows.audits.data import Data
 from assay.flows.report.comparison import setting_changes
 from assay.flows.report.records import ingested, parts_of, subjects_in
-from assay.infra.errors import first_named
+from assay.infra.errors import all_named, first_named
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.user_code.references import Ingredient
@@ -119,9 +119,7 @@ class SampleChange:
         counted = ((self.added, "new sample"), (self.removed, "removed sample"), (self.altered, "altered sample"))
         parts = [plural(count, what) for count, what in counted if count]
         parts += [f"other columns of the samples ({', '.join(self.columns[:_NAMED])})"] if self.columns else []
-        return (
-            " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or "the order of the samples"
-        )
+        return all_named(parts) or "the order of the samples"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from assay.tasks.attacks.settings import eps_name
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.subjects.predictions import truth_in_words
 
 MOST = 6
 """Strips per gallery: enough to see what the attack does, few enough to read on."""
@@ -96,7 +97,7 @@ def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
 
 def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[str]) -> Strip:
     difference, factor = enlarged_difference(clean, moved)
-    truth = _truth_text(row, classes)
+    truth = truth_in_words(row, classes)
     before, after = (_answer_marks(row, side, classes) for side in ("clean", "attacked"))
     levels = 255 * float(row["distance"])
     pictures = [
@@ -110,13 +111,6 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
     ]
     return Strip(f"{row['id']} · {truth}", pictures, row["id"])
-
-
-def _truth_text(row: dict[str, Any], classes: Sequence[str]) -> str:
-    if row["labels"] is not None:
-        there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
-        return f"is {', '.join(there)}" if there else "is none of them"
-    return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
 def _answer_marks(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:

@@ -4,8 +4,9 @@ flags, pictures, and the numbers that are followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from assay.infra.errors import all_named
 from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.red_flags import FLAGS
@@ -123,14 +124,10 @@ def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
         are = "is only asked and has" if len(alike) == 1 else "are only asked and have"
         which = "which follows one, was" if len(attacks) == 1 else "which follow one, were"
         sentences.append(
-            f"{_joined(alike)} {are} no gradient: {_joined(attacks)}, {which} left out, so what stays right is an "
+            f"{all_named(alike)} {are} no gradient: {all_named(attacks)}, {which} left out, so what stays right is an "
             "upper bound of what a stronger attack would leave."
         )
     return " ".join(sentences)
-
-
-def _joined(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were looked for showed itself."
@@ -232,7 +229,8 @@ def _curves(findings: AttackFindings) -> list[Block]:
 def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, crowded: float = _CROWDED) -> LinePlot:
     note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
     names = {x: eps_text(eps_name(x)) for line in series for x in line.x}
-    return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), _ticks(series, crowded), note, "percent", names)
+    ticks = spaced_ticks(series, crowded, names.__getitem__)
+    return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), ticks, note, "percent", names)
 
 
 def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> Series:
@@ -243,13 +241,14 @@ def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> S
     return series_of(name, [eps_value(group) for group in grid], points, style)
 
 
-def _ticks(series: Sequence[Series], crowded: float) -> dict[float, str]:
-    """Names of the ε that were tried, without those that would stand on top of each other."""
+def spaced_ticks(series: Sequence[Series], crowded: float, write: Callable[[float], str]) -> dict[float, str]:
+    """The places on the x axis by name, without those that would stand on top of each other: nearer to the one before
+    than this share of the axis."""
     places = sorted({x for line in series for x in line.x})
     kept: dict[float, str] = {}
     for x in places:
-        if not kept or x - max(kept) >= crowded * places[-1]:
-            kept[x] = eps_text(eps_name(x))
+        if not kept or x - max(kept) >= crowded * (places[-1] - places[0]):
+            kept[x] = write(x)
     return kept
 
 
@@ -324,17 +323,14 @@ def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
 
 
 def _attack_clause(lowest: Finding) -> str:
-    return f"at ε = {eps_text(lowest.group)} {_attack_name(lowest.of)} leaves "
+    attack = "the worst case over all attacks" if lowest.of == WORST else lowest.of
+    return f"at ε = {eps_text(lowest.group)} {attack} leaves "
 
 
 def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
     """The class that is found least where so much is left, behind what is left."""
     worst = findings.all.get("attack.worst_recall", lowest.subject, lowest.of, lowest.group)
     return "" if worst is None else f" ({worst.verdict} {percent(worst.value, 0)})"
-
-
-def _attack_name(name: str) -> str:
-    return "the worst case over all attacks" if name == WORST else name
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

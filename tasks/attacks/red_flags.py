@@ -109,7 +109,7 @@ def flags_of_attacks(
     """The flags that results of one subject's attacks raise; `transfers` are the findings `attack.transfer`."""
     known = {attack.called: attack for attack in attacks}
     mine = [trial for trial in trials if trial.attack in known]
-    one_step = [t for t in mine if _takes_one_step(known[t.attack])]
+    one_step = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).steps(known[t.attack]) == 1]
     queries = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).black_box]
     strongest = _strongest(mine, known)
     return [
@@ -154,10 +154,7 @@ def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[f
         ):
             pairs.append((transfer, source, rival))
     readings = [_fewer_right(flag, transfer, source, rival, CHANCE / len(pairs)) for transfer, source, rival in pairs]
-    if not readings:
-        return Reading(flag, False, 0, "needs several subjects and an attack on this one at the same ε")
-    decisive = min(readings, key=lambda reading: reading.surprise)
-    return decisive if decisive.raised else replace(decisive, why="")
+    return _decisive(flag, readings, "needs several subjects and an attack on this one at the same ε")
 
 
 def _fewer_right(flag: str, transfer: Finding, source: str, rival: Trial, limit: float) -> Reading:
@@ -238,6 +235,11 @@ def _significantly_more(
             less=int((theirs > ours).sum()),
         )
         readings.append(Reading(flag, p <= CHANCE / len(pairs), len(ids), f"{why} ({p_equals(p)})", p))
+    return _decisive(flag, readings, missing)
+
+
+def _decisive(flag: str, readings: Sequence[Reading], missing: str) -> Reading:
+    """The reading that chance explains least, with its reason if it raises the flag; without any, what is `missing`."""
     if not readings:
         return Reading(flag, False, 0, missing)
     decisive = min(readings, key=lambda reading: reading.surprise)
@@ -262,10 +264,6 @@ def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dic
 def _at(group: str) -> str:
     """An ε as a sentence has it."""
     return group.replace("eps=", "ε = ")
-
-
-def _takes_one_step(attack: ImageAttack) -> bool:
-    return IMAGE_ATTACKS.of(attack).steps(attack) == 1
 
 
 def _climbs(attack: ImageAttack, eps: float) -> bool:

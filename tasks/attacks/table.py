@@ -31,13 +31,11 @@ from assay.tasks.attacks.texts.questions import QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
 
-
-def _paper(levels: int, steps: int) -> PGD:
-    return PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255, last=True)
-
-
 PRESETS: dict[str, ImageAttack] = {
-    **{f"xu-pgd-{levels}": _paper(levels, steps) for levels, steps in ((2, 1), (4, 4), (5, 40), (10, 60))},
+    **{
+        f"xu-pgd-{levels}": PGD(name=f"xu-pgd-{levels}", eps=(levels / 255,), steps=steps, step_size=1 / 255, last=True)
+        for levels, steps in ((2, 1), (4, 4), (5, 40), (10, 60))
+    },
     **{f"xu-gap-{levels}": GAP(name=f"xu-gap-{levels}", eps=(levels / 255,)) for levels in (7, 11, 13)},
 }
 """The attacks of Xu et al. by name, called after their ε in levels of 255 (section 5.1): PGD with t = 1, 4, 40 and 60

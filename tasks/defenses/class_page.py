@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from assay.infra.errors import all_named
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.reporting.estimates import NAMED, About, ColumnOver, class_columns, column, estimate, table_of
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, p_equals, percent
@@ -51,8 +52,7 @@ def losses(findings: FindingIndex, subject: str, defences: Sequence[str], where:
 
 def _joined(parts: Sequence[str]) -> str:
     """The first few parts that differ, in words."""
-    first = distinct(parts)[:NAMED]
-    return f"{', '.join(first[:-1])} and {first[-1]}" if len(first) > 1 else first[0]
+    return all_named(distinct(parts)[:NAMED])
 
 
 def _recall(findings: FindingIndex, gain: Finding, defence: str) -> Finding | None:

@@ -10,14 +10,15 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from assay.infra.errors import all_named
 from assay.tasks.attacks.measures import WORST
-from assay.tasks.attacks.page import eps_text
+from assay.tasks.attacks.page import eps_text, spaced_ticks
 from assay.tasks.defenses.class_page import class_table, losses
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.defenses.table import METRICS
 from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, percent
-from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part, Series
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.page import learning
@@ -207,9 +208,7 @@ def _range_text(shares: Sequence[Finding], digits: int) -> str:
 
 def _names(leaders: Sequence[str], of: int) -> str:
     """The defences by name, or how many of them where these are many."""
-    if len(leaders) > NAMED:
-        return f"{len(leaders)} of {of} defences"
-    return f"{', '.join(leaders[:-1])} and {leaders[-1]}"
+    return f"{len(leaders)} of {of} defences" if len(leaders) > NAMED else all_named(leaders)
 
 
 def _trade_off(findings: DefenceFindings) -> list[Block]:
@@ -238,20 +237,8 @@ def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot
         series.append(series_of(name, places, attacked_shares, "points", list(variants)))
     ends = [f"{line.name} {percent(line.x[-1])} clean and {percent(line.y[-1])} attacked" for line in series]
     alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
-    label = f"Accuracy at ε = {eps_text(findings.group)}"
-    return LinePlot(
-        title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), _ticks(series), _TRADE, "percent"
-    )
-
-
-def _ticks(series: Sequence[Series]) -> dict[float, str]:
-    """The clean accuracies by name, without those that would stand on top of each other."""
-    places = sorted({x for line in series for x in line.x})
-    span, kept = places[-1] - places[0], dict[float, str]()
-    for x in places:
-        if not kept or x - max(kept) >= _CROWDED * span:
-            kept[x] = percent(x)
-    return kept
+    label, ticks = f"Accuracy at ε = {eps_text(findings.group)}", spaced_ticks(series, _CROWDED, percent)
+    return LinePlot(title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), ticks, _TRADE, "percent")
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

@@ -12,17 +12,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.tasks.statistics.metrics import control_of
-from assay.tasks.subjects.settings import Eps, EpsGrid, Training, eps_name
-
-
-def _as_many(value: object) -> object:
-    return (value,) if isinstance(value, int | float | str) else value
-
+from assay.tasks.subjects.settings import Eps, EpsGrid, Training, as_tuple, eps_name
 
 Start = Literal["subject", "scratch"]
-Starts = Annotated[tuple[Start, ...], BeforeValidator(_as_many), Field(min_length=1)]
+Starts = Annotated[tuple[Start, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 Weight = Annotated[float, Field(ge=0, le=1000)]
-Weights = Annotated[tuple[Weight, ...], BeforeValidator(_as_many), Field(min_length=1)]
+Weights = Annotated[tuple[Weight, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
 
 class Defence(Settings):

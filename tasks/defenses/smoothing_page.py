@@ -41,7 +41,8 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
         return "Nothing could be certified: no audited sample with a known class is right for certain."
     radius = max(_radius(share) for share in certain)
     at = sorted((share for share in certain if _radius(share) == radius), key=lambda share: -(share.value or 0.0))
-    near = [at[0], *(share for share in at[1:] if not _differ(at[0], at[1:], share, certified, radius))]
+    p = adjusted([_paired_p(at[0], other, certified, radius) for other in at[1:]])
+    near = [at[0], *(other for other, corrected in zip(at[1:], p, strict=True) if corrected > _LEVEL)]
     right = [
         f"{share.subject} ({_WRITTEN.get(share.of, share.of)}) is right on {share_text(share)}"
         for share in near[:NAMED]
@@ -53,18 +54,6 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
         f"up to {radius:g}, whatever the attack{alike}. Each image's certificate is wrong with probability "
         f"{alpha:g} at most."
     )
-
-
-def _differ(
-    best: Finding,
-    others: Sequence[Finding],
-    candidate: Finding,
-    certified: Mapping[tuple[str, str], pa.Table],
-    radius: float,
-) -> bool:
-    """Whether McNemar's test, after Holm over all that are compared with the best, tells one of them from it."""
-    p = [_paired_p(best, other, certified, radius) for other in others]
-    return adjusted(p)[others.index(candidate)] <= _LEVEL
 
 
 def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:

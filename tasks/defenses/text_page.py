@@ -17,7 +17,8 @@ _COMPARED = (
     "defense.gain_over_control",
     "defense.control_mcnemar_p",
 )
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+_SHOWN = ("better", "worse")
+"""What a test concludes where it shows a change."""
 
 
 class TextDefenceFindings:
@@ -91,7 +92,7 @@ def _over_control(findings: TextDefenceFindings, test: Finding) -> str:
     gain, control = findings.get("gain_over_control", *about), findings.get("control_mcnemar_p", *about)
     if gain is None:
         return ""
-    shown = "" if control is None or control.verdict in _TONES else f", none shown with {plural(gain.n or 0, 'text')}"
+    shown = "" if control is None or control.verdict in _SHOWN else f", none shown with {plural(gain.n or 0, 'text')}"
     return f" ({points(gain)} over equal steps on unchanged copies{shown})"
 
 
@@ -105,7 +106,7 @@ def _sentence(findings: TextDefenceFindings, subject: str) -> str:
         if (gain := findings.get("gain", subject, defence, group)) is not None
         and findings.get("mcnemar_p", subject, defence, group) is not None
     ]
-    shown = [gain for gain in gains if findings.concluded(gain) in _TONES]
+    shown = [gain for gain in gains if findings.concluded(gain) in _SHOWN]
     best = max(shown or gains, key=lambda gain: gain.value or 0.0, default=None)
     if best is None:
         return ""

@@ -37,6 +37,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.subjects.predictions import truth_in_words
 from assay.tasks.subjects.settings import eps_name
 
 Matrix = npt.NDArray[np.int64]
@@ -51,7 +52,7 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     if not rows:
         return []
     first = rows[0]
-    where = f"{first['attack']}, {eps_name(first['eps']).replace('eps=', 'ε = ')}"
+    where = f"{first['attack']}, {_written(eps_name(first['eps']))}"
     sides = {side: _matrix(rows, side, len(classes)) for side in dict.fromkeys(row["side"] for row in rows)}
     if "moved" in sides:
         return [_transition_table(sides["moved"], classes, first["subject"], where, first["images"])]
@@ -242,12 +243,8 @@ def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str
     first = rows[0]
     image = next(row for row in rows if row["picture"] == "image")
     size = int(image["height"]), int(image["width"])
-    truth = _truth(first, classes)
-    how = (
-        CLEAN
-        if first["shown"] == CLEAN
-        else f"under {first['shown']}, {eps_name(first['eps']).replace('eps=', 'ε = ')}"
-    )
+    truth = truth_in_words(first, classes)
+    how = CLEAN if first["shown"] == CLEAN else f"under {first['shown']}, {_written(eps_name(first['eps']))}"
     return Strip(f"{first['id']} · {truth} · {how}", [_picture(row, everything, classes, size, how) for row in rows])
 
 
@@ -301,13 +298,6 @@ def _brightest(values: npt.NDArray[np.float32]) -> str:
     down = ("top", "middle", "bottom")[min(2, 3 * int(row) // values.shape[0])]
     across = ("left", "centre", "right")[min(2, 3 * int(column) // values.shape[1])]
     return f"highest at the {down} {across}"
-
-
-def _truth(row: Row, classes: Sequence[str]) -> str:
-    if row["labels"] is not None:
-        there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
-        return f"is {', '.join(there)}" if there else "is none of them"
-    return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
 def _answer_marks(row: Row, classes: Sequence[str]) -> list[Mark]:
@@ -378,4 +368,4 @@ def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
 
 def _circumstance(group: str, several: bool) -> str:
     of = "of the labels of clean samples" if several else "of the clean samples"
-    return of if group == CLEAN else f"under {group.replace('eps=', 'ε = ')}"
+    return of if group == CLEAN else f"under {_written(group)}"

@@ -175,12 +175,9 @@ def referenced_images(source: SourceFiles) -> list[tuple[str, str, str]]:
         for piece in plan_pieces([index_file(file, layout)], None):
             for span in piece.spans:
                 column = read_span(span, reading, (name,)).table.column(name)
-                images |= {(file.name, path, _hash(folder, path)) for path in _distinct(column)}
+                paths = filter(None, column.unique().to_pylist())
+                images |= {(file.name, path, _hash(folder, path)) for path in paths}
     return sorted(images)
-
-
-def _distinct(column: pa.ChunkedArray) -> list[str]:
-    return [path for path in column.unique().to_pylist() if path]
 
 
 def _hash(folder: str, path: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from math import log10
 
-from assay.tasks.overfitting.independence import Record, Role
+from assay.tasks.overfitting.independence import Record
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.settings import METRICS
 from assay.tasks.overfitting.synthetic import Runs, Spread, spread
@@ -91,7 +91,7 @@ def _p(value: float) -> str:
 
 
 _CURVE = "overfitting.error_by_offset"
-_SETS = {
+_SETS: dict[str, str] = {
     "test": "test set",
     "training": "training samples",
     "fresh": "fresh samples",
@@ -143,12 +143,6 @@ def _offset(error: Finding) -> float:
     return float(error.slice.offset or 0)
 
 
-_ROLES: dict[Role, str] = {
-    "test": "test set",
-    "training": "what it learned from",
-    "fresh": "fresh samples",
-    "dishonest": "fitted to the test set",
-}
 _WARNING = (
     "A rejection says that model and test set are not independent, or that shifted images are not as likely as the "
     "originals: a model tuned to centred objects on an honest test set shows the same as one that memorised it. Hence "
@@ -215,7 +209,7 @@ def _test_name(record: Record, several: bool) -> str:
     """By which generator a test is, on which samples, and of which of several subjects."""
     by = _generator(record.generator) + (f" ({record.bound})" if record.generator == ORBIT else "")
     seeds = f", {record.models} seeds" if record.models > 1 else ""
-    return f"{_ROLES[record.role]}, {by}{f', {record.subject}' if several else ''}{seeds}"
+    return f"{_SETS[record.role]}, {by}{f', {record.subject}' if several else ''}{seeds}"
 
 
 def _generator(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,6 +185,18 @@ def answered_classes(probabilities: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """
     most = probabilities.argmax(axis=-1)
     return np.asarray(np.where(probabilities.any(axis=-1), most, probabilities.shape[-1]), dtype=np.int64)
+
+
+def truth_in_words(row: Mapping[str, Any], classes: Sequence[str]) -> str:
+    """What a sample is, by its `gold` class or its `labels`.
+
+    >>> truth_in_words({"labels": None, "gold": 1}, ["cat", "dog"]), truth_in_words({"labels": [0, 1]}, ["cat", "dog"])
+    ('is dog', 'is dog')
+    """
+    if row["labels"] is not None:
+        there = [name for name, label in zip(classes, row["labels"], strict=True) if label == 1]
+        return f"is {', '.join(there)}" if there else "is none of them"
+    return "class unknown" if row["gold"] is None else f"is {classes[row['gold']]}"
 
 
 def class_label(code: int, classes: Sequence[str]) -> str:

@@ -41,7 +41,8 @@ def _require_share(number: float, written: str) -> None:
     raise ValueError(f"pixel values lie in [0, 1], and {written} is more than all of it; {way_out}")
 
 
-def _as_tuple(value: object) -> object:
+def as_tuple(value: object) -> object:
+    """A single value as the only one of several."""
     return (value,) if isinstance(value, int | float | str) else value
 
 
@@ -58,7 +59,7 @@ def eps_name(eps: float) -> str:
 
 
 Eps = Annotated[float, BeforeValidator(as_number), Field(ge=0, le=1)]
-EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
 
 NETWORKS = (

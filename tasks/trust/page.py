@@ -276,8 +276,9 @@ def thresholds_panels(explained: Explained) -> Panels:
 
 def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
     shares = {}
+    decided = [(score, label) for score, label in pairs if label != "undecided"]
     for start, end in _bins(explained):
-        inside = [label for score, label in pairs if _within(score, start, end) and label != "undecided"]
+        inside = [label for score, label in decided if start <= score < end or score == end == BINS[-1]]
         if inside:
             shares[(start + end) / 2 + aside] = share_estimate(inside.count("untrustworthy"), len(inside))
     return series_of(name, list(shares), list(shares.values()), "points")
@@ -287,10 +288,6 @@ def _bins(explained: Explained) -> list[tuple[float, float]]:
     """The bins from the lowest confidence that an argmax over so many classes can have."""
     least = 1 / max(1, len(explained.classes))
     return [(low, high) for low, high in pairwise(BINS) if high > least]
-
-
-def _within(score: float, low: float, high: float) -> bool:
-    return low <= score < high or score == high == BINS[-1]
 
 
 def _confidence_alt(series: Sequence[Series]) -> str:

@@ -170,7 +170,9 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
     constant = term_findings.degenerate
     lines += [f"{score.subject} is {score.verdict}." for score in constant if score.of == CLEAN]
     lines += [
-        f"Under {_set_in_words(score)}, {score.subject} is {score.verdict}." for score in constant if score.of != CLEAN
+        f"Under {score.of} ({severity_text(score.group)}), {score.subject} is {score.verdict}."
+        for score in constant
+        if score.of != CLEAN
     ]
     lines += [*_notes(term_findings), counted]
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
@@ -180,7 +182,7 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
 
 
 def _sentence(findings: TermFindings, subject: str) -> str:
-    clean, worst = findings.get(findings.headline, subject, ORIGINAL), _worst(findings, subject)
+    clean, worst = findings.get(findings.headline, subject, ORIGINAL), highest(findings.drops(subject))
     if clean is None:
         return ""
     reached = f"{subject} reaches {_measure(findings)} {_with_interval(clean)} on {_counts_text(findings, clean)}"
@@ -230,10 +232,6 @@ def _negated(end: float | None) -> float | None:
     return None if end is None else -end
 
 
-def _set_in_words(finding: Finding) -> str:
-    return f"{finding.of} ({severity_text(finding.group)})"
-
-
 def _notes(findings: TermFindings) -> list[str]:
     """What a reader must know beside the numbers: samples that were cut, scores on another range, and no entities."""
     notes = []
@@ -275,24 +273,17 @@ def _helped_text(findings: TermFindings, subject: str) -> str:
     return f"Training {subject} on an attack helps against it for {helped} of {tried}{more}." if tried else ""
 
 
-def _worst(findings: TermFindings, subject: str) -> Finding | None:
-    return highest(findings.drops(subject))
-
-
 def _lowered(findings: TermFindings, subject: str) -> list[str]:
     return [drop.of for drop in findings.drops(subject) if drop.verdict == LOWER]
 
 
-def _collapsed(findings: TermFindings, subject: str) -> list[str]:
-    """The attacks under which a subject says the same of everything, and did not before."""
-    return distinct(score.of for score in findings.degenerate if score.subject == subject and score.of != CLEAN)
-
-
 def _unknown(findings: TermFindings, subject: str) -> list[str]:
-    """The attacks of which nobody can say whether they do harm: collapses are told by themselves."""
+    """The attacks of which nobody can say whether they do harm; where a subject says the same of everything, and did
+    not before, that is told by itself."""
     drops = {key[0]: findings.get("drop", subject, key) for key in findings.attacks}
     silent = [name for name, drop in drops.items() if drop is None or drop.verdict in (TOO_FEW, NOT_ESTIMABLE)]
-    return [*silent, *_collapsed(findings, subject)]
+    collapsed = (score.of for score in findings.degenerate if score.subject == subject and score.of != CLEAN)
+    return [*silent, *distinct(collapsed)]
 
 
 def _measure(findings: TermFindings) -> str:

@@ -47,10 +47,6 @@ class TermFindings:
         """The models that were trained on attacked copies from this subject."""
         return [name for name in self.models if name.startswith(f"{subject}+") and self.defended(name)]
 
-    def is_control(self, model: str) -> bool:
-        """Whether a model learned from unchanged copies, so that others can be compared with it."""
-        return controlled_by(model, self.models) is not None
-
     def get(self, metric: str, model: str, key: Key) -> Finding | None:
         """The finding `stage.metric`, if it has a value."""
         return self.all.get(f"{self.stage}.{metric}", model, *key)
@@ -110,7 +106,7 @@ def gains_table(findings: TermFindings, subject: str) -> DataTable | None:
     rows = [
         About(model, *key)
         for model in findings.trained(subject)
-        if not findings.is_control(model)
+        if controlled_by(model, findings.models) is None
         for key in (ORIGINAL, *findings.own_attacks(model))
         if findings.get("gain", model, key) is not None
     ]

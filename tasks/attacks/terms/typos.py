@@ -9,6 +9,7 @@ English keyboard (QWERTY), the row of digits included.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -143,7 +144,11 @@ def _shuffled(places: list[int], generator: np.random.Generator) -> list[int]:
 
 
 def mistyped(
-    typo: Callable[[str, int, np.random.Generator], str], term: Term, attack: TypoAttack, generator: np.random.Generator
+    typo: Callable[[str, int, np.random.Generator], str],
+    term: Term,
+    attack: TypoAttack,
+    _: TermMeans,
+    generator: np.random.Generator,
 ) -> Change:
     """The term with so many typos in each of its words that has letters enough."""
     from assay.tasks.attacks.terms.changes import CHANGED, SHORT, STUCK, Change
@@ -158,13 +163,5 @@ def mistyped(
     return Change(term.span, term.words, after, outcome, words=sum(long_enough), changed=changed)
 
 
-def _swap(term: Term, attack: Swap, _: TermMeans, generator: np.random.Generator) -> Change:
-    return mistyped(swap_letters, term, attack, generator)
-
-
-def _keyboard(term: Term, attack: Keyboard, _: TermMeans, generator: np.random.Generator) -> Change:
-    return mistyped(press_neighbours, term, attack, generator)
-
-
-SWAP_ATTACK = TermAttackChoice(Swap, _swap)
-KEYBOARD_ATTACK = TermAttackChoice(Keyboard, _keyboard)
+SWAP_ATTACK = TermAttackChoice(Swap, partial(mistyped, swap_letters))
+KEYBOARD_ATTACK = TermAttackChoice(Keyboard, partial(mistyped, press_neighbours))

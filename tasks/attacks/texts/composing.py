@@ -161,7 +161,7 @@ def compose(
     asked about the attacked text alone.
     """
     swap, similar = ListedSwap(), SimilarSentence(settings.similarity)
-    victim, ranking = EvaluatedModel(model), ranking_for(model, settings)
+    victim, ranking = EvaluatedModel(model), settings.ranking if isinstance(model, TokenModel) else "deletion"
     constraints = [
         RepeatModification(),
         ContentWords(),
@@ -175,11 +175,6 @@ def compose(
     search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
     attack = CountedAttack(goal, constraints, swap, search)
     return WordAttacker(attack, victim, swap, similar, ranking, encoder, second, candidates)
-
-
-def ranking_for(model: TextModel, settings: WordAttack) -> Ranking:
-    """How words are ranked: as asked, where the subject has gradients."""
-    return settings.ranking if isinstance(model, TokenModel) else "deletion"
 
 
 def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:

@@ -146,7 +146,10 @@ class Compared:
         pairs = [self._pairs(change) for change in changes]
         new = dict.fromkeys(text for some in pairs for pair in some for text in pair if text not in self._known)
         self._known.update(zip(new, self._encoder.encode(list(new)) if new else (), strict=True))
-        return np.array([min((self._cosine(*pair) for pair in some), default=1.0) for some in pairs], dtype=np.float64)
+        cosines = [
+            [float(cosine_to(self._known[own], self._known[other][None])[0]) for own, other in some] for some in pairs
+        ]
+        return np.array([min(some, default=1.0) for some in cosines], dtype=np.float64)
 
     def _pairs(self, changes: Mapping[int, str]) -> list[tuple[str, str]]:
         """The texts to compare: the whole ones, or every passage with a change."""
@@ -169,9 +172,6 @@ class Compared:
         return replaced(
             self._text[start:end], [(Word(word.text, word.start - start, word.end - start), new) for word, new in moved]
         )
-
-    def _cosine(self, first: str, second: str) -> float:
-        return float(cosine_to(self._known[first], self._known[second][None])[0])
 
 
 def _passages(words: Sequence[Word]) -> list[int]:

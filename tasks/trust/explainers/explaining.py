@@ -101,9 +101,9 @@ def explain_rows(
     """The explanations of a partition; what is drawn for a sample depends on the seed, its id and the repeat alone."""
     if not rows.num_rows:
         return explanations_table(rows, [], settings)
-    model = load_text_model(subject, files, classes)
+    model, again = load_text_model(subject, files, classes), f"\0{repeat}" if repeat else ""
     explanations = [
-        _explained(model, row["id"], row["text"], row["predicted"], settings, _generator(seeds, row["id"], repeat))
+        _explained(model, row["id"], row["text"], row["predicted"], settings, seeds.generator(f"{row['id']}{again}"))
         for row in rows.to_pylist()
     ]
     return explanations_table(rows, explanations, settings)
@@ -132,7 +132,3 @@ def _explained(
         return explain(model, text, target, settings, generator)
     except UnusableTextError as fault:
         raise InputError(f"{fault.reason} when words are dropped from the text of sample {sample!r}.") from fault
-
-
-def _generator(seeds: Seeds, sample: str, repeat: int) -> np.random.Generator:
-    return seeds.generator(f"{sample}\0{repeat}" if repeat else sample)
