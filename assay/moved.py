@@ -30,7 +30,6 @@ MOVED = {
     "assay.tasks.attacks.text_choice": "assay.tasks.attacks.choice",
     "assay.tasks.attacks.text_table": "assay.tasks.attacks.table",
     "assay.tasks.attacks.words.settings": "assay.tasks.attacks.texts.settings",
-    "assay.tasks.corruptions.choice": "assay.tasks.corruptions.table",
     "assay.tasks.labeling.frames": "assay.tasks.labeling.rules",
     "assay.tasks.labeling.patterns": "assay.tasks.labeling.rules",
     "assay.tasks.trust.explainers.explanation": "assay.tasks.trust.explainers.documents",

@@ -277,7 +277,7 @@ def test_check_finds_what_pipelines_name(folder: Path, capsys: pytest.CaptureFix
     first, second = said.err.splitlines()
     assert first.startswith("pipelines.yaml:6: source.csv: ")
     assert "missing.csv" in first
-    assert "Did you mean breast-cancer?" in second
+    assert "did you mean breast-cancer?" in second
     assert "pipelines.yaml:9: source.dataset: " in said.out
     assert "The data set youtube-spam is not here" in said.out
 

@@ -112,7 +112,7 @@ def test_missed_nights_stand_between_the_runs_on_the_page_in_the_list_and_in_the
     rows = [row.split("</tr>")[0] for row in page.split("<tbody>")[1].split("<tr>")[1:]]
     assert ["missed" in row for row in rows] == [True, False, True, True, False]
     assert "No run came for 2026-11-22 02:00 UTC." in rows[2]
-    assert ">missed</span>" in page.split('class="section-head"')[1].split("</div>")[0]  # how it stands now
+    assert ">missed</span>" in page.split('class="states"')[1].split("</ul>")[0]  # how it stands now
     capsys.readouterr()
     assert answer(["runs"]) == 0
     lines = capsys.readouterr().out.splitlines()[1:]

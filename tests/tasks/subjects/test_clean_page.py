@@ -108,7 +108,7 @@ def test_epochs_are_drawn_in_their_order_however_the_table_lies() -> None:
 
 
 def test_the_page_says_how_many_groups_intervals_count():
-    assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, 75).sentence
+    assert "stand in 75 groups, and these are what intervals" in page(GOOD, {}, [4] * 75).sentence
     assert "groups" not in page(GOOD, {}).sentence
 
 

@@ -124,7 +124,7 @@ def test_defended_models_are_certified_where_that_is_asked(audited):
     _, made, findings, _, _ = audited
     certified = {one.subject for one in findings if one.metric == "defense.certified_accuracy"}
     assert certified == set(made.results["attacks"].models)
-    assert {how for _, how in made.results["smoothing"].certified} == {"as-it-is"}
+    assert {how for _, how in made.results["smoothing"].models} == {"as-it-is"}
 
 
 def test_the_report_has_a_part_on_defences_and_their_settings(audited):

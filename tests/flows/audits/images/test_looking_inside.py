@@ -94,7 +94,7 @@ def test_subjects_are_looked_into_clean_and_under_the_first_attack_and_the_gener
 
 def test_subjects_are_certified_as_they_are_and_trained_under_noise(made) -> None:
     found, _, values = made
-    assert set(found.results["smoothing"].certified) == {("plain", "as-it-is"), ("plain", "under-noise")}
+    assert set(found.results["smoothing"].models) == {("plain", "as-it-is"), ("plain", "under-noise")}
     for how in ("as-it-is", "under-noise"):
         shares = [values["defense.certified_accuracy", how, f"radius={radius}"] for radius in ("0", "0.25", "0.5")]
         assert shares == sorted(shares, reverse=True)

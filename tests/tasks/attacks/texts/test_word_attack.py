@@ -409,7 +409,7 @@ def test_opposites_are_left_out_and_counted_and_kept_words_stay(run, make_case, 
     assert [row["refused"] for row in rows_of(allowed)] == [None] * 3
     case.rows[2][1] = 1 - rows_of(allowed)[2]["predicted"]  # a text that is wrong already is not attacked
     assert [row["refused"] for row in rows_of(attack(antonyms="allow"))] == [None] * 3
-    with pytest.raises(InputError, match=r"`keep` are in nowhere\.txt, which cannot be read"):
+    with pytest.raises(InputError, match=r"words to keep .*nowhere\.txt cannot be read"):
         resolve_word_attack(A2T(keep="nowhere.txt", encoder="word-vectors"), tmp_path)
     with pytest.raises(InputError, match=r"'two words' .* is not one word"):
         resolve_word_attack(A2T(keep=("two words",), encoder="word-vectors"), tmp_path)
