@@ -124,6 +124,7 @@ def test_cifar10_in_its_published_order() -> None:
     assert table["gold"].to_pylist() == original.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(

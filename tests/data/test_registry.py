@@ -9,6 +9,7 @@ from assay.data.samples.registry import EMBEDDED, EmbeddedSample, embedded, made
 from assay.infra.errors import InputError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EMBEDDED))
 def test_every_embedded_sample_has_unique_ids_gold_and_named_classes(name: str) -> None:
     table = embedded(name).build()

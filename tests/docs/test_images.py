@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_and_run(place, CODE, ["make_images.py", "train_net.py", "make_vit.py"], imported=["net"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_runs_every_image_enters_and_the_named_split_is_audited(folder: Path, name: str, text: str) -> None:
     made, findings = perform(folder, name, text)

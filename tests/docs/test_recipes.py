@@ -148,6 +148,7 @@ def added_to(house: Path, name: str) -> list[str]:
     return [line[0] + line[2:] for line in lines if line[0] in "+-"]
 
 
+@pytest.mark.slow
 def test_the_new_kind_of_audit_is_a_key_of_a_pipeline_with_its_part_of_the_report(nights: dict[str, Night]) -> None:
     shares = {group: value for metric, _, group, value in nights["spread"].findings if metric == "balance.share"}
     assert set(shares) == {"malignant", "benign"}

@@ -107,6 +107,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(
     assert (predicted["partitions_reused"], predicted["partitions_computed"]) == (3, 1)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_so_in_a_sentence_and_leaves_nobody_behind(team: Path, home: Path, marks: Path) -> None:
     store = team / "interrupted"
     (marks / "hold").touch()

@@ -119,6 +119,7 @@ def test_votes_are_class_names_and_only_what_is_asked_for_is_looked_at(tmp_path:
             votes(rules, samples, only=only)
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_is_not_run_again_by_its_workers(
     file: Path, prefect_environment: dict[str, str]
 ) -> None:

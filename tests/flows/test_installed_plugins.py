@@ -81,6 +81,7 @@ def told(team: tuple[Path, Path]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_what_the_package_offers_is_run_measured_shown_and_gated(told: dict[str, Any]) -> None:
     found = {(metric, of): value for metric, of, value in told["findings"]}
     assert found["tally.samples", ""] == 2 * 1797

@@ -152,6 +152,7 @@ def test_a_scheduler_that_stays_away_is_an_error_in_words(
     assert "went away" in str(errors[0])
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_comes_back_finds_its_worker_and_its_work_again(
     start: Callable[..., Process], tmp_path: Path
 ) -> None:

@@ -239,6 +239,7 @@ def test_a_preferred_gpu_that_is_not_there_is_said_once() -> None:
     assert said == engine.notices
 
 
+@pytest.mark.slow
 def test_gpu_work_and_plain_work_keep_to_their_workers() -> None:
     with open_engine(Compute(workers=1, gpu_workers=1)) as engine:
         assert (engine.slots().cpu, engine.slots().gpu) == (1, 1)
@@ -267,6 +268,7 @@ def test_a_clean_run_says_nothing_of_dask(capfd: pytest.CaptureFixture[str], cap
     assert not [record for record in caplog.records if record.name.startswith(("distributed", "asyncio"))]
 
 
+@pytest.mark.slow
 def test_an_engine_may_start_in_a_thread() -> None:
     opened: list[Engine] = []
     starting = threading.Thread(target=lambda: opened.append(open_engine(Compute(workers=1))))
@@ -276,6 +278,7 @@ def test_an_engine_may_start_in_a_thread() -> None:
         assert [outcome.value for outcome in engine.run(calls(does.square, 3))]
 
 
+@pytest.mark.slow
 def test_workers_that_do_not_start_in_time_are_no_bug_of_assay(monkeypatch: pytest.MonkeyPatch) -> None:
     def given_up(**_: object) -> None:
         raise AssertionError("Status.starting")  # what Dask says of a worker that it gave up

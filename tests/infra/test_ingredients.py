@@ -21,6 +21,7 @@ def project(tmp_path: Path) -> Path:
     return team_project(tmp_path)
 
 
+@pytest.mark.slow
 def test_rules_and_models_are_kept_and_go_with_the_last_night_that_stood_on_them(project: Path) -> None:
     perform_night(project, "night")
     store, _ = latest(project, "night")
@@ -40,6 +41,7 @@ def test_rules_and_models_are_kept_and_go_with_the_last_night_that_stood_on_them
     assert set(store.folder.sizes(INGREDIENTS)) == {f"{INGREDIENTS}/{one.sha256}" for one in kept(project).values()}
 
 
+@pytest.mark.slow
 def test_a_file_beyond_the_bound_is_named_and_not_kept(project: Path) -> None:
     file = project / "pipelines.yaml"
     file.write_text(f"keep_mib: 0\n{file.read_text()}")

@@ -98,6 +98,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"made": made, "run": run, "flows": flows, "flow_runs": flow_runs, "task_runs": task_runs}
 
 
+@pytest.mark.slow
 def test_every_stage_is_a_task_run_of_its_own_and_none_is_lost(seen: dict[str, Any]) -> None:
     stages = [one for one in seen["task_runs"].values() if one.name in ("make", "scale")]
     assert len(stages) == 1 + 3 * FAMILIES

@@ -23,6 +23,7 @@ def is_healthy(server: PrefectServer) -> bool:
         return bool(answer.status == 200)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_is_started_again_and_nobody_is_refused_meanwhile(tmp_path: Path) -> None:
     server = PrefectServer(tmp_path).launch()
     said: list[str] = []

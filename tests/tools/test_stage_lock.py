@@ -103,6 +103,7 @@ def test_what_runs_as_the_module_is_imported_is_part_of_it(tree: Path):
     assert "work changed under version 1" in complaints(stages_in(tree), before)[0]
 
 
+@pytest.mark.slow
 def test_a_new_choice_has_a_line_of_its_own_and_moves_no_stage(tree: Path):
     table = "from assay.infra.user_code.choices import NamedChoices\nfrom assay.tasks.room import formula\n\n{}\n"
     table += "RULES = NamedChoices('rule', ({}))\n"
@@ -120,6 +121,7 @@ def test_a_new_choice_has_a_line_of_its_own_and_moves_no_stage(tree: Path):
     assert [each.partition(" under")[0] for each in complaints(stages_in(tree), before)] == ["RULES: up changed"]
 
 
+@pytest.mark.slow
 def test_the_columns_of_a_table_are_part_of_the_stages_that_make_it_and_of_no_others(tree: Path):
     (tree / "data").mkdir()
     kind = "from assay.data.schemas import ListedTable\n\nclass {name}(ListedTable):\n    pass\n"

@@ -46,6 +46,7 @@ def content_hash(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sha256"),
     [
@@ -61,6 +62,7 @@ def test_every_machine_paints_the_same_bytes(table_of: Callable[[str], pa.Table]
     assert content_hash(table_of(name)) == sha256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "images", "test", "shape"),
     [
@@ -78,6 +80,7 @@ def test_sizes_and_splits(
     assert Counter(table["split"].to_pylist()) == {"train": images - test, "test": test}
 
 
+@pytest.mark.slow
 def test_two_in_five_small_lesions_are_malignant_in_every_part(table_of: Callable[[str], pa.Table]) -> None:
     small = table_of("lesions-small")
     assert pixels_of(small).shape == (1520, 3, 32, 32)
@@ -165,6 +168,7 @@ def test_findings_of_a_failing_heart_come_together() -> None:
     assert (labels.sum(axis=1) == 0).mean() == pytest.approx(0.34, abs=0.04)
 
 
+@pytest.mark.slow
 def test_chest_labels_are_said_per_finding_and_no_gold_is(table_of: Callable[[str], pa.Table]) -> None:
     table = table_of("chest")
     assert table["gold"].null_count == 1200

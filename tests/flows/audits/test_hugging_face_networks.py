@@ -51,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_one_that_is_trained_further_learns_and_every_attack_follows_its_gradient(folder: Path) -> None:
     _, findings = perform(folder, "tuned", NIGHT)
     clean = next(one.value for one in findings if one.metric == "subject.accuracy" and not one.group)

@@ -39,6 +39,7 @@ SERVICE = "classifier: 'model.py:predict', never_cached: true"
 LARGE = "classifier: 'model.py:predict'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classifier", "keep", "module", "named", "why"),
     [

@@ -50,6 +50,7 @@ def test_a_change_alone_is_to_blame_for_everything_and_nothing_is_computed(night
     assert found.computed == 0
 
 
+@pytest.mark.slow
 def test_flipped_labels_are_counted_and_files_are_named(nights) -> None:
     changes = asked(nights, "labels", "rule", "epoch", of="gold").changes
     assert changes.samples.altered == 40
@@ -83,6 +84,7 @@ def test_shares_add_up_to_the_whole_and_no_stage_of_the_two_nights_is_computed_a
     assert [one.interval for one in again.shares] == [one.interval for one in found.shares]
 
 
+@pytest.mark.slow
 def test_hybrids_leave_nothing_that_could_be_taken_for_a_night(nights) -> None:
     folder, ran = nights
     store = Store(project_in(folder, "night").store)
@@ -92,6 +94,7 @@ def test_hybrids_leave_nothing_that_could_be_taken_for_a_night(nights) -> None:
     assert store.folder.sizes("leases") == {}
 
 
+@pytest.mark.slow
 def test_the_forecast_knows_what_the_store_has(nights) -> None:
     once = asked(nights, "labels", "rule", "epoch", of="gold")
     once.share_out(SilentProgress())
@@ -125,6 +128,7 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
     assert [one.lost for one in found.changes.lost] == [f"epoch.txt is too large and was not kept with run {ran[()]}"]
 
 
+@pytest.mark.slow
 def test_rules_that_cannot_read_the_old_samples_change_together_with_them(tmp_path: Path) -> None:
     folder = plant(tmp_path)
     before = perform_night(folder, "night").run

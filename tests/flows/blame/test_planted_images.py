@@ -12,6 +12,8 @@ from planted_images import EPS, PARTS, among_all_images, plant_images
 
 from assay.flows.blame.shares import blame_sentence
 
+pytestmark = pytest.mark.slow
+
 NIGHTS = (("labels",), ("epoch",), ("labels", "epoch"))
 ATTACKED = {"finding": "attack.accuracy", "of": "pgd", "group": "eps=2/255"}
 CLEAN = {"finding": "subject.accuracy", "of": "clean"}

@@ -13,6 +13,8 @@ from assay.flows.report.comparison import KeptOutcomes
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import findings_of
 
+pytestmark = pytest.mark.slow
+
 NIGHTS = (("texts",), ("rule",), ("epoch",), ("texts", "rule", "epoch"))
 CLEAN = {"finding": "subject.accuracy", "of": "clean"}
 WEAK = {"finding": "along.accuracy", "of": "weak", "group": "D5"}

@@ -30,6 +30,7 @@ def blame(two: tuple[Path, list[str]], *arguments: str) -> int:
     return answer(["blame", *arguments, "--config", str(folder / "pipelines.yaml"), "--store", str(folder / "store")])
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_says_what_it_costs_and_how_to_go_on(two, capsys: pytest.CaptureFixture[str]) -> None:
     assert blame(two, "latest") == 2
     told = capsys.readouterr()
@@ -53,6 +54,7 @@ def test_the_worst_judged_change_is_shared_out(two, capsys: pytest.CaptureFixtur
     assert "Nothing has to be computed." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -36,7 +36,7 @@ VALUES = st.recursive(
     max_leaves=25,
 )
 PIPELINE = st.dictionaries(st.sampled_from(list(Pipeline.model_fields)), VALUES, max_size=12)
-FUZZ = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def answers(file: Path, **options: object) -> None:

@@ -67,6 +67,7 @@ def copied(night: tuple[Store, RunRecord], tmp_path: Path) -> tuple[Store, RunRe
     return store, RunRecord.from_json(json.loads(json.dumps(record.to_json())))
 
 
+@pytest.mark.slow
 def test_votes_weak_labels_intervals_order_and_hardness_are_there_to_the_last_row(
     night: tuple[Store, RunRecord], tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_nights_lie_side_by_side_and_none_is_written_twice(copied: tuple[Store, 
     assert ds.dataset(tmp_path / "lake" / "votes", partitioning="hive").count_rows() == 2 * N * FUNCTIONS
 
 
+@pytest.mark.slow
 def test_any_file_system_will_do(night: tuple[Store, RunRecord]) -> None:
     store, record = night
     export_to_lake(store, record, "memory://lake/night")

@@ -41,6 +41,7 @@ def a_night(folder: Path, heard: Heard | None = None) -> tuple[Store, RunRecord]
     return store, record
 
 
+@pytest.mark.slow
 def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None:
     store, record = a_night(folder)
     truth = dict(pd.read_csv(folder / "truth.csv")[["comment", "answer"]].to_numpy().tolist())

@@ -67,6 +67,7 @@ def runs(team: Path) -> list[RunRecord]:
     return Store(str(team / "store")).runs()
 
 
+@pytest.mark.slow
 def test_a_sample_is_in_no_history_state_or_trend(team: Path) -> None:
     half, quarter, whole = runs(team)[:3]
     assert [one.share for one in (half, quarter, whole)] == [0.5, 0.25, 1.0]
@@ -81,6 +82,7 @@ def test_a_sample_is_in_no_history_state_or_trend(team: Path) -> None:
     assert 'class="trend' not in page
 
 
+@pytest.mark.slow
 def test_a_sample_is_held_against_samples_of_its_share_only(team: Path) -> None:
     store, (half, quarter, whole) = Store(str(team / "store")), runs(team)[:3]
     assert Past(store, whole).nights == []

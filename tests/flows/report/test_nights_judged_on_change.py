@@ -47,6 +47,7 @@ def test_a_first_night_has_nothing_to_be_held_against(nights) -> None:
     assert ended[0] == "done"
 
 
+@pytest.mark.slow
 def test_an_identical_night_never_alarms(nights) -> None:
     _, gates, ended = nights
     assert all(one["identical"] for one in gates[1][:3])

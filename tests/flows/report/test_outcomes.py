@@ -52,6 +52,7 @@ def scans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_outcomes_of_images_reach_every_headline_finding(scans: Path) -> None:
     store, record = latest(scans, "scans")
     found = reached(store, record)
@@ -64,6 +65,7 @@ def test_outcomes_of_images_reach_every_headline_finding(scans: Path) -> None:
     assert "mean" in {one.of for one in found["corruption.flip_probability"]}
 
 
+@pytest.mark.slow
 def test_what_the_kept_runs_are_compared_by_stays_after_a_clean_up(scans: Path) -> None:
     perform_night(scans, "scans")
     perform_night(scans, "scans")
@@ -110,6 +112,7 @@ pipelines:
 """
 
 
+@pytest.mark.slow
 def test_outcomes_of_texts_under_noise_reach_the_matrix_of_defences(tmp_path: Path) -> None:
     words = {"good": ["great", "fine", "lovely", "bright"], "bad": ["awful", "dull", "boring", "grim"]}
     rng = np.random.default_rng(0)

@@ -72,6 +72,7 @@ def test_a_table_becomes_an_audit_that_runs(
     assert all(value is not None and value > 0.7 for value in by_rule.values())
 
 
+@pytest.mark.slow
 def test_texts_become_an_audit_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +92,7 @@ def test_texts_become_an_audit_that_runs(
     assert any(one.metric.startswith("attack.") for one in found)
 
 
+@pytest.mark.slow
 def test_a_folder_of_images_becomes_an_audit_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_folder_of_images_becomes_an_audit_that_runs(
     assert {"subject.accuracy", "attack.accuracy", "corruption.flip_probability"} <= metrics
 
 
+@pytest.mark.slow
 def test_without_a_label_rules_are_guesses_and_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +157,7 @@ def test_the_same_data_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.
         assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_known_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

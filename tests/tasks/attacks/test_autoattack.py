@@ -24,6 +24,7 @@ SHORT = AutoAttack(steps=8, queries=40)
 NAMES = ["apgd-ce", "apgd-t", "fab-t", "square"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.01, 0.03, 0.06])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cascade_falls_to_the_first_that_would_have_done_it_alone(eps, seed):
@@ -55,6 +56,7 @@ def right_under(attack: ImageAttack, epochs: int) -> dict[float, frozenset[str]]
     return {one.eps: frozenset(one.ids[one.robust == one.truth].tolist()) for one in trials([table])}
 
 
+@pytest.mark.slow
 def test_on_a_trained_network_it_leaves_what_the_four_leave(run):
     grid = (0.03, 0.08)
     short = AutoAttack(eps=grid, steps=10, classes=3, queries=60, keep=0)

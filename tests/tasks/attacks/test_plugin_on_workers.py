@@ -67,6 +67,7 @@ def attacked(attack: ImageAttack) -> tuple[str, str]:
     return made.key, made.digest
 
 
+@pytest.mark.slow
 def test_it_attacks_on_processes_that_never_saw_its_file_and_an_edit_attacks_anew(make_run, waves, tmp_path):
     with make_run("here", fresh=True):
         here = attacked(waves())

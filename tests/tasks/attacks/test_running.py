@@ -100,6 +100,7 @@ def test_a_sample_gets_the_same_bits_alone_in_another_order_and_beside_others(at
         assert torch.equal(part.steps, whole.steps[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if not getattr(a, "last", False)], ids=str)
 @pytest.mark.parametrize("eps", [0.01, 0.06])
 @pytest.mark.parametrize("block", [8, 64])

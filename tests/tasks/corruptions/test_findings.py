@@ -49,6 +49,7 @@ def coverage(draws: int, groups: int = 75, each: int = 4, rate: float = 0.2) -> 
     return {name: count / draws for name, count in held.items()}
 
 
+@pytest.mark.slow
 def test_flips_of_75_patients_with_four_images_are_covered():
     held = coverage(50)
     assert min(held["mean"], held["cell"]) >= 0.9 > held["by image"]

@@ -79,6 +79,7 @@ def test_the_same_bits_for_1_7_and_40_partitions(make_run, groups):
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_groups_are_what_intervals_count_and_no_value_changes_for_them(make_run):
     found = {}
     for groups in (0, 40, 4, 1):
@@ -216,6 +217,7 @@ FADE = Corruption("fade", "ramp", faded, shares("share", 1.0, 1.0))
 """
 
 
+@pytest.mark.slow
 def test_a_perturbation_in_a_file_of_ones_own_is_tried_on_workers_beside_ours(make_run, tmp_path):
     (tmp_path / "fade.py").write_text(FADE)
     table = CORRUPTIONS.with_plugins(tmp_path, ["fade.py:FADE"])

@@ -69,6 +69,7 @@ def test_at_least_forty_points_come_back_at_a_clean_cost_of_three_at_most(run, d
     assert gain >= 40, (cost, gain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defense", [Standard(steps=3), MAAdvT(steps=3, lambda_=(1,))], ids=["standard", "maadvt"])
 def test_a_third_of_the_digits_and_half_the_network_show_it_in_seconds(run, defense):
     short = Training(epochs=10, batch_size=32)

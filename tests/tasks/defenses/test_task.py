@@ -53,6 +53,7 @@ def end_after(monkeypatch, step: int) -> None:
     monkeypatch.setattr(Checkpoints, "save", save)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defense", DEFENCES, ids=["standard", "mpadvt", "maadvt", "scratch"])
 def test_a_training_that_was_ended_goes_on_to_the_same_bits(make_run, monkeypatch, tmp_path, defense):
     with make_run(store=str(tmp_path / "undisturbed")):
@@ -118,6 +119,7 @@ def test_maadvt_is_refused_where_images_bear_several_labels(run):
         defended(DEFENCES[2], multilabel=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_defences_are_measured_against_their_original(make_run, multilabel):
     found = []

@@ -100,6 +100,7 @@ def test_an_unknown_layer_and_one_without_a_map_stop_in_words(run):
         looked(settings=Diagnostics(feature_map="hidden", tsne_samples=24))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_the_page_shows_all_of_it_in_words_and_pictures(run, multilabel):
     _, pictures, embedded, counted = looked(multilabel=multilabel)

@@ -111,6 +111,7 @@ def votes_on(data_set: str, rulebook: str, rows: int):
     return vote_matrix(votes), votes.column_names[1:], table["gold"].to_numpy()
 
 
+@pytest.mark.slow
 def test_lesion_rules_are_better_than_chance_and_wrong_at_times_and_in_conflict():
     votes, names, gold = votes_on("sample/lesions-small", "lesions", 600)
     assert len(names) == 9
@@ -133,6 +134,7 @@ def test_review_rules_are_better_than_chance_and_leave_reviews_without_a_vote():
     assert 0.6 < (votes >= 0).any(axis=1).mean() < 0.9
 
 
+@pytest.mark.slow
 def test_a_lesion_is_measured_alike_in_every_batch():
     table = embedded("sample/lesions-small").build().slice(0, 20)
     book = refer_to_rulebook("lesions").load()

@@ -207,6 +207,7 @@ def test_the_shipped_lexicon_calls_no_two_diseases_of_doid_the_same(exact):
     assert all(one & other for sets in known for one, other in itertools.combinations(sets, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 def test_the_catalogue_lexicon_gives_no_disease_the_name_of_another(exact):
     lexicon, given = catalogue_lexicon(), 0

@@ -47,6 +47,7 @@ similarities = st.integers(3, 60).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(similarities)
 def test_theta_is_the_middle_of_the_thresholds_at_which_the_papers_search_stops(values):

@@ -182,6 +182,7 @@ def test_few_clusters_stay_apart_and_many_are_put_together():
     assert set(Pools().of(np.arange(-BLOCKS, BLOCKS))) == set(range(BLOCKS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [1, 5000])
 @pytest.mark.parametrize("options", [{}, {"undecided": "default"}, {"known": 3}, {"known": 0}])
 def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options, few):

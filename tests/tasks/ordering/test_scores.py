@@ -33,6 +33,7 @@ def test_the_entropy_is_that_of_the_votes_and_at_its_most_where_nobody_votes():
     assert vote_entropy(np.full((1, 4), -1, np.int8), 3).tolist() == [1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", SCORES)
 def test_whatever_orders_the_cut_does_not_matter_and_the_contract_holds(make_run, tmp_path, monkeypatch, by):
     seen = set()

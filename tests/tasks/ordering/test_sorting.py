@@ -60,6 +60,7 @@ def received(sent: dict[int, pa.Table], addressee: int) -> dict[int, memoryview]
     return {number: opened(table, addressee) for number, table in sent.items()}
 
 
+@pytest.mark.slow
 @given(cut_tables())
 def test_ranks_and_counts_are_those_of_one_sort(tables):
     intervals, samples, parts, labelled, rows = tables
@@ -119,6 +120,7 @@ def in_ranges(monkeypatch, rows=50):
     monkeypatch.setattr(sorting, "RANGE_ROWS", rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"known": 1}, {"known": 3}, {"known": 3, "curate": "labelled"}, {"known": 0}])
 def test_digests_are_those_of_the_order_in_one_place(make_run, tmp_path, monkeypatch, options):
     def measured(store: str) -> list[object]:

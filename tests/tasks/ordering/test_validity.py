@@ -70,6 +70,7 @@ def test_a_random_order_fools_the_nested_test_one_time_in_seven_each_way(chance)
     assert 0.135 <= verdicts.count("violation") / draws <= 0.165
 
 
+@pytest.mark.slow
 def test_the_permutation_verdict_is_calibrated():
     generator = np.random.default_rng(2)
     sizes, draws = np.full(10, 30), 3000

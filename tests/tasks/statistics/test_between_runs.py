@@ -125,6 +125,7 @@ def test_a_new_file_with_wrong_labels_is_heard_though_nothing_changed_on_the_sam
     assert change.new.high < -0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "grouped"), [(0.9, False), (0.5, False), (0.5, True), (0.1, False)])
 def test_the_interval_over_all_samples_holds_the_true_change_as_often_as_it_says(kept: float, grouped: bool) -> None:
     rng, n, true, held = np.random.default_rng(1), 400, -0.02, []
@@ -220,6 +221,7 @@ def test_without_single_outcomes_there_is_a_share_and_no_interval() -> None:
     assert math.isnan(found.low)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_group", [1, 4])
 def test_intervals_hold_the_truth_as_often_as_they_say(per_group: int) -> None:
     """Three changes that get in each other's way, on 200 fresh samples at a time, alone or in groups that are alike."""

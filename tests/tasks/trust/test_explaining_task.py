@@ -121,6 +121,7 @@ def test_neither_the_cut_nor_the_order_of_samples_changes_an_explanation(make_ru
         assert [row["importance"] for row in other.values()] != [row["importance"] for row in expected.values()]
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_digests_as_this_process(make_run, tmp_path, explained):
     with make_run(store=str(tmp_path / "here")):
         here = explained(correct=False)

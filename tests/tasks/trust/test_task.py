@@ -154,6 +154,7 @@ def test_neither_order_nor_cut_changes_a_label(make_run, tmp_path, case):
         assert rows(turned["labels"]) == expected
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_digests_as_this_process(make_run, tmp_path, case):
     def everything():
         one = case(cuts=(0, 20, N))

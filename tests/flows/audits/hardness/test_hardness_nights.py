@@ -85,6 +85,7 @@ def test_the_pairs_are_corrected_among_themselves_only(tables: Path) -> None:
     assert strongest.p_adjusted == pytest.approx(len(family) * strongest.p_value)
 
 
+@pytest.mark.slow
 def test_the_page_says_it_and_shows_the_samples(tables: Path) -> None:
     _, record = latest(tables, "night")
     page = Path(str(record.report)).read_text()
@@ -109,6 +110,7 @@ def test_the_hardest_are_handed_out_with_why(tables: Path, tmp_path: Path) -> No
         export_hardest(store, record, 3, tmp_path / "other", "wek")
 
 
+@pytest.mark.slow
 def test_a_run_without_the_audit_says_how_to_have_it(tmp_path: Path) -> None:
     folder = night(tmp_path / "bare", "at_once: 1", TABLES.replace("    hardness: {}\n", ""))
     with pytest.raises(InputError, match=r"add `hardness: \{\}`"):

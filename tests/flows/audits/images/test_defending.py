@@ -80,6 +80,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
     return project, made, findings, card, parts
 
 
+@pytest.mark.slow
 def test_every_defended_model_is_one_more_subject(audited):
     _, made, findings, card, _ = audited
     assert made.failures == ()
@@ -96,6 +97,7 @@ def test_every_defended_model_is_one_more_subject(audited):
     assert '"defends": "plain"' in card
 
 
+@pytest.mark.slow
 def test_conclusions_are_few_and_drawn_at_the_audited_eps(audited):
     _, _, findings, _, _ = audited
     tests = [(one.of, one.group) for one in findings if one.metric == "defense.mcnemar_p"]

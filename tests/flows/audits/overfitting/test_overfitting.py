@@ -122,6 +122,7 @@ def later(team: Path, again: object, tmp_path: Path) -> Path:
     return Path(shutil.copytree(team, tmp_path / "later"))
 
 
+@pytest.mark.slow
 def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(later):
     write_answers(later, 0.0, seed=1)
     heard = Heard()
@@ -133,6 +134,7 @@ def test_another_model_spends_the_next_share_and_a_plan_counts_nothing(later):
     assert {stage.outlook for stage in walk_plan(walked, walked.pipeline("questions"))[0]} == {CACHED}
 
 
+@pytest.mark.slow
 def test_what_was_spent_stays_spent_where_runs_are_forgotten_or_damaged(later):
     """The second model's night hands on that two looks were taken; the third looks for the third time."""
     write_answers(later, 0.0, seed=2)

@@ -34,6 +34,7 @@ def measured(name: str, *overrides: str) -> Found:
     return {(one.metric, one.subject, one.of, one.group): one for one in found}
 
 
+@pytest.mark.slow
 def test_entities_are_lost_to_swaps_and_found_again_after_training_on_them(run):
     small = "subjects=[{name: small, tagger: small-tagger, train: {epochs: 2}}]"
     found = measured("abstracts-ner", *FEW, small, "attacks=[{attack: swap}]", ON_SWAP)
@@ -42,6 +43,7 @@ def test_entities_are_lost_to_swaps_and_found_again_after_training_on_them(run):
     assert steps.verdict == "helps"  # after two epochs more steps alone help too: the gate looks past that
 
 
+@pytest.mark.slow
 def test_pairs_are_scored_worse_under_swaps(run):
     small = "subjects=[{name: small, scorer: small-scorer, train: {epochs: 2}}]"
     found = measured("abstracts-sts", *FEW, small, "attacks=[{attack: swap, terms: lexicon}]", "defenses=[]")

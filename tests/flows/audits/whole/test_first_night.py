@@ -55,6 +55,7 @@ def whole(folder: Path) -> dict[str, Any]:
     return night(folder, "store")
 
 
+@pytest.mark.slow
 def test_every_stage_of_the_chain_speaks_of_the_same_lesions(whole: dict[str, Any]) -> None:
     assert (whole["code"], whole["failures"]) == (0, ([], []))
     stages = {one.stage for one in whole["findings"]}
@@ -73,6 +74,7 @@ def test_every_stage_of_the_chain_speaks_of_the_same_lesions(whole: dict[str, An
     }
 
 
+@pytest.mark.slow
 def test_the_subject_learns_from_the_rules_and_is_judged_by_gold(whole: dict[str, Any]) -> None:
     findings = whole["findings"]
     taught = findings.get("subject.taught", "net", "weak")

@@ -46,6 +46,7 @@ def coverage(draws: int) -> dict[str, float]:
     return {name: count / draws for name, count in held.items()}
 
 
+@pytest.mark.slow
 def test_f1_and_drops_of_75_documents_are_covered():
     held = coverage(60)
     assert min(held["f1"], held["drop"]) >= 0.88

@@ -61,6 +61,7 @@ def coverage(draws: int, rate: float = 0.6) -> dict[str, float]:
     return {name: count / draws for name, count in held.items()}
 
 
+@pytest.mark.slow
 def test_75_patients_of_four_texts_are_covered():
     held = coverage(25)
     assert held.pop("one by one") < 0.93

@@ -63,6 +63,7 @@ def imported(tmp_path_factory) -> tuple[dict[str, object], Path]:
     return json.loads(done.stdout.splitlines()[-1]), home
 
 
+@pytest.mark.slow
 def test_the_environment_is_as_it_was(imported):
     seen, _ = imported
     assert seen["environment"] == {}

@@ -297,6 +297,7 @@ def test_texts_that_cannot_be_attacked_are_skipped_with_the_reason(run, make_cas
     )
 
 
+@pytest.mark.slow
 def test_cut_and_order_do_not_show(make_run, make_case, tmp_path):
     digests, found = set(), []
     for number, cut in enumerate(({}, {"cuts": (0, 5, 5, 17, 24)}, {"order": list(reversed(range(24)))})):

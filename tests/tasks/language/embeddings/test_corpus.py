@@ -78,6 +78,7 @@ def test_fasttext_knows_new_words_by_their_letter_groups_and_others_not():
     assert words[cosines(new[:1], found.vectors(words))[0].argmax()] == "captain"
 
 
+@pytest.mark.slow
 def test_fasttext_is_the_same_in_another_process_whatever_python_hashes():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from test_corpus import corpus; "

@@ -66,6 +66,7 @@ def value(findings: list[Finding], metric: str, group: str = "") -> Finding:
     return found
 
 
+@pytest.mark.slow
 def test_a_small_network_reads_96_of_100_digits_after_15_epochs(run):
     held, classes = hold_out(given_digits([1797]), Evaluation()), given_classes(DIGITS)
     trained, findings = measured(held, classes, subject(train=Training(epochs=15)))
@@ -328,6 +329,7 @@ class Dying(SmallCNN):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("dask")
 def test_a_worker_killed_after_two_epochs_changes_no_bit_of_the_weights(tmp_path, make_run: Callable[..., Run]):
     stores = tmp_path / "killed", tmp_path / "undisturbed"

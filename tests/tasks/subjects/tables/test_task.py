@@ -176,6 +176,7 @@ def rows_of(findings: Artifact[Findings]) -> dict[tuple[str, str, str], Finding]
     return {(f.metric, f.of, f.group): f for f in findings_from(table)}
 
 
+@pytest.mark.slow
 def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_path: Path) -> None:
     seen = set()
     for partitions in (1, 7, 40):
@@ -195,6 +196,7 @@ def test_every_digest_is_the_same_for_any_cut(make_run: Callable[..., Run], tmp_
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("undecided", "gold"), [("apart", "all"), ("default", "half"), ("apart", "none")])
 def test_judged_by_ranges_it_is_what_one_range_says_and_what_the_plain_statistics_say(
     make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str, undecided: str
@@ -436,6 +438,7 @@ def loses_a_partition(table: pa.Table, **models: CrossFitted) -> pa.Table:
     return predict_out_of_fold(table, **models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gold", ["all", "half"])
 def test_a_quarantined_partition_of_answers_is_left_out_wherever_it_is_counted(
     make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str

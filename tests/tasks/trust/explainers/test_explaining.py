@@ -84,6 +84,7 @@ def test_emoji_right_to_left_nul_and_glued_words_are_explained_with_their_spans(
     assert np.isfinite(found.importance).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explainer", EVERY)
 def test_of_a_hundred_thousand_words_those_are_explained_that_the_subject_reads(token_bag, explainer):
     text = "good bad " * 20 + " ".join(f"word{i}" for i in range(99_960))

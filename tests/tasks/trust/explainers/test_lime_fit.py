@@ -42,6 +42,7 @@ def ours(masks, probabilities, target, words):
     return chosen.tolist(), coefficients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top", [1, 3, 5, 6, 7, 10, 20])
 @pytest.mark.parametrize("words", [1, 2, 5, 12, 30])
 def test_coefficients_are_the_packages_to_1e_10_with_the_same_words_in_the_same_order(words, top):
