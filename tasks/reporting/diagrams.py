@@ -12,20 +12,10 @@ from assay.tasks.reporting import svg
 from assay.tasks.reporting.markup import Markup, figure, tag
 from assay.tasks.reporting.numerals import integer
 from assay.tasks.reporting.parts import Chord, Chords, Cloud, Scatter, Scatters
-from assay.tasks.reporting.svg import Linear
+from assay.tasks.reporting.svg import SHAPES, Linear
 
 _SCATTER_SIDE = 272.0
 _COLOURS = 8
-_SHAPES = (
-    "m-3,0a3 3 0 1 1 0 .01",
-    "m-2.7,-2.7h5.4v5.4h-5.4z",
-    "m0,-3.7l3.5,6.3h-7z",
-    "m0,-3.9l3.9,3.9l-3.9,3.9l-3.9,-3.9z",
-    "m0,3.7l3.5,-6.3h-7z",
-    "m-1.1,-3.6h2.2v2.5h2.5v2.2h-2.5v2.5h-2.2v-2.5h-2.5v-2.2h2.5z",
-    "m-3.4,-3.4l1.6,0l1.8,1.8l1.8,-1.8l1.6,0l0,1.6l-1.8,1.8l1.8,1.8l0,1.6l-1.6,0l-1.8,-1.8l-1.8,1.8l-1.6,0l0,-1.6"
-    "l1.8,-1.8l-1.8,-1.8z",
-)  # seven, so that with eight colours 56 kinds differ
 
 
 def scatters_figure(scatters: Scatters, identity: str) -> Markup:
@@ -69,7 +59,7 @@ def _scatter_drawing(
 
 
 def _cloud(cloud: Cloud, x: Linear, y: Linear) -> Markup:
-    shape = _SHAPES[cloud.kind % len(_SHAPES)]
+    shape = SHAPES[cloud.kind % len(SHAPES)]
     places = "".join(f"M{x(a):.1f},{y(b):.1f}{shape}" for a, b in zip(cloud.x, cloud.y, strict=True))
     faint = " faint" if cloud.faint else ""
     return tag("path", tag("title", cloud.name), class_=f"cloud{faint} {_colour(cloud.kind)}", d=places)
@@ -79,7 +69,7 @@ def _legend(clouds: Sequence[Cloud]) -> Markup:
     names = {cloud.kind: cloud.name for cloud in clouds if not cloud.faint}
     items = []
     for kind, name in sorted(names.items()):
-        sample = tag("path", class_="cloud", d=f"M13,7{_SHAPES[kind % len(_SHAPES)]}")
+        sample = tag("path", class_="cloud", d=f"M13,7{SHAPES[kind % len(SHAPES)]}")
         box = {"viewBox": "0 0 26 14"}
         swatch = tag("svg", sample, class_=f"swatch {_colour(kind)}", attributes=box, aria_hidden="true")
         items.append(tag("li", swatch, name))

@@ -18,7 +18,7 @@ from assay.tasks.reporting import numerals
 from assay.tasks.reporting.diagrams import chords_figure, scatters_figure
 from assay.tasks.reporting.gallery import gallery_figure, marked_figure
 from assay.tasks.reporting.head import SAID, SIGNS, head_markup, verdict_list
-from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.markup import Markup, join, rows_markup, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
     BarPlot,
@@ -107,9 +107,8 @@ _LINEAGE = ("stage", "kind", "key", "digest", "rows", "cached", "seconds", "note
 
 
 def _rows(fields: Sequence[str], rows: Iterable[object]) -> Markup:
-    """Values between tabs, a line per row under the names of the fields; a script makes a table to search of it."""
-    lines = ["\t".join(_plain(getattr(row, name)) for name in fields) for row in rows]
-    return tag("pre", "\n".join(["\t".join(fields), *lines]), class_="rows", tabindex=0)
+    """Values under the names of the fields."""
+    return rows_markup([fields, *([_plain(getattr(row, name)) for name in fields] for row in rows)])
 
 
 def _findings(findings: Sequence[Finding]) -> Markup:
@@ -123,7 +122,7 @@ def _plain(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else str(value)
 
 
 def _lineage(lineage: Sequence[LineageRow]) -> Markup:

@@ -6,32 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals, svg
-from assay.tasks.reporting.markup import Markup, figure, join, tag
+from assay.tasks.reporting.markup import Markup, figure, join, rows_markup, tag
 from assay.tasks.reporting.numerals import measured
 from assay.tasks.reporting.parts import BarPlot, LinePlot, Panels, Scale, Series
 from assay.tasks.reporting.svg import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
 
-
-def line_grid(plot: LinePlot) -> Markup:
-    """The numbers behind a line plot: one row per place, one column per line."""
-    xs = sorted({x for series in plot.series for x in series.x})
-    heads = [tag("th", name, scope="col") for name in (plot.x_label or "x", *(series.name for series in plot.series))]
-    rows = []
-    for x in xs:
-        cells = [tag("th", name_of_place(plot, x), scope="row")]
-        cells += [tag("td", _cell(series, x, plot.scale)) for series in plot.series]
-        rows.append(tag("tr", *cells))
-    return _grid(heads, rows)
+Lines = list[Sequence[str]]
+"""The numbers behind a plot: the heads of its columns, and a row per place."""
 
 
-def bar_grid(plot: BarPlot) -> Markup:
-    """The numbers behind a bar plot."""
-    heads = [tag("th", name, scope="col") for name in ("name", plot.x_label, "interval")]
-    rows = []
-    for name, value, low, high in bars(plot):
-        cells = [numerals.scaled(value, plot.scale), numerals.interval(low, high, plot.scale)]
-        rows.append(tag("tr", tag("th", name, scope="row"), *(tag("td", cell) for cell in cells)))
-    return _grid(heads, rows)
+def line_numbers(plot: LinePlot) -> Lines:
+    """One row per place, one column per line."""
+    written = [{x: _written(*point, plot.scale) for x, *point in points_of(series)} for series in plot.series]
+    places = sorted({x for of_line in written for x in of_line})
+    rows = [[name_of_place(plot, x), *(line.get(x, numerals.NONE) for line in written)] for x in places]
+    return [(plot.x_label or "x", *(series.name for series in plot.series)), *rows]
+
+
+def bar_numbers(plot: BarPlot) -> Lines:
+    """One row per bar."""
+    return [("name", plot.x_label), *((name, _written(*ends, plot.scale)) for name, *ends in bars(plot))]
+
+
+def points_of(series: Series) -> Iterable[tuple[float, float | None, float | None, float | None]]:
+    """Each point of a line: its place, its value, and the ends of its interval."""
+    empty: Sequence[float | None] = [None] * len(series.x)
+    return zip(series.x, series.y, series.low or empty, series.high or empty, strict=True)
 
 
 def bars(plot: BarPlot) -> Iterable[tuple[str, float | None, float | None, float | None]]:
@@ -40,22 +40,13 @@ def bars(plot: BarPlot) -> Iterable[tuple[str, float | None, float | None, float
     return zip(plot.names, plot.values, plot.low or empty, plot.high or empty, strict=True)
 
 
-def _grid(heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
-    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
+def folded_numbers(caption: str, *tables: Lines) -> Markup:
+    """Numbers that are closed until a reader opens them."""
+    return tag("details", tag("summary", "Numbers: ", caption), *map(rows_markup, tables), class_="data")
 
 
-def folded_numbers(caption: str, content: Markup) -> Markup:
-    """A table of numbers that is closed until a reader opens it."""
-    scroller = tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=f"Numbers: {caption}")
-    return tag("details", tag("summary", "Numbers: ", caption), scroller, class_="data")
-
-
-def _cell(series: Series, x: float, scale: Scale) -> str:
-    nothing: Sequence[float | None] = [None] * len(series.x)
-    for place, y, low, high in zip(series.x, series.y, series.low or nothing, series.high or nothing, strict=True):
-        if place == x:
-            return f"{numerals.scaled(y, scale)} {numerals.interval(low, high, scale)}".strip()
-    return numerals.NONE
+def _written(value: float | None, low: float | None, high: float | None, scale: Scale) -> str:
+    return f"{numerals.scaled(value, scale)} {numerals.interval(low, high, scale)}".strip()
 
 
 def name_of_place(plot: LinePlot, x: float) -> str:
@@ -78,6 +69,7 @@ class Size:
     labels: bool
 
 
+_POINTED = 400  # points of a line that a pointer can tell apart
 WIDE, NARROW, PANEL = Size(760, 350, 12, True), Size(372, 300, 6, False), Size(272, 208, 6, False)
 
 
@@ -89,7 +81,7 @@ def line_figure(plot: LinePlot, identity: str) -> Markup:
         tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
         tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        folded_numbers(plot.title, line_grid(plot)),
+        folded_numbers(plot.title, line_numbers(plot)),
     )
 
 
@@ -102,8 +94,8 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
         cells.append(tag("div", tag("h4", plot.title), small, class_="plot panel"))
     names = {series.name for plot in panels.plots for series in plot.series}
     key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
-    tables = [tag("h4", plot.title) + line_grid(plot) for plot in panels.plots]
-    numbers = folded_numbers(panels.title, join(Markup(table) for table in tables))
+    tables = [[(f"{plot.title}: {head[0]}", *head[1:]), *rows] for head, *rows in map(line_numbers, panels.plots)]
+    numbers = folded_numbers(panels.title, *tables)
     return figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
 
 
@@ -114,7 +106,7 @@ def bar_figure(plot: BarPlot, identity: str) -> Markup:
         plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        folded_numbers(plot.title, bar_grid(plot)),
+        folded_numbers(plot.title, bar_numbers(plot)),
     )
 
 
@@ -141,7 +133,7 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
     content += [_line(series, index, frame) for index, series in reversed(order)]
     content += [_point_names(series, frame) for series in plot.series]
     content += [_names(plot.series, frame)] if named else []
-    content += [_targets(series, frame, plot) for series in plot.series if size is not NARROW]
+    content += [_targets(line, frame, plot) for line in plot.series if size is not NARROW and len(line.x) <= _POINTED]
     return svg.drawing(size.width, size.height, plot.title, plot.alt, identity, *content)
 
 
@@ -172,7 +164,7 @@ def _bar(
     if value is None or not measured(value):
         return svg.words(frame.x(0) + 6, y + 4, "not measured", "tick")
     zero, end = sorted((frame.x(0), frame.x(value)))
-    says = f"{name}: {numerals.scaled(value, scale)} {numerals.interval(low, high, scale)}".strip()
+    says = f"{name}: {_written(value, low, high, scale)}"
     pieces = [
         tag(
             "rect",
@@ -206,7 +198,7 @@ def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
     for run in svg.runs(series.x, series.low, series.high):
         places = [(frame.x(x), frame.y(low), frame.y(high)) for x, low, high in run]
         if series.style in ("points", "interval") or len(places) == 1:
-            pieces += [svg.whisker(*place) for place in places]
+            pieces.append(svg.whiskers(places))
         else:
             pieces.append(svg.band(svg.held(places) if series.style == "steps" else places))
     return tag("g", *pieces, class_=f"s{index % 8 + 1}")
@@ -225,16 +217,12 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
 
 
 def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
-    nothing: Sequence[float | None] = [None] * len(series.x)
     pieces = []
-    names = series.names or [""] * len(series.x)
-    for x, y, low, high, name in zip(
-        series.x, series.y, series.low or nothing, series.high or nothing, names, strict=True
-    ):
+    for (x, y, *ends), name in zip(points_of(series), series.names or [""] * len(series.x), strict=True):
         if y is not None and measured(y):
             where = ", ".join(piece for piece in (name, name_of_place(plot, x)) if piece)
-            value = f"{numerals.scaled(y, plot.scale)} {numerals.interval(low, high, plot.scale)}".strip()
-            pieces.append(svg.target(frame.x(x), frame.y(y), f"{series.name}, {where}: {value}"))
+            says = f"{series.name}, {where}: {_written(y, *ends, plot.scale)}"
+            pieces.append(svg.target(frame.x(x), frame.y(y), says))
     return join(pieces)
 
 
@@ -272,7 +260,7 @@ def legend(series: Sequence[Series]) -> Markup:
     items = []
     for index, line in enumerate(series):
         style = "dashed" if line.style == "dashed" else "line"
-        pieces = [svg.whisker(13, 13, 1)] if line.style == "interval" else []
+        pieces = [svg.whiskers([(13, 13, 1)])] if line.style == "interval" else []
         pieces += [svg.stroke(style, 1, 7, 25, 7)] if line.style in ("line", "dashed", "steps") else []
         pieces += [svg.mark(13, 7, index)] if line.style in ("line", "points") else []
         swatch = tag(

@@ -8,19 +8,20 @@
     return node;
   };
 
-  // All findings come as rows between tabs; the table is made when somebody opens them, or follows the link of a part.
+  // What has very many rows comes between tabs; the table is made when somebody opens it, or follows the link of a part.
   const DRAWN = 2000;
   const tabled = (pre) => {
     const table = make("table"), [head, ...rows] = pre.textContent.split("\n").map((line) => line.split("\t"));
-    table.className = "sortable dense";
+    table.className = "sortable";
     const titles = table.createTHead().insertRow(), body = table.createTBody();
     for (const name of head) make("th", name.replace("_", " "), titles).scope = "col";
-    const box = make("div"), bar = make("label", "Show rows with ");
+    const fold = pre.closest("details"), outer = pre.closest(".scroll"), box = outer ?? make("div"), bar = make("label", "Show rows with ");
     box.className = "scroll";
     box.tabIndex = 0;
     box.setAttribute("role", "region");
-    box.setAttribute("aria-label", "All findings");
+    if (!outer) box.setAttribute("aria-label", fold?.querySelector("summary").textContent ?? "Rows");
     bar.className = "filter";
+    bar.hidden = rows.length < 20;
     const input = make("input", "", bar), said = make("output", "", bar);
     input.type = "search";
     const draw = () => {  // every word must occur; of very many rows the first are drawn
@@ -34,12 +35,16 @@
       said.textContent = `${kept.length} of ${rows.length}${kept.length > DRAWN ? `, the first ${DRAWN} drawn` : ""}`;
     };
     input.addEventListener("input", draw);
-    box.append(table);
-    pre.replaceWith(bar, box);
+    if (outer) outer.before(bar);
+    pre.replaceWith(...(outer ? [table] : [bar, box]));
+    if (!outer) box.append(table);
     draw();
     sortable(table);
   };
-  document.querySelectorAll("pre.rows").forEach((pre) => pre.closest("details").addEventListener("toggle", () => pre.isConnected && tabled(pre), { once: true }));
+  document.querySelectorAll("pre.rows").forEach((pre) => {
+    const fold = pre.closest("details:not([open])");
+    fold ? fold.addEventListener("toggle", () => pre.isConnected && tabled(pre), { once: true }) : tabled(pre);
+  });
   document.querySelectorAll("a.own").forEach((link) => link.addEventListener("click", () => {
     const fold = document.querySelector("#findings details"), pre = fold.querySelector("pre.rows");
     if (pre) tabled(pre);

@@ -116,13 +116,17 @@ def spread_apart(places: Sequence[float], gap: float, low: float, high: float) -
 CHARACTER = 6.7
 """How wide a character of the labels is, in the units of the drawing: about, and rather too much."""
 
-_SHAPES = (
-    "M-3.4,0a3.4,3.4 0 1,0 6.8,0a3.4,3.4 0 1,0 -6.8,0z",
-    "M-3.1,-3.1h6.2v6.2h-6.2z",
-    "M0,-4.2L4,3H-4z",
-    "M0,-4.4L4.4,0L0,4.4L-4.4,0z",
-    "M0,4.2L4,-3H-4z",
+SHAPES = (
+    "m-3,0a3 3 0 1 1 0 .01",
+    "m-2.7,-2.7h5.4v5.4h-5.4z",
+    "m0,-3.7l3.5,6.3h-7z",
+    "m0,-3.9l3.9,3.9l-3.9,3.9l-3.9,-3.9z",
+    "m0,3.7l3.5,-6.3h-7z",
+    "m-1.1,-3.6h2.2v2.5h2.5v2.2h-2.5v2.5h-2.2v-2.5h-2.5v-2.2h2.5z",
+    "m-3.4,-3.4l1.6,0l1.8,1.8l1.8,-1.8l1.6,0l0,1.6l-1.8,1.8l1.8,1.8l0,1.6l-1.6,0l-1.8,-1.8l-1.8,1.8l-1.6,0l0,-1.6"
+    "l1.8,-1.8l-1.8,-1.8z",
 )
+"""Marks around a place; seven, so that with eight colours 56 kinds differ."""
 
 
 def text_width(words: str) -> float:
@@ -217,16 +221,15 @@ def band(points: Sequence[tuple[float, ...]]) -> Markup:
     return tag("path", class_="band", d="M" + "L".join(f"{_place(x)},{_place(y)}" for x, y in around) + "z")
 
 
-def whisker(x: float, low: float, high: float) -> Markup:
-    """A vertical bar with caps from low to high."""
-    return tag(
-        "path", class_="whisker", d=f"M{x - 3:.1f},{low:.1f}h6M{x:.1f},{low:.1f}V{high:.1f}M{x - 3:.1f},{high:.1f}h6"
-    )
+def whiskers(places: Iterable[tuple[float, ...]]) -> Markup:
+    """Vertical bars with caps, each at its place from low to high."""
+    bars = (f"M{x - 3:.1f},{low:.1f}h6m-3,0V{high:.1f}m-3,0h6" for x, low, high in places)
+    return tag("path", class_="whisker", d="".join(bars))
 
 
 def mark(x: float, y: float, shape: int, class_: str = "mark") -> Markup:
     """A small mark; lines differ in its shape and not in colour alone."""
-    return tag("path", class_=class_, d=_SHAPES[shape % len(_SHAPES)], transform=f"translate({x:.1f} {y:.1f})")
+    return tag("path", class_=class_, d=f"M{x:.1f},{y:.1f}{SHAPES[shape % len(SHAPES)]}")
 
 
 def target(x: float, y: float, says: str) -> Markup:

@@ -7,11 +7,13 @@ The same sections, at length, are in docs/reading-the-numbers.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 
 from assay.tasks.reporting import numerals
-from assay.tasks.reporting.markup import Markup, figure, join, tag
+from assay.tasks.reporting.markup import Markup, figure, join, rows_markup, tag
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
 
 ANCHOR, TITLE = "reading", "How to read these numbers"
@@ -134,9 +136,11 @@ def table_figure(table: DataTable) -> Markup:
     """The table with its title and note, inside a box that scrolls sideways where the page is narrow."""
     if not table.rows:
         return figure(table.title, table.note, tag("p", "No rows.", class_="empty"))
-    silent = [row for row in table.rows if _shows_nothing(row)] if len(table.rows) > _FOLDED else []
+    silent = [row for row in table.rows if _shows_nothing(row)] if _FOLDED < len(table.rows) <= _MANY else []
     loud = [row for row in table.rows if row not in silent] if silent else table.rows
-    box = scroller(table.title, grid(table.columns, loud, table.title)) if loud else None
+    many = len(table.rows) > _MANY
+    drawn = rows_markup(plain_rows(table)) if many else grid(table.columns, loud, table.title)
+    box = scroller(table.title, drawn) if loud else None
     if silent:
         rest = scroller(f"{table.title}: the rest", grid(table.columns, silent, f"{table.title}: the rest"))
         summary = tag("summary", f"{numerals.integer(len(silent))} {'more, ' if loud else ''}none shown")
@@ -146,6 +150,24 @@ def table_figure(table: DataTable) -> Markup:
     note = tag("p", table.note, class_="note") if table.note else None
     count = tag("span", numerals.plural(len(table.rows), "row"), class_="count")
     return tag("details", tag("summary", table.title, " ", count), note, box, class_="fold")
+
+
+_MANY = 200
+"""Tables of more rows stand as lines of text, which scripts make tables of where somebody opens them."""
+_TAGS = re.compile("<[^>]*>")
+
+
+def plain_rows(table: DataTable) -> Iterator[Sequence[str]]:
+    """The heads and rows of a table as its cells are written, without what is drawn in them.
+
+    >>> share = Column("right", "percent")
+    >>> [row[0].replace(chr(0x202F), " ") for row in plain_rows(DataTable("t", [share], [[Estimate(0.5, 0.4, 0.6, 9)]]))]
+    ['right', '50.0 %  [40.0, 60.0] of 9']
+    """
+    yield [column.name for column in table.columns]
+    for row in table.rows:
+        cells = (_TAGS.sub(" ", shown(cell, column)) for cell, column in zip(row, table.columns, strict=True))
+        yield [unescape(cell).strip() for cell in cells]
 
 
 _FOLDED = 8

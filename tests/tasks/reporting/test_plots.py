@@ -58,7 +58,7 @@ def test_band_surrounds_its_line():
 def test_intervals_are_whiskers_and_lines_are_not():
     interval = Series("one", [1, 2], [0.5, 0.5], [0.4, 0.3], [0.6, 0.7], style="interval")
     drawing = line_drawing(plot(interval), WIDE, "p")
-    assert drawing.count('class="whisker"') == 2
+    assert sum(path.count("V") for path in lines(drawing, "whisker")) == 2
     assert lines(drawing) == lines(drawing, "band") == []
 
 
@@ -123,4 +123,4 @@ def test_long_names_are_cut_in_the_drawing_and_whole_in_the_numbers():
     name = "a labelling function with quite a long name indeed"
     bars = BarPlot("t", [name], [1.0], "x", "alt")
     assert f">{name}<" not in bar_drawing(bars, NARROW, "p")
-    assert f">{name}</th>" in bar_figure(bars, "p")
+    assert f"\n{name}\t1" in bar_figure(bars, "p")
