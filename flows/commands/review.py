@@ -223,8 +223,9 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
 )
 @click.argument("run")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for whoever asks later.")
+@click.option("--new-level", is_flag=True, help="No night before RUN is like it (another scanner): pool none with it.")
 @reads_store
-def accept(run: str, why: str, store: Store) -> None:
+def accept(run: str, why: str, new_level: bool, store: Store) -> None:
     """Make RUN the baseline of its pipeline.
 
     Gates `against: accepted` hold later runs against it. Your name, the time and the reason stay on record.
@@ -235,7 +236,7 @@ def accept(run: str, why: str, store: Store) -> None:
     from assay.flows.report.records import find_run
 
     record = find_run(store, run)
-    baseline = make_baseline(store, record, why)
+    baseline = make_baseline(store, record, why, new_level=new_level)
     write_index(store)
     echo(f"{record.pipeline}: {accepted_in_words(baseline)}.")
 

@@ -164,8 +164,9 @@ LAST_PASSED, ACCEPTED = "last-passed", "accepted"
 _ENDED = ("done", "gate failed")
 
 
-def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
-    """Make a run what later ones of its pipeline are held against; who, when and why stay on record."""
+def accept(store: Store, record: RunRecord, why: str, *, new_level: bool = False) -> dict[str, str]:
+    """Make a run what later ones of its pipeline are held against; who, when and why stay on record, and whether it
+    is a `new_level`, so that no night before it is like it."""
     if record.status not in _ENDED:
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end can be a baseline.")
     require_whole(record, "a baseline for later nights")
@@ -175,6 +176,7 @@ def accept(store: Store, record: RunRecord, why: str) -> dict[str, str]:
         )
     at = datetime.now(UTC).isoformat(timespec="seconds")
     acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
+    acceptance |= {"level": "new"} if new_level else {}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", acceptance)
     log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why.strip())
@@ -199,11 +201,13 @@ def accepted(store: Store, pipeline: str) -> dict[str, str] | None:
 def accepted_in_words(entry: Mapping[str, str]) -> str:
     """An acceptance as one sentence.
 
-    >>> accepted_in_words({"run": "r1", "by": "ada", "at": "2026-11-22T08:00:00+00:00", "why": "new scanner"})
-    'r1, accepted by ada on 2026-11-22: new scanner'
+    >>> entry = {"run": "r1", "by": "ada", "at": "2026-11-22T08:00:00+00:00", "why": "new scanner", "level": "new"}
+    >>> accepted_in_words(entry)
+    'r1, accepted as a new level by ada on 2026-11-22: new scanner'
     """
+    level = " as a new level" if entry.get("level") == "new" else ""
     return (
-        f"{entry['run']}, accepted by {entry.get('by', 'somebody')} "
+        f"{entry['run']}, accepted{level} by {entry.get('by', 'somebody')} "
         f"on {entry.get('at', '')[:10]}: {entry.get('why', '')}"
     )
 
@@ -224,6 +228,11 @@ class Past:
             for run in reversed(self.store.runs(self.record.pipeline))
             if run.status in _ENDED and (run.started, run.id) < mine and run.share == self.record.share
         ]
+
+    @cached_property
+    def accepted(self) -> dict[str, str] | None:
+        """The latest acceptance of the pipeline."""
+        return accepted(self.store, self.record.pipeline)
 
     @cached_property
     def outcomes(self) -> KeptOutcomes:
@@ -287,25 +296,28 @@ class Past:
         }
 
     def unchanged(self, gate: Gate | None = None) -> list[RunRecord]:
-        """The nights of the same models and settings, oldest first, with this one; of a gate against what was accepted
-        none before that."""
+        """The nights of the same models and settings, oldest first, with this one; none before a new level, and of a
+        gate against what was accepted none before that."""
         runs = [self.record, *takewhile(lambda run: _audited(run) == _audited(self.record), self.nights)]
-        acceptance = accepted(self.store, self.record.pipeline) if gate and gate.against == ACCEPTED else None
-        if acceptance is not None:
+        acceptance = self.accepted
+        if acceptance and (acceptance.get("level") == "new" or (gate and gate.against == ACCEPTED)):
             ids = acceptance["run"], self.record.id  # somebody may accept a run while this one is on its way
             runs = [run for run in runs if run.id in ids or run.started >= acceptance["at"]]
         return list(reversed(runs))
 
     def pool(self, gate: Gate, baseline: RunRecord) -> list[RunRecord]:
         """The nights like the baseline of an earlier model: those of that model that passed, before it (as long as all
-        did) and since. A night that was chosen as the best of ten looks better than it is; with the others it does not.
+        did, and none before a new level) and since. A night that was chosen as the best of ten looks better than it is;
+        with the others it does not.
         """
-        alike = [run for run in self.nights if _audited(run) == _audited(baseline)]
+        level = self.accepted["run"] if self.accepted and self.accepted.get("level") == "new" else None
+        first = next((at for at, run in enumerate(self.nights) if run.id == level), len(self.nights))
+        alike = [run for run in self.nights[: first + 1] if _audited(run) == _audited(baseline)]
         at = next((at for at, run in enumerate(alike) if run.id == baseline.id), None)
         if at is None or gate.against not in (LAST_PASSED, ACCEPTED):
             return []
-        before = takewhile(lambda run: _passed(run, gate), alike[at:])
-        since = [run for run in alike[:at] if _passed(run, gate)]
+        before = takewhile(lambda run: self._passed(run, gate), alike[at:])
+        since = [run for run in alike[:at] if self._passed(run, gate)]
         return [run for run in (*since, *before) if run.id != baseline.id][:_POOLED]
 
     def baseline(self, gate: Gate) -> tuple[RunRecord, list[Finding]] | None:
@@ -320,12 +332,21 @@ class Past:
 
     def _candidates(self, gate: Gate) -> Sequence[RunRecord]:
         if gate.against == LAST_PASSED:
-            return [run for run in self.nights if _passed(run, gate)]
+            return [run for run in self.nights if self._passed(run, gate)]
         if gate.against == ACCEPTED:
-            acceptance = accepted(self.store, self.record.pipeline)
-            run = None if acceptance is None else self.store.record(acceptance["run"])
+            run = None if self.accepted is None else self.store.record(self.accepted["run"])
             return [] if run is None or run.id == self.record.id else [run]
         return [self.store.run(str(gate.against))]
+
+    def _passed(self, run: RunRecord, gate: Gate) -> bool:
+        """Whether a run passed, and the gate as well: one that failed and only warns is no level to hold, nor is the
+        night of another model of which the gate could not tell."""
+        seen = next((seen for seen in run.gates if seen.get("gate") == gate.title()), {})
+        if run.status != "done" or seen.get("raw") == "failed":
+            return False
+        untold = seen.get("raw") == "inconclusive" and "against" in seen
+        baseline = self.store.record(str(seen["against"])) if untold else None
+        return baseline is None or _audited(baseline) == _audited(run)
 
 
 def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
@@ -339,12 +360,6 @@ def _audited(run: RunRecord) -> tuple[object, ...]:
     settings = {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
     code = sorted((file["name"], file["sha256"]) for file in run.ingredients if file.get("what") == "code")
     return _digests(run, "SubjectFiles"), code, settings
-
-
-def _passed(run: RunRecord, gate: Gate) -> bool:
-    """Whether a run passed, and the gate as well: one that failed and only warns is no level to hold."""
-    failed = any(seen.get("gate") == gate.title() and seen.get("raw") == "failed" for seen in run.gates)
-    return run.status == "done" and not failed
 
 
 @dataclass(frozen=True)

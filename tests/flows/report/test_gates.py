@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -129,7 +130,9 @@ def test_no_text_of_a_gate_begins_a_line_of_its_own(tmp_path: Path) -> None:
 
 
 class OfNights:
-    """A store that knows of nothing but the runs of one pipeline."""
+    """A store that knows of nothing but the runs of one pipeline, none of them accepted."""
+
+    folder = SimpleNamespace(sizes=lambda _below: {})
 
     def __init__(self, runs: list[RunRecord]) -> None:
         self.known = runs
@@ -208,6 +211,30 @@ def test_the_best_night_of_ten_is_held_against_a_new_model_together_with_the_oth
     runs[9].status = "gate failed"  # accepted all the same: what was before it was another level
     said = judged(monkeypatch, runs, lambda day: 470 if day == 10 else 435 if day <= 10 else 432, best=10)
     assert said[0].startswith("failed")
+
+
+def test_a_new_model_of_which_the_gate_cannot_tell_is_held_against_the_old_one_until_it_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [night(day, "old" if day <= 10 else "new") for day in range(1, 16)]
+    said = judged(monkeypatch, runs, lambda day: 450 if day <= 10 else 440)
+    assert all(line.startswith("inconclusive") for line in said)
+    assert all("against run r10 and 9 nights like it" in line for line in said[9:])
+    runs = [night(day, "old" if day <= 10 else "new") for day in range(1, 16)]
+    said = judged(monkeypatch, runs, lambda day: 450 if day <= 10 else 490)
+    assert "against run r10 and 9 nights like it" in said[9]
+    assert "against run r11 " in said[10]  # it passed
+
+
+def test_no_night_before_a_new_level_is_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(day, "old" if day <= 12 else "new") for day in range(1, 14)]
+    acceptance = {"run": "r10", "at": runs[9].started}
+    monkeypatch.setattr("assay.flows.report.gates.acceptances", lambda *_: [acceptance])
+    gate = Gate(finding="a.b", against="accepted", drop_at_most=0.0)
+    past = Past(cast(Store, OfNights(runs)), runs[-1])
+    assert [run.id for run in past.pool(gate, runs[9])] == ["r12", "r11", *(f"r{day}" for day in range(9, 0, -1))]
+    acceptance["level"] = "new"
+    assert [run.id for run in past.pool(gate, runs[9])] == ["r12", "r11"]
 
 
 def test_all_nights_of_a_model_come_to_a_mean_with_an_interval_that_holds_on_each(
