@@ -160,8 +160,8 @@ _TAGS = re.compile("<[^>]*>")
 def plain_rows(table: DataTable) -> Iterator[Sequence[str]]:
     """The heads and rows of a table as its cells are written, without what is drawn in them.
 
-    >>> share = Column("right", "percent")
-    >>> [row[0].replace(chr(0x202F), " ") for row in plain_rows(DataTable("t", [share], [[Estimate(0.5, 0.4, 0.6, 9)]]))]
+    >>> table = DataTable("t", [Column("right", "percent")], [[Estimate(0.5, 0.4, 0.6, 9)]])
+    >>> [row[0].replace(chr(0x202F), " ") for row in plain_rows(table)]
     ['right', '50.0 %  [40.0, 60.0] of 9']
     """
     yield [column.name for column in table.columns]
