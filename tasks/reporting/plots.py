@@ -17,7 +17,9 @@ Lines = list[Sequence[str]]
 
 def line_numbers(plot: LinePlot) -> Lines:
     """One row per place, one column per line."""
-    written = [{x: _written(*point, plot.scale) for x, *point in points_of(series)} for series in plot.series]
+    written = [
+        {x: _written(y, low, high, plot.scale) for x, y, low, high in points_of(series)} for series in plot.series
+    ]
     places = sorted({x for of_line in written for x in of_line})
     rows = [[name_of_place(plot, x), *(line.get(x, numerals.NONE) for line in written)] for x in places]
     return [(plot.x_label or "x", *(series.name for series in plot.series)), *rows]
@@ -25,7 +27,8 @@ def line_numbers(plot: LinePlot) -> Lines:
 
 def bar_numbers(plot: BarPlot) -> Lines:
     """One row per bar."""
-    return [("name", plot.x_label), *((name, _written(*ends, plot.scale)) for name, *ends in bars(plot))]
+    rows = ((name, _written(value, low, high, plot.scale)) for name, value, low, high in bars(plot))
+    return [("name", plot.x_label), *rows]
 
 
 def points_of(series: Series) -> Iterable[tuple[float, float | None, float | None, float | None]]:
@@ -218,10 +221,10 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
 
 def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
     pieces = []
-    for (x, y, *ends), name in zip(points_of(series), series.names or [""] * len(series.x), strict=True):
+    for (x, y, low, high), name in zip(points_of(series), series.names or [""] * len(series.x), strict=True):
         if y is not None and measured(y):
             where = ", ".join(piece for piece in (name, name_of_place(plot, x)) if piece)
-            says = f"{series.name}, {where}: {_written(y, *ends, plot.scale)}"
+            says = f"{series.name}, {where}: {_written(y, low, high, plot.scale)}"
             pieces.append(svg.target(frame.x(x), frame.y(y), says))
     return join(pieces)
 
