@@ -6,7 +6,7 @@ copies of the training sentences that defended subjects learn from (Tables 4-6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -32,7 +32,14 @@ from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.terms.estimates import CLEAN, Stage
 from assay.tasks.attacks.terms.measures import counts_of
-from assay.tasks.attacks.terms.page import TaggedExample, most_moved, most_telling, page, pairs_block, tagged_blocks
+from assay.tasks.attacks.terms.page import (
+    examples_block,
+    most_moved,
+    most_telling,
+    page,
+    scored_example,
+    tagged_example,
+)
 from assay.tasks.attacks.terms.perturbing import SentenceColumns, resolve_attack
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.task import (
@@ -46,7 +53,7 @@ from assay.tasks.attacks.terms.task import (
     perturb_terms,
 )
 from assay.tasks.reporting.estimates import counted_by
-from assay.tasks.reporting.parts import Block, Cell, Part
+from assay.tasks.reporting.parts import Block, MarkedText, Part
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.groups import group_sizes
@@ -262,23 +269,22 @@ def _scored(tables: Tables) -> Sampled:
     return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), apart, np.ones(len(apart)))
 
 
-Examples = Callable[[Sequence[TermAttack], Examination, Examined, SetsAsked], list[Block]]
-
-
 def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iterator[Part]:
     """The parts about taggers and about scorers, where there are any; no sentence is in them where texts are masked."""
-    examination, measures = ground.of(Examination), audit.measures
-    stages: tuple[tuple[Stage, str, Examples], ...] = (
-        ("ner", "tagger", _hidden_entities),
-        ("sts", "scorer", _moved_pairs),
-    )
-    for stage, way, examples in stages:
-        subjects = [subject for subject in examination.of(way) if subject.name in measures]
+    examination = ground.of(Examination)
+    stages: tuple[tuple[Stage, str], ...] = (("ner", "tagger"), ("sts", "scorer"))
+    for stage, way in stages:
+        subjects = [subject for subject in examination.of(way) if subject.name in audit.measures]
         blocks = [
             block
             for subject in (subjects if not ground.pipeline.masked else ())
-            for block in examples(
-                of_type(ground.pipeline.attacks, TermAttack), examination, subject, measures[subject.name].sets
+            for block in examples_block(
+                subject.name,
+                [
+                    example
+                    for attack in of_type(ground.pipeline.attacks, TermAttack)
+                    for example in _examples(attack, examination, subject, audit.measures[subject.name].sets)
+                ],
             )
         ]
         if subjects:
@@ -300,64 +306,25 @@ def _learning(subjects: Sequence[Examined]) -> list[Block]:
     return [learning(learned)] if learned else []
 
 
-def _hidden_entities(
-    attacks: Sequence[TermAttack], examination: Examination, subject: Examined, sets: SetsAsked
-) -> list[Block]:
-    """Sentences in which an attack hides entities that the tagger had found."""
-    blocks: list[Block] = []
-    for attack in attacks:
-        key = f"{attack.called}|{attack.each()[0].group}"
-        if key in sets and attack.examples:
-            blocks += tagged_blocks(subject.name, _tagged_examples(examination, subject, sets, attack, key))
-    return blocks
+def _examples(attack: TermAttack, examination: Examination, subject: Examined, sets: SetsAsked) -> Iterator[MarkedText]:
+    """Sentences in which an attack hides entities that the tagger had found, or pairs whose score it moves most."""
+    after = sets.get(f"{attack.called}|{attack.each()[0].group}")
+    if after is None or after.perturbed is None or not attack.examples:
+        return
+    settings, asked = subject.resolved.settings, (sets[ORIGINAL], after)
+    tagged = settings.tagger is not None
+    read, choose = (["id", "gold_hits"], most_telling) if tagged else (["id", "gold", "predicted"], most_moved)
+    chosen = choose(*(collect(each.measured, read) for each in asked), attack.examples)
+    answers = [_by_id(each.answers, chosen) for each in asked]
+    if tagged:
+        yield from (tagged_example(attack.called, *(rows[sample] for rows in answers)) for sample in chosen)
+        return
+    words, other = settings.pair if attack.sentence == "first" else reversed(settings.pair)
+    samples, attacked = _by_id(examination.evaluation, chosen), _by_id(after.perturbed.samples, chosen)
+    for sample in chosen:
+        sentences = samples[sample][words], attacked[sample][words], samples[sample][other]
+        yield scored_example(attack.called, *sentences, *(rows[sample] for rows in answers))
 
 
-def _tagged_examples(
-    examination: Examination, subject: Examined, sets: SetsAsked, attack: TermAttack, key: str
-) -> list[TaggedExample]:
-    matches = [collect(asked.matches, ["id", "gold_hits"]) for asked in (sets[ORIGINAL], sets[key]) if asked.matches]
-    lost = most_telling(matches[0], matches[1], attack.examples)
-    before, after = (_by_id(collect_rows(sets[name].answers, lost).to_pylist()) for name in (ORIGINAL, key))
-    samples, perturbed = _by_id(collect_rows(examination.evaluation, lost).to_pylist()), sets[key].perturbed
-    changes: list[dict[str, Any]] = [] if perturbed is None else collect_rows(perturbed.changes, lost).to_pylist()
-    words = attacked_columns(subject.resolved, attack).words
-    return [
-        TaggedExample(
-            attack.called,
-            sample,
-            samples[sample][words],
-            after[sample]["tokens"],
-            after[sample]["gold"],
-            before[sample]["predicted"],
-            after[sample]["predicted"],
-            [row for row in changes if row["id"] == sample],
-        )
-        for sample in lost
-    ]
-
-
-def _moved_pairs(
-    attacks: Sequence[TermAttack], examination: Examination, subject: Examined, sets: SetsAsked
-) -> list[Block]:
-    """Pairs whose score an attack moved most."""
-    pairs, pair = list[list[Cell]](), subject.resolved.settings.pair
-    for attack in attacks:
-        key, words = f"{attack.called}|{attack.each()[0].group}", attacked_columns(subject.resolved, attack).words
-        perturbed = sets[key].perturbed if key in sets else None
-        if perturbed is None or attack.examples == 0:
-            continue
-        scores = [collect(sets[name].answers, ["id", "gold", "predicted"]) for name in (ORIGINAL, key)]
-        moved = most_moved(scores[0], scores[1], attack.examples)
-        before, after = (_by_id(answers.to_pylist()) for answers in scores)
-        samples = _by_id(collect_rows(examination.evaluation, moved).to_pylist())
-        attacked = _by_id(collect_rows(perturbed.samples, moved).to_pylist())
-        other = pair[1 if attack.sentence == "first" else 0]
-        for sample in moved:
-            sentences = [samples[sample][words], attacked[sample][words], samples[sample][other]]
-            scored = [before[sample]["gold"], before[sample]["predicted"], after[sample]["predicted"]]
-            pairs.append([attack.called, *sentences, *scored])
-    return pairs_block(subject.name, pairs)
-
-
-def _by_id(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in rows}
+def _by_id(table: Artifact[Any], ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in collect_rows(table, ids).to_pylist()}

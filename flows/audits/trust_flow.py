@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from assay.data.samples.registry import EMBEDDED
 from assay.data.schemas import (
     Explanations,
     Findings,
@@ -21,14 +19,13 @@ from assay.data.schemas import (
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground
-from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.runs import Run, current_run
-from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.stages.runs import Run
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.task import find_hardness
 from assay.tasks.reporting.parts import Part
-from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
+from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.subjects.texts.task import predict_texts
 from assay.tasks.trust.explainers.table import ExplainerName
 from assay.tasks.trust.findings import Step, seconds_spent
@@ -269,31 +266,7 @@ def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, finding
             for subject, opinions in audit.opinions.items()
             for explainer, opinion in opinions.items()
         ]
-        yield page(findings, explained, planted_strengths(findings))
-
-
-def planted_strengths(findings: FindingIndex) -> dict[float, FindingIndex]:
-    """Where the texts have planted shortcuts: by their strength, these findings and those of the latest run on each
-    other strength, for the plot of one against the other."""
-    run = current_run()
-    own = _strength(run.record)
-    if own is None:
-        return {}
-    others: dict[float, FindingIndex] = {}
-    for record in run.store.runs():
-        strength = _strength(record)
-        if strength is not None and record.findings and record.id != run.id and record.share == run.record.share:
-            with suppress(InputError):  # a damaged earlier run costs its point in the plot, not this report
-                others[strength] = FindingIndex(findings_of(run.store, record))
-    return dict(sorted((others | {own: findings}).items()))
-
-
-def _strength(record: RunRecord) -> float | None:
-    """How often a shortcut holds in the texts of a run, where it is a setting of an embedded data set."""
-    source = (record.settings or {}).get("source") or {}
-    sample = EMBEDDED.get(str(source.get("dataset")))
-    strength = None if sample is None else sample.arguments.get("strength")
-    return strength if isinstance(strength, float) else None
+        yield page(findings, explained)
 
 
 def _explained(

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -218,36 +217,6 @@ def confidence_plot(explained: Explained) -> list[Block]:
     ]
 
 
-def strengths_plot(strengths: Mapping[float, FindingIndex], explainer: str) -> list[Block]:
-    """G-mean of every oracle over the strength of planted shortcuts, where several were audited."""
-    by_strength = {strength: TrustFindings(findings) for strength, findings in strengths.items()}
-    series = []
-    for oracle, name in ORACLES.items():
-        points = {
-            strength: g_mean
-            for strength, trusted in by_strength.items()
-            for subject in trusted.subjects[:1]
-            if (g_mean := trusted.get("g_mean", subject, oracle, explainer)) is not None and g_mean.value is not None
-        }
-        if len(points) > 1:
-            series.append(series_of(name, list(points), list(points.values())))
-    if not series:
-        return []
-    alt = "; ".join(f"{line.name} from {number(line.y[0])} to {number(line.y[-1])}" for line in series)
-    return [
-        LinePlot(
-            f"Stronger shortcuts, {explainer}",
-            series,
-            "Share of training texts in which a shortcut holds",
-            "G-mean",
-            f"G-mean over the strength of planted shortcuts: {alt}.",
-            (0.0, 1.0),
-            {strength: percent(strength, 0) for strength in strengths},
-            "From this run and the latest run on every other strength. Bands are 95 % intervals.",
-        )
-    ]
-
-
 def thresholds_panels(explained: Explained) -> Panels:
     """What the oracle would say with one setting moved and all others as they are."""
     plots = []
@@ -358,13 +327,8 @@ def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, 
 _FEW_TEXTS = 50
 
 
-def page(
-    findings: FindingIndex,
-    explained: Sequence[Explained] = (),
-    strengths: Mapping[float, FindingIndex] = MappingProxyType({}),
-) -> Part:
-    """The part of the report about trust, from the findings `trust.*` and what the oracle made; `strengths` holds the
-    findings on planted shortcuts by their strength.
+def page(findings: FindingIndex, explained: Sequence[Explained] = ()) -> Part:
+    """The part of the report about trust, from the findings `trust.*` and what the oracle made.
 
     Examples, clusters, plots and thresholds are those of every subject's first explainer.
     """
@@ -376,7 +340,6 @@ def page(
     for subject, each in first.items():
         blocks.append(shares_plot(trust, subject, each.explainer, each.classes))
         blocks += [examples] if (examples := examples_block(each)) is not None else []
-    blocks += strengths_plot(strengths, explained[0].explainer) if explained else []
     for each in first.values():
         blocks += [*confidence_plot(each), thresholds_panels(each), *clusters_table(each)]
     sentence = " ".join(_sentence(trust, subject) for subject in trust.subjects)

@@ -4,9 +4,8 @@ that are followed over the nights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,9 +21,13 @@ from assay.tasks.attacks.terms.page_blocks import (
     set_name,
     severity_text,
 )
+from assay.tasks.attacks.texts.page import LEGEND
+from assay.tasks.attacks.texts.rewriting import changed_stretches
+from assay.tasks.reporting.gallery import changed_lines
 from assay.tasks.reporting.numerals import integer, interval, number, plural
-from assay.tasks.reporting.parts import Block, Cell, Column, DataTable, Mark, Part
+from assay.tasks.reporting.parts import Block, Mark, MarkedText, MarkedTexts, Part
 from assay.tasks.reporting.report import Headline, headline_of
+from assay.tasks.statistics.entities import entities_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured
 from assay.tasks.statistics.metrics import metric_named
 
@@ -50,8 +53,8 @@ def most_telling(before: pa.Table, after: pa.Table, count: int) -> list[str]:
 def most_moved(before: pa.Table, after: pa.Table, count: int) -> list[str]:
     """The ids of pairs with a known score whose given score moved most, at most `count`.
 
-    >>> said = [pa.table({"id": ["a", "b"], "gold": [1.0, 2.0], "predicted": one}) for one in ([1.0, 2.0], [1.1, 0.0])]
-    >>> most_moved(*said, 1)
+    >>> scores = [pa.table({"id": ["a", "b"], "gold": [1.0, 2.0], "predicted": p}) for p in ([1.0, 2.0], [1.1, 0.0])]
+    >>> most_moved(*scores, 1)
     ['b']
     """
     distance = pc.abs(pc.subtract(after["predicted"], before["predicted"])).to_pylist()
@@ -61,100 +64,36 @@ def most_moved(before: pa.Table, after: pa.Table, count: int) -> list[str]:
     return [ids[at] for at in ranked[:count]]
 
 
-_BESIDE = 3  # words on either side of the first changed term
-_OPEN = 2  # examples of an attack; more are folded away
-_WIDE = 12  # words at most in one example
+_COMPARED = "The original above, the attacked sentence below it: the samples that lose most under each attack."
 
 
-@dataclass(frozen=True)
-class TaggedExample:
-    """A sentence before and under an attack: words, gold tags and a tagger's tags; the changes are `TermChanges`."""
-
-    attack: str
-    sample: str
-    before: Sequence[str]
-    after: Sequence[str]
-    gold: Sequence[str]
-    said_before: Sequence[str]
-    said_after: Sequence[str]
-    changes: Sequence[dict[str, Any]]
+def examples_block(model: str, examples: Sequence[MarkedText]) -> list[Block]:
+    """The samples that attacks turn most, each before and under the attack."""
+    return [MarkedTexts(f"Attacked sentences, {model}", examples, LEGEND, _COMPARED)] if examples else []
 
 
-def tagged_blocks(model: str, examples: Sequence[TaggedExample]) -> list[Block]:
-    """One small table per sentence: words, attacked words, gold tags, and the tagger's before and after."""
-    return [_aligned(model, example, folded=at >= _OPEN) for at, example in enumerate(examples) if example.changes]
+def tagged_example(attack: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> MarkedText:
+    """A sentence before and under an attack (rows of `Tagged`), and the entities that a tagger finds no more."""
+    there = zip(entities_of(before["gold"]), entities_of(after["gold"]), strict=True)
+    named, still_named = (set(entities_of(row["predicted"])) for row in (before, after))
+    hidden = [now for then, now in there if then in named and now not in still_named]
+    answers = [Mark(f"no more: {now.kind} {' '.join(after['tokens'][now.first : now.last])}", "bad") for now in hidden]
+    return _compared(attack, before["id"], " ".join(before["tokens"]), " ".join(after["tokens"]), answers)
 
 
-def pairs_block(model: str, pairs: Sequence[Sequence[Cell]]) -> list[Block]:
-    """A table of pairs whose score moved most: the attack, the sentence before and under it, the other one, what people
-    say, and what a scorer says before and after."""
-    if not pairs:
-        return []
-    columns = [
-        Column("Attack"),
-        Column("Sentence"),
-        Column("Attacked"),
-        Column("Beside"),
-        Column("People", "number"),
-        Column("Before", "number"),
-        Column("After", "number"),
-    ]
-    return [DataTable(f"Pairs whose score moved most, {model}", columns, pairs)]
+def scored_example(
+    attack: str, sentence: str, attacked: str, beside: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> MarkedText:
+    """A sentence of a pair before and under an attack, with what stands `beside` it, and how the score moves (rows of
+    `Scored`)."""
+    moved = f"{number(before['predicted'])} → {number(after['predicted'])}, people {number(before['gold'])}"
+    return _compared(attack, before["id"], sentence, attacked, [Mark(moved, "bad"), Mark(f"beside: {beside}")])
 
 
-def _aligned(model: str, example: TaggedExample, *, folded: bool) -> DataTable:
-    columns = _window(_words_in_columns(example))
-    rows: list[list[Cell]] = [
-        ["attacked", *(Mark(after, "bad") if before != after else after for before, after, *_ in columns)],
-        ["should be", *(gold for _, _, gold, _, _ in columns)],
-        ["said before", *(_judged(predicted, gold) for _, _, gold, predicted, _ in columns)],
-        ["said under attack", *(_judged(predicted, gold) for _, _, gold, _, predicted in columns)],
-    ]
-    heads = [Column("original"), *(Column(before or "–") for before, *_ in columns)]
-    return DataTable(f"{example.attack}, {model}: {example.sample}", heads, rows, collapsed=folded)
-
-
-def _words_in_columns(example: TaggedExample) -> list[tuple[str, str, str, str, str]]:
-    """Per column: the word before, the word after, its gold tag, and what was said before and after. A term that has
-    another number of words after the attack takes as many columns as the longer of the two."""
-    columns: list[tuple[str, str, str, str, str]] = []
-    first = new_first = 0
-    for change in [*example.changes, None]:
-        last = len(example.before) if change is None else change["first"]
-        new_last = len(example.after) if change is None else change["new_first"]
-        columns += _side_by_side(example, range(first, last), range(new_first, new_last))
-        if change is not None:
-            first, new_first = change["last"], change["new_last"]
-            columns += _side_by_side(example, range(change["first"], first), range(change["new_first"], new_first))
-    return columns
-
-
-def _side_by_side(example: TaggedExample, before: range, after: range) -> list[tuple[str, str, str, str, str]]:
-    return [
-        (
-            "" if old is None else example.before[old],
-            "" if new is None else example.after[new],
-            "" if new is None else example.gold[new],
-            "" if old is None else example.said_before[old],
-            "" if new is None else example.said_after[new],
-        )
-        for old, new in zip_longest(before, after)
-    ]
-
-
-def _window(columns: list[tuple[str, str, str, str, str]]) -> list[tuple[str, str, str, str, str]]:
-    """The columns around the first change."""
-    if len(columns) <= _WIDE:
-        return columns
-    changed = next((at for at, (before, after, *_) in enumerate(columns) if before != after), 0)
-    start = max(0, min(changed - _BESIDE, len(columns) - _WIDE))
-    return columns[start : start + _WIDE]
-
-
-def _judged(predicted: str, gold: str) -> Cell:
-    if not predicted or (predicted == gold == "O"):
-        return predicted
-    return Mark(predicted, "good" if predicted == gold else "bad")
+def _compared(attack: str, sample: str, text: str, attacked: str, answers: Sequence[Mark]) -> MarkedText:
+    changes = [(change.start, change.end, change.replacement) for change in changed_stretches(text, attacked)]
+    first, second = changed_lines(text, changes)
+    return MarkedText(f"{attack} · {sample}", first, answers, second, sample)
 
 
 _TITLES = {"ner": "Entities under attack", "sts": "Similarity of sentences under attack"}

@@ -199,18 +199,6 @@ def test_no_word_of_a_masked_audit_is_shown():
     assert not any(word in html for word in ("great", "friday"))
 
 
-def test_g_mean_is_drawn_over_the_strength_of_planted_shortcuts_where_there_are_several():
-    strengths = {0.6: FindingIndex(findings()), 0.85: FindingIndex(findings())}
-    plot = next(block for block in page(findings(), [shown()], strengths).blocks if "Stronger" in block.title)
-    assert isinstance(plot, LinePlot)
-    assert [one.name for one in plot.series] == ["TOKI", "Naive (confidence)"]
-    assert (plot.series[0].x, plot.series[0].y) == ([0.6, 0.85], [0.9, 0.9])
-    titles = [
-        getattr(block, "title", "") for block in page(findings(), [shown()], {0.6: FindingIndex(findings())}).blocks
-    ]
-    assert not any("Stronger" in title for title in titles)
-
-
 def test_there_is_no_examples_block_without_examples():
     assert not any(isinstance(block, MarkedTexts) for block in page(findings(), [shown()]).blocks)
 

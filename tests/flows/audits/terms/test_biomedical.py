@@ -186,7 +186,7 @@ def test_pairs_are_attacked_in_one_sentence(run, audited):
     assert attacked["first"].equals(original["first"])
     assert not attacked["second"].equals(original["second"])
     (part,) = term_parts(ground, audit, FindingIndex(findings_of(audit)))
-    assert any("moved most" in block.title for block in part.blocks)
+    assert any("Attacked sentences" in block.title for block in part.blocks)
 
 
 def test_an_attack_that_cannot_be_made_leaves_the_others_alone(run, audited):

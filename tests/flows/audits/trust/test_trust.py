@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow.parquet as pq
 import pytest
 import trust_case
 from grounds import examined, pipeline_of
@@ -10,14 +9,14 @@ from grounds import examined, pipeline_of
 from assay.data.schemas import class_names
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.trust import TRUST
-from assay.flows.audits.trust_flow import TrustAudit, planted_strengths, trust_parts
+from assay.flows.audits.trust_flow import TrustAudit, trust_parts
 from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.tables import reproduce
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run, current_run
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.report import Report
-from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from, findings_table
+from assay.tasks.statistics.findings import FindingIndex, findings_from, findings_table
 from assay.tasks.subjects.task import HeldOut
 from assay.tasks.trust.findings import seconds_spent
 
@@ -156,24 +155,3 @@ def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
 
 def test_a_part_without_subjects_is_left_out():
     assert list(trust_parts(TrustAudit({}), ("a", "b"), False, FindingIndex())) == []
-
-
-def test_other_strengths_come_from_the_latest_runs_on_them(make_run):
-    def leave(name: str, value: float) -> None:
-        with make_run(name) as run:
-            run.record.settings = {"source": {"dataset": f"sample/{name}"}}
-            run.record.findings = f"runs/{run.id}/findings.parquet"
-            table = findings_table([Finding("trust.g_mean", of="toki", value=value)])
-            with run.store.folder.writing(run.record.findings) as sink:
-                pq.write_table(table, sink)
-            run.save()
-
-    leave("reviews-weak", 0.5)
-    leave("reviews-weak", 0.6)
-    leave("digits", 0.1)
-    with make_run("reviews") as run:
-        run.record.settings = {"source": {"dataset": "sample/reviews"}}
-        found = planted_strengths(FindingIndex([Finding("trust.g_mean", of="toki", value=0.9)]))
-    assert {strength: findings[0].value for strength, findings in found.items()} == {0.6: 0.6, 0.75: 0.9}
-    with make_run("digits"):
-        assert planted_strengths(FindingIndex()) == {}

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from assay.tasks.attacks.terms.page import TaggedExample, pairs_block, tagged_blocks
+from assay.tasks.attacks.terms.page import examples_block, scored_example, tagged_example
 from assay.tasks.attacks.terms.page import page as page_of
 from assay.tasks.attacks.terms.page_blocks import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
-from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Mark, Panels
+from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Panels
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -200,38 +200,43 @@ def test_findings_of_taggers_are_none_of_scorers_and_a_severity_is_told_in_words
     assert severity_text("share=0.25, changes=2") == "25% of the terms, 2 changes a word"
 
 
-def test_words_of_an_example_stand_below_each_other_also_where_a_synonym_is_longer():
-    change = {"id": "s", "first": 1, "last": 2, "new_first": 1, "new_last": 3, "before": "MI", "after": "heart attack"}
-    one = TaggedExample(
-        "synonymy",
-        "s",
-        ["An", "MI", "came"],
-        ["An", "heart", "attack", "came"],
-        ["O", "B-D", "I-D", "O"],
-        ["O", "B-D", "O"],
-        ["O", "B-D", "O", "O"],
-        [change],
+def tagged(sample, tokens, gold, predicted):
+    return {"id": sample, "tokens": tokens, "gold": gold, "predicted": predicted}
+
+
+def test_an_example_marks_what_changed_and_names_the_entities_that_are_no_longer_found():
+    before = tagged(
+        "s", ["An", "MI", "came", "of", "flu"], ["O", "B-D", "O", "O", "B-D"], ["O", "B-D", "O", "O", "B-D"]
     )
-    (table,) = tagged_blocks("mine", [one])
-    assert [column.name for column in table.columns] == ["original", "An", "MI", "–", "came"]
-    words, gold, before, after = ([cell.text if isinstance(cell, Mark) else cell for cell in row] for row in table.rows)
-    assert words == ["attacked", "An", "heart", "attack", "came"]
-    assert gold == ["should be", "O", "B-D", "I-D", "O"]
-    assert before == ["said before", "O", "B-D", "", "O"]
-    assert after == ["said under attack", "O", "B-D", "O", "O"]
-    assert (table.rows[3][3].tone, table.rows[3][2].tone) == ("bad", "good")
+    after_words = ["An", "heart", "attack", "came", "of", "flu"]
+    after = tagged("s", after_words, ["O", "B-D", "I-D", "O", "O", "B-D"], ["O", "B-D", "O", "O", "O", "B-D"])
+    example = tagged_example("synonymy", before, after)
+    assert example.title == "synonymy · s"
+    assert [mark.text for mark in example.said] == ["no more: D heart attack"]
+    assert [piece.text for piece in example.stretches if piece.tone] == ["MI"]
+    assert "".join(piece.text for piece in example.below if piece.tone) == "heart attack"
+
+
+def test_an_entity_that_was_never_found_is_not_told_as_lost():
+    before = tagged("s", ["MI", "came"], ["B-D", "O"], ["O", "O"])
+    assert tagged_example("swap", before, tagged("s", ["IM", "came"], ["B-D", "O"], ["O", "O"])).said == []
 
 
 def test_long_sentences_show_what_is_around_the_change_and_everything_is_escaped():
-    words = ["<b>"] * 40
-    change = {"id": "s", "first": 30, "last": 31, "new_first": 30, "new_last": 31, "before": "<b>", "after": "<i>"}
-    after = [*words[:30], "<i>", *words[31:]]
-    one = TaggedExample("swap", "s", words, after, ["O"] * 40, ["O"] * 40, ["O"] * 40, [change])
-    (table,) = tagged_blocks("mine", [one])
-    assert len(table.columns) == 13
-    assert any(isinstance(cell, Mark) and cell.text == "<i>" for cell in table.rows[0])
-    pairs = pairs_block("mine", [["swap", "<b>x", "<i>x", "y", 1.0, 1.0, 2.0]])
-    part = page(ner(), "ner", [table, *pairs])
+    before = {"id": "s", "gold": 1.0, "predicted": 1.25}
+    words = ["<b>"] * 400
+    example = scored_example(
+        "swap",
+        " ".join(words),
+        " ".join([*words[:300], "<i>", *words[301:]]),
+        "<u>y",
+        before,
+        before | {"predicted": 2.5},
+    )
+    assert [mark.text for mark in example.said] == ["1.250 → 2.500, people 1", "beside: <u>y"]
+    assert sum(len(piece.text) for piece in example.stretches) < 800
+    part = page(ner(), "ner", examples_block("mine", [example]))
     html = render_report(Report("r", "p", "2026-01-01T00:00:00", 1.0, 0, "done", (), [part]))
-    assert "<i>x" not in html
-    assert "&lt;i&gt;x" in html
+    assert "<u>y" not in html
+    assert "&lt;u&gt;y" in html
+    assert examples_block("mine", []) == []
