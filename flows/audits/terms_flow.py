@@ -313,17 +313,18 @@ def _examples(attack: TermAttack, examination: Examination, subject: Examined, s
         return
     settings, asked = subject.resolved.settings, (sets[ORIGINAL], after)
     tagged = settings.tagger is not None
-    read, choose = (["id", "gold_hits"], most_telling) if tagged else (["id", "gold", "predicted"], most_moved)
-    chosen = choose(*(collect(each.measured, read) for each in asked), attack.examples)
+    read = ["id", "gold_hits"] if tagged else ["id", "gold", "predicted"]
+    tables = [collect(each.measured, read) for each in asked]
+    chosen = (most_telling if tagged else most_moved)(tables[0], tables[1], attack.examples)
     answers = [_by_id(each.answers, chosen) for each in asked]
     if tagged:
-        yield from (tagged_example(attack.called, *(rows[sample] for rows in answers)) for sample in chosen)
+        yield from (tagged_example(attack.called, answers[0][sample], answers[1][sample]) for sample in chosen)
         return
     words, other = settings.pair if attack.sentence == "first" else reversed(settings.pair)
     samples, attacked = _by_id(examination.evaluation, chosen), _by_id(after.perturbed.samples, chosen)
     for sample in chosen:
         sentences = samples[sample][words], attacked[sample][words], samples[sample][other]
-        yield scored_example(attack.called, *sentences, *(rows[sample] for rows in answers))
+        yield scored_example(attack.called, *sentences, answers[0][sample], answers[1][sample])
 
 
 def _by_id(table: Artifact[Any], ids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -36,7 +36,7 @@ from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
 from assay.tasks.attacks.texts.page_findings import ShownTexts as AttackedTextsPage
-from assay.tasks.attacks.texts.resolved import SwapSearch, asks_subject, resolve_word_attack
+from assay.tasks.attacks.texts.resolved import SwapSearch, resolve_word_attack
 from assay.tasks.attacks.texts.settings import Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (
     Rewritten,
@@ -171,7 +171,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
             SwapSearch(resolved),
             providers,
             oracle.lemmatise,
-            *((asked_subject, files) if asks_subject(providers) else ()),
+            *((asked_subject, files) if providers.asks_subject else ()),
         )
 
     def noise(self, model: Examined, original: Examined, attack: Noise) -> TextAttack:

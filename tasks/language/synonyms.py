@@ -18,7 +18,7 @@ from typing import Any
 
 from assay.infra.errors import InputError
 from assay.infra.user_code.references import read_given_text
-from assay.tasks.language.words import normalised, words_of
+from assay.tasks.language.words import is_one_word, normalised
 
 Pair = tuple[str, str]
 
@@ -97,7 +97,7 @@ def _read(text: str, name: str) -> list[Pair]:
         if not line.strip() or line.startswith("#") or line.split("\t")[:2] == ["word", "synonym"]:
             continue
         cells = [normalised(cell.strip()) for cell in line.split("\t")[:2]]
-        if len(cells) < 2 or any([word.text for word in words_of(cell)] != [cell] for cell in cells):
+        if len(cells) < 2 or not all(map(is_one_word, cells)):
             raise InputError(
                 f"{name}, line {number}: {line.strip()!r} is no pair of synonyms; two single words are expected, with "
                 "a tab between them."

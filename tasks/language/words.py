@@ -159,6 +159,20 @@ def is_negation(word: str) -> bool:
     return plain in negations() or plain.endswith("n't")
 
 
+def may_change(word: str) -> bool:
+    """Whether an attack may take a word away, or put it in: stop words and negations stay out of it."""
+    return bool(word) and not (is_stop_word(word) or is_negation(word))
+
+
+def is_one_word(word: str) -> bool:
+    """Whether our tokenizer sees one word, the whole of it.
+
+    >>> is_one_word("film"), is_one_word("at all"), is_one_word("film_noir")
+    (True, False, False)
+    """
+    return [part.text for part in words_of(word)] == [word]
+
+
 @functools.cache
 def stop_words() -> frozenset[str]:
     """All stop words, in the form in which words are compared."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_providers
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_provider
 from assay.tasks.language.embeddings.provider import word_vectors
 from assay.tasks.language.relatedness import Theta, theta_relate
 from assay.tasks.language.spaces import Space, anchors_in, spaces_from
@@ -188,9 +189,8 @@ def embed_piece(
     seed: int,
 ) -> tuple[pa.Table, pa.Table]:
     """The rows of one provider."""
-    single = ResolvedProviders((providers.providers[voter.place],))
-    model = load_text_model(subject, files, classes) if single.providers[0].name == "subject" else None
-    (provider,) = build_providers(single, texts, model, seed)
+    load = partial(load_text_model, subject, files, classes)
+    provider = build_provider(providers, voter.place, texts, load, seed)
     table = word_vectors(provider, words)
     threshold = theta_relate(provider, synonyms.pairs, seed) if theta is None else Theta(theta, 0, 0, float("nan"))
     row = {
@@ -224,16 +224,15 @@ def identify_keywords(
     ]
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
     rows = [
-        row
+        _keyword_rows(code, pool, election, spaces, explainer)
         for code, (pool, election) in enumerate(zip(pools, elections, strict=True))
-        for row in _keyword_rows(code, pool, election, spaces, explainer)
     ]
     counts = [
         f"{name} {int(election.keyword.sum())} of {len(pool.words)}"
         for name, pool, election in zip(known, pools, elections, strict=True)
     ]
     say(f"{explainer} · keywords: " + ", ".join(counts[:6]) + (" …" if len(counts) > 6 else ""))
-    return write_table(pa.Table.from_pylist(rows, schema=Keywords.schema), into=Keywords)
+    return write_table(pa.concat_tables(rows), into=Keywords)
 
 
 @stage(version=1, title="trust labels")
@@ -304,28 +303,23 @@ def _words(naming: Naming, *tables: pa.Table) -> set[str]:
     return {spelling(word, naming.lemmatise) for word in set(listed)}
 
 
-def _keyword_rows(
-    code: int, pool: Pool, election: Election, spaces: Sequence[Space], explainer: str
-) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for voter, space in enumerate(spaces):
-        for place, word in enumerate(pool.words):
-            relatedness = float(election.opinions.relatedness[voter, place])
-            rows.append(
-                {
-                    "provider": space.provider,
-                    "explainer": explainer,
-                    "code": code,
-                    "word": word,
-                    "importance": float(pool.importance[place]),
-                    "explanations": int(pool.explanations[place]),
-                    "cluster": int(election.opinions.clusters[voter, place]),
-                    "relatedness": None if relatedness != relatedness else relatedness,
-                    "elected": bool(election.elected[voter, place]),
-                    "keyword": bool(election.keyword[place]),
-                }
-            )
-    return rows
+def _keyword_rows(code: int, pool: Pool, election: Election, spaces: Sequence[Space], explainer: str) -> pa.Table:
+    """The rows of one class: every word of its pool once for each provider."""
+    voters, words = election.elected.shape
+    relatedness = election.opinions.relatedness.ravel()
+    columns = {
+        "provider": np.repeat([space.provider for space in spaces], words),
+        "explainer": [explainer] * voters * words,
+        "code": [code] * voters * words,
+        "word": np.tile(np.array(pool.words, dtype=object), voters),
+        "importance": np.tile(pool.importance, voters),
+        "explanations": np.tile(pool.explanations, voters),
+        "cluster": election.opinions.clusters.ravel(),
+        "relatedness": pa.array(relatedness, mask=np.isnan(relatedness)),
+        "elected": election.elected.ravel(),
+        "keyword": np.tile(election.keyword, voters),
+    }
+    return pa.table(columns, schema=Keywords.schema)
 
 
 @stage(version=1, title="counterfactual truth", gpu=True, libraries=["transformers"])

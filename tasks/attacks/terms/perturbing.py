@@ -114,6 +114,8 @@ class Perturbed:
     words: list[str]
     tags: list[str] | None
     changes: list[Change]
+    places: list[tuple[int, int]]
+    """Where the words of each term stand now."""
 
 
 def perturb(
@@ -130,7 +132,7 @@ def perturb(
     """
     choice, spans = TERM_ATTACKS.of(attack), means.finder.find(words, tags)
     drawn, seeds = generator.random(len(spans)), generator.integers(2**63, size=len(spans))
-    new_words, new_tags, changes, end = list[str](), list[str](), list[Change](), 0
+    new_words, new_tags, changes, places, end = list[str](), list[str](), list[Change](), list[tuple[int, int]](), 0
     for span, luck, seed in zip(spans, drawn.tolist(), seeds.tolist(), strict=True):
         before = tuple(words[span.first : span.last])
         if luck < attack.share[0]:
@@ -140,13 +142,14 @@ def perturb(
             change = Change(span, before, before, SPARED)
         changes.append(change)
         new_words += [*words[end : span.first], *change.after]
+        places.append((len(new_words) - len(change.after), len(new_words)))
         if tags is not None:
             kept = tags[span.first : span.last]
             same = len(change.after) == len(before)
             new_tags += [*tags[end : span.first], *(kept if same else projected(kept, len(change.after)) or ())]
         end = span.last
     new_words += words[end:]
-    return Perturbed(new_words, None if tags is None else [*new_tags, *tags[end:]], changes)
+    return Perturbed(new_words, None if tags is None else [*new_tags, *tags[end:]], changes, places)
 
 
 class SentenceColumns(Settings):
@@ -157,15 +160,6 @@ class SentenceColumns(Settings):
 
     tags: str | None = None
     """The column of tags; without one, `words` holds sentences."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A sample after the attack: its new cells and what became of its terms."""
-
-    words: Any
-    tags: list[str] | None
-    changes: list[dict[str, Any]]
 
 
 def attacked_rows(
@@ -183,10 +177,10 @@ def attacked_rows(
         _row(sample, cell, own, attacks, sentences, seeds, reach)
         for sample, cell, own in zip(samples["id"].to_pylist(), cells, tags, strict=True)
     ]
-    attacked = _with(samples, sentences.words, [row.words for row in rows])
+    attacked = _with(samples, sentences.words, [words for words, _, _ in rows])
     if sentences.tags:
-        attacked = _with(attacked, sentences.tags, [row.tags for row in rows])
-    changes = [change for row in rows for change in row.changes]
+        attacked = _with(attacked, sentences.tags, [new_tags for _, new_tags, _ in rows])
+    changes = [change for _, _, of_sample in rows for change in of_sample]
     counted = Counter(change["outcome"] for change in changes)
     tally = {
         "terms": len(changes),
@@ -206,11 +200,12 @@ def _row(
     sentences: SentenceColumns,
     seeds: Seeds,
     reach: float,
-) -> Row:
+) -> tuple[Any, list[str] | None, list[dict[str, Any]]]:
+    """A sample after the attack: its new cells, and a row for each of its terms."""
     generator = seeds.generator(sample)
     luck, which = generator.random(), int(generator.integers(len(attacks)))
     if cell is None or (sentences.tags and tags is None) or luck >= reach:  # untagged, it is not measured either
-        return Row(cell, tags, [])
+        return cell, tags, []
     attack = attacks[which]
     if sentences.tags:
         if tags is None or len(tags) != len(cell):
@@ -219,14 +214,13 @@ def _row(
                 f"{sentences.tags!r}; expected one tag per word."
             )
         perturbed = perturb(cell, tags, attack.settings, attack.means, generator)
-        places = _places(perturbed.changes)
         starts = np.cumsum([0, *(len(word) + 1 for word in perturbed.words)]).tolist()
-        offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in places]
-        return Row(perturbed.words, perturbed.tags, _records(sample, attack, perturbed.changes, places, offsets))
+        offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in perturbed.places]
+        return perturbed.words, perturbed.tags, _records(sample, attack, perturbed, offsets)
     words = words_of(cell)
     perturbed = perturb([word.text for word in words], None, attack.settings, attack.means, generator)
     text, offsets = spliced(cell, words, perturbed)
-    return Row(text, None, _records(sample, attack, perturbed.changes, _places(perturbed.changes), offsets))
+    return text, None, _records(sample, attack, perturbed, offsets)
 
 
 def spliced(text: str, words: Sequence[Word], perturbed: Perturbed) -> tuple[str, list[tuple[int, int]]]:
@@ -248,24 +242,10 @@ def _retyped(text: str, words: Sequence[Word], after: Sequence[str]) -> str:
     return "".join(text[end : word.start] + new for end, word, new in zip(ends, words, after, strict=False))
 
 
-def _places(changes: Sequence[Change]) -> list[tuple[int, int]]:
-    """Where the words of each term stand in the attacked sentence."""
-    shift, places = 0, []
-    for change in changes:
-        first = change.span.first + shift
-        places.append((first, first + len(change.after)))
-        shift += len(change.after) - len(change.before)
-    return places
-
-
 def _records(
-    sample: str,
-    attack: ResolvedAttack,
-    changes: Sequence[Change],
-    places: Sequence[tuple[int, int]],
-    offsets: Sequence[tuple[int, int]],
+    sample: str, attack: ResolvedAttack, perturbed: Perturbed, offsets: Sequence[tuple[int, int]]
 ) -> list[dict[str, Any]]:
-    word = TERM_ATTACKS.of(attack.settings).word
+    word, places = TERM_ATTACKS.of(attack.settings).word, perturbed.places
     return [
         {
             "id": sample,
@@ -284,7 +264,7 @@ def _records(
             "concept": change.concept,
             "outcome": change.outcome,
         }
-        for change, (new_first, new_last), (start, end) in zip(changes, places, offsets, strict=True)
+        for change, (new_first, new_last), (start, end) in zip(perturbed.changes, places, offsets, strict=True)
     ]
 
 

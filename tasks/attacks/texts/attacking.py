@@ -21,7 +21,7 @@ from assay.tasks.attacks.texts.swaps import EVERY_CLASS
 from assay.tasks.language.words import normalised, words_of
 from assay.tasks.subjects.predictions import answered_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import TextModel, UnusableTextError
+from assay.tasks.subjects.texts.model import UnusableTextError
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 
 if TYPE_CHECKING:
@@ -53,17 +53,6 @@ class AttackKit:
 
 
 @dataclass(frozen=True)
-class Ready:
-    """An attack that is ready for texts, the subject it is on, and the encoder that compares once more."""
-
-    model: TextModel
-    attacker: WordAttacker
-    encoder: Encoder
-    second: Encoder
-    offered: Offered
-
-
-@dataclass(frozen=True)
 class Offered:
     """What an attack may put in: what is listed for a word, without its opposites; nothing for a word that stays."""
 
@@ -90,11 +79,12 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
         return AttackedTexts.schema.empty_table()
     from assay.tasks.attacks.texts.composing import NOT_LISTED, REFUSED
 
-    ready, blind = prepared(kit), is_blind(kit.limits)
+    (attacker, offered), blind = prepared(kit), is_blind(kit.limits)
+    model = attacker.victim.model
     ids, texts = samples["id"].to_pylist(), texts_of(samples, kit.subject.settings.text)
-    before = ready.model.probabilities(texts)
+    before = model.probabilities(texts)
     outcomes = [
-        _outcome(ready.attacker, sample, text, gold, int(predicted), blind)
+        _outcome(attacker, sample, text, gold, int(predicted), blind)
         for sample, text, gold, predicted in zip(
             ids, texts, samples["gold"].to_pylist(), answered_classes(before).tolist(), strict=True
         )
@@ -102,11 +92,11 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
     after, chances = before.copy(), kit.subject.gives_chances
     asked = [place for place, outcome in enumerate(outcomes) if outcome.changes]
     if asked:
-        after[asked] = ready.model.probabilities([outcomes[place].text for place in asked])
+        after[asked] = model.probabilities([outcomes[place].text for place in asked])
     rows, (providers, limits) = [], (kit.limits[name].to_pylist() for name in ("provider", "limit"))
     for at, outcome in enumerate(outcomes):
         predicted, confirmed = int(answered_classes(before[at])), _confirmed(outcome, texts[at], before[at], after[at])
-        refused = ready.offered.refused(texts[at], predicted)
+        refused = offered.refused(texts[at], predicted)
         if confirmed.reason == WRONG and refused is not None:  # opposites are refused, and here none was asked for
             refused = 0
         if confirmed.reason == NOT_LISTED and refused:
@@ -114,8 +104,8 @@ def attack_rows(samples: pa.Table, *, kit: AttackKit) -> pa.Table:
         answer = before[at] if confirmed.status == "skipped" else after[at]
         assert confirmed.status != "success" or confirmed.changes
         about = {"id": ids[at], "gold": samples["gold"][at].as_py(), "refused": refused}
-        about |= {"encoder": ready.encoder.name, "second_encoder": ready.second.name}
-        about |= {"ranking": ready.attacker.ranking, "providers": providers, "limits": limits}
+        about |= {"encoder": attacker.encoder.name, "second_encoder": attacker.second.name}
+        about |= {"ranking": attacker.ranking, "providers": providers, "limits": limits}
         rows.append(about | outcome_columns(confirmed, texts[at], before[at], answer, chances=chances))
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
@@ -134,14 +124,14 @@ def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probab
 
 
 @lru_cache(maxsize=1)
-def prepared(kit: AttackKit) -> Ready:
-    """The attack of a kit; each process puts it together once."""
+def prepared(kit: AttackKit) -> tuple[WordAttacker, Offered]:
+    """The attack of a kit, and what it may put in; each process puts it together once."""
     from assay.tasks.attacks.texts.composing import compose
 
     model = load_text_model(kit.subject, kit.files, kit.classes)
     encoder, second = encoders(kit.attack, kit.vectors)
     offered = Offered(look_up(kit.swaps), kit.attack)
-    return Ready(model, compose(model, kit.attack.settings, encoder, offered, second), encoder, second, offered)
+    return compose(model, kit.attack.settings, encoder, offered, second), offered
 
 
 def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:

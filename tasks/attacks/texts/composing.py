@@ -21,18 +21,16 @@ from assay.tasks.attacks.texts.similarity import Compared, Encoder  # noqa: E402
 from assay.tasks.attacks.texts.textattack_parts import (  # noqa: E402
     MOST_RANKED,
     ChangedLabel,
-    ContentWords,
     EvaluatedModel,
+    FixedWords,
     ListedSwap,
-    ListedWords,
     RankedSwaps,
-    ReadWords,
     SamePartOfSpeech,
     SimilarSentence,
     SpannedText,
     replacements,
 )
-from assay.tasks.language.words import Word, words_of  # noqa: E402
+from assay.tasks.language.words import Word, may_change, words_of  # noqa: E402
 from assay.tasks.subjects.predictions import answered_classes  # noqa: E402
 from assay.tasks.subjects.texts.model import TextModel, TokenModel  # noqa: E402
 
@@ -68,12 +66,14 @@ class WordAttacker:
     """One attack on one subject, ready for texts; whatever it has attacked before, a text gets the same answer."""
 
     attack: CountedAttack
+    listed: FixedWords
+    """The rule that words for which nothing is listed are not tried: the subject need not be asked about them."""
     victim: EvaluatedModel
     swap: ListedSwap
     similar: SimilarSentence
     ranking: Ranking
     encoder: Encoder
-    second: Encoder | None
+    second: Encoder
     candidates: Callable[[str, int], Sequence[str]]
 
     def outcome(self, text: str, label: int) -> Outcome:
@@ -106,7 +106,7 @@ class WordAttacker:
 
     def _second(self, text: str, attacked: SpannedText) -> float | None:
         """The similarity by the other encoder, of what the constraint's encoder compares too."""
-        if self.second is None or not attacked.changes:
+        if not attacked.changes:
             return None
         (similarity,) = Compared(self.second, text, self.encoder.reads).similarities([replacements(attacked)])
         return float(similarity)
@@ -137,8 +137,8 @@ class WordAttacker:
             return NO_TEXT
         if not text.spans:
             return NO_WORD
-        open_words = [rule for rule in self.attack.pre_transformation_constraints if not isinstance(rule, ListedWords)]
-        if not set.intersection(*(rule(text, self.swap) for rule in open_words)):
+        rules = [rule for rule in self.attack.pre_transformation_constraints if rule is not self.listed]
+        if not set.intersection(*(rule(text, self.swap) for rule in rules)):
             return STOP_WORDS
         return "" if self._open(text) else NOT_LISTED
 
@@ -153,20 +153,21 @@ def compose(
     settings: WordAttack,
     encoder: Encoder,
     candidates: Callable[[str, int], Sequence[str]],
-    second: Encoder | None = None,
+    second: Encoder,
 ) -> WordAttacker:
     """The attack that the settings describe; a subject without gradients is ranked by deletion.
 
-    `candidates(word, label)` lists what may take the place of a word in a text of that class; a `second` encoder is
-    asked about the attacked text alone.
+    `candidates(word, label)` lists what may take the place of a word in a text of that class; the `second` encoder
+    is asked about the attacked text alone.
     """
     swap, similar = ListedSwap(), SimilarSentence(settings.similarity)
     victim, ranking = EvaluatedModel(model), settings.ranking if isinstance(model, TokenModel) else "deletion"
+    listed = FixedWords(lambda _: lambda word: bool(swap._get_replacement_words(word.text)))
     constraints = [
         RepeatModification(),
-        ContentWords(),
-        ReadWords(victim),
-        ListedWords(swap),
+        FixedWords(lambda _: lambda word: may_change(word.text)),
+        FixedWords(victim.reads),
+        listed,
         MaxModificationRate(max_rate=float(settings.modified), min_threshold=settings.modified_floor),
         *([SamePartOfSpeech()] if settings.part_of_speech else []),
         similar,
@@ -174,7 +175,7 @@ def compose(
     goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
     search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
     attack = CountedAttack(goal, constraints, swap, search)
-    return WordAttacker(attack, victim, swap, similar, ranking, encoder, second, candidates)
+    return WordAttacker(attack, listed, victim, swap, similar, ranking, encoder, second, candidates)
 
 
 def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:

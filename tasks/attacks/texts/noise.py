@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -214,10 +214,8 @@ dropped, doubled or set inside 2.5 to 40 % of the places between and inside word
 """
 
 
-@dataclass(frozen=True)
-class Noisy:
-    """A text with noise in it, and the changes that made it, in the order of the original; none where nothing could
-    be changed, and then it is the original."""
+class Noisy(NamedTuple):
+    """A text with noise in it, and the changes that made it, in the order of the original."""
 
     text: str
     edits: tuple[Edit, ...]
@@ -229,8 +227,8 @@ def with_noise(text: str, kind: NoiseKind, severities: Sequence[int], generator:
     A higher severity has all the changes of a lower one and more, unless every place is changed already. A text without
     a place to change (empty, only emoji) stays as it is, and has no changes.
 
-    >>> one, three = with_noise("a rather good film", "typos", [1, 3], np.random.default_rng(0))
-    >>> len(one.edits) <= len(three.edits), one.text != "a rather good film"
+    >>> (noisy, few), (_, more) = with_noise("a rather good film", "typos", [1, 3], np.random.default_rng(0))
+    >>> len(few) <= len(more), noisy != "a rather good film"
     (True, True)
     """
     edits = MAKERS[kind](text, generator)
@@ -241,7 +239,7 @@ def with_noise(text: str, kind: NoiseKind, severities: Sequence[int], generator:
         changes = tuple(sorted((edits[place] for place in chosen), key=lambda edit: (edit.start, edit.end)))
         changed = applied(text, changes)
         # Several changes may make up for each other (a letter left out, its twin typed twice): that is no change.
-        versions.append(Noisy(changed, changes) if changed != text else Noisy(text, ()))
+        versions.append(Noisy(changed, changes if changed != text else ()))
     return versions
 
 
@@ -253,17 +251,16 @@ STARTS, ENDS, NEWS = "noise_starts", "noise_ends", "noise_news"
 characters of the original became which."""
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """One kind of noise at one severity."""
 
-    kind: NoiseKind
+    kind: str
     severity: int
 
     @property
     def group(self) -> str:
         """What findings call it."""
-        return group_of(self.kind, self.severity)
+        return group_of(*self)
 
 
 def group_of(kind: str, severity: int) -> str:
@@ -285,17 +282,17 @@ def noisy_rows(
         {
             "id": f"{sample}+{kind}-{severity}",
             "gold": gold,
-            text: noisy.text,
+            text: noisy,
             ORIGINAL: sample,
             NOISE: kind,
             SEVERITY: severity,
-            STARTS: [edit.start for edit in noisy.edits],
-            ENDS: [edit.end for edit in noisy.edits],
-            NEWS: [edit.new for edit in noisy.edits],
+            STARTS: [edit.start for edit in edits],
+            ENDS: [edit.end for edit in edits],
+            NEWS: [edit.new for edit in edits],
         }
         for sample, gold, written in zip(ids, golds, texts, strict=True)
         for kind in kinds
-        for severity, noisy in zip(
+        for severity, (noisy, edits) in zip(
             severities, with_noise(written, kind, severities, seeds.generator(f"{sample}\0{kind}")), strict=True
         )
     ]
@@ -324,15 +321,14 @@ def noisy_copies(
         kind, severity = _one_of(kinds, generator), _one_of(severities, generator)
         noisy.append(with_noise(written, kind, [severity], generator)[0])
     place = samples.schema.get_field_index(text)
-    column = pa.array([version.text for version in noisy], samples.schema.field(text).type)
+    column = pa.array([version for version, _ in noisy], samples.schema.field(text).type)
     copies = samples.set_column(place, samples.schema.field(text), column)
-    return Tallied(copies, {"unchanged": sum(not version.edits for version in noisy)})
+    return Tallied(copies, {"unchanged": sum(not edits for _, edits in noisy)})
 
 
 def conditions_of(noisy: pa.Table) -> list[Condition]:
     """The kinds and severities that a table of noisy samples holds, in its order."""
-    pairs = zip(noisy[NOISE].to_pylist(), noisy[SEVERITY].to_pylist(), strict=True)
-    return [Condition(kind, severity) for kind, severity in dict.fromkeys(pairs)]
+    return list(dict.fromkeys(map(Condition, noisy[NOISE].to_pylist(), noisy[SEVERITY].to_pylist())))
 
 
 def rows_under(noisy: pa.Table, condition: Condition) -> pa.Array:

@@ -18,7 +18,7 @@ from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
 from assay.tasks.language.synonyms import Pair, list_of_opposites, reverses, wordnet_opposites
-from assay.tasks.language.words import normalised, words_of
+from assay.tasks.language.words import is_one_word, normalised
 from assay.tasks.subjects.token_networks.sources import require_own_files
 
 COUNTERFITTED = "counterfitted-neighbors"
@@ -121,13 +121,7 @@ class SwapSearch:
     @property
     def of_subject(self) -> bool:
         """Whether the subject's own vectors are asked."""
-        providers = self.attack.providers
-        return providers is not None and asks_subject(providers)
-
-
-def asks_subject(providers: ResolvedProviders) -> bool:
-    """Whether one of the providers looks into the subject."""
-    return any(provider.name == "subject" for provider in providers.providers)
+        return self.attack.providers is not None and self.attack.providers.asks_subject
 
 
 def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttack:
@@ -167,7 +161,7 @@ def _kept_words(named: str | tuple[str, ...] | None, beside: Path) -> frozenset[
     if isinstance(named, str):
         listed = read_given_text(beside / named, "The list of words to keep").split()
     for position, word in enumerate(listed):
-        if [part.text for part in words_of(word)] != [word]:
+        if not is_one_word(word):
             shown = repr(word) if len(word) <= _LONGEST_SHOWN else f"{word[:_LONGEST_SHOWN]!r} and so on"
             where = f" in the file {named}" if isinstance(named, str) else ""
             message = f"{shown}{where} (the attack's `keep`) is not one word; write each word of it by itself."

@@ -125,14 +125,11 @@ NoiseKind = Literal["typos", "casing", "punctuation", "whitespace", "homoglyphs"
 NOISES: tuple[NoiseKind, ...] = ("typos", "casing", "punctuation", "whitespace", "homoglyphs")
 
 
-class Noise(Settings):
+class Noise(NamedAttack):
     """Typos anywhere, casing, punctuation, whitespace, homoglyphs: each at several severities."""
 
     attack: Literal["noise"] = "noise"
     """Which attack it is."""
-
-    name: str | None = Field(default=None, min_length=1, max_length=80)
-    """What findings call it; left out, `noise`."""
 
     kinds: tuple[NoiseKind, ...] = Field(default=NOISES, min_length=1)
     """Which kinds of noise are tried, each by itself."""
@@ -142,11 +139,6 @@ class Noise(Settings):
 
     examples: int = Field(default=4, ge=0, le=100)
     """How many noisy texts the report shows."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or self.attack
 
 
 class QuestionAttack(NamedAttack):

@@ -26,17 +26,17 @@ from toolz import groupby
 from assay.data.schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, asks_subject
+from assay.tasks.attacks.texts.resolved import ResolvedWordAttack
 from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.attacks.texts.similarity import could_be_alike
 from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_of, vocabulary_of
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_providers
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_provider
 from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
 from assay.tasks.language.embeddings.provider import Provider, word_vectors
 from assay.tasks.language.relatedness import SynonymArea, pair_cosines, synonym_area, theta_relate
 from assay.tasks.language.spaces import Anchors, Space, Vocabulary, related_words
 from assay.tasks.language.synonyms import synonym_pairs
-from assay.tasks.language.words import is_negation, is_stop_word, normalised, spelling, words_of
+from assay.tasks.language.words import is_one_word, may_change, normalised, spelling, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import load_text_model
 
@@ -75,24 +75,15 @@ def content_words(texts: Iterable[str]) -> list[str]:
     return sorted(word for word in distinct if may_change(word))
 
 
-def may_change(word: str) -> bool:
-    """Whether an attack may take a word away, or put it in: stop words and negations stay out of it."""
-    return bool(word) and not (is_stop_word(word) or is_negation(word))
-
-
 def synonym_cosine(provider: Provider, pairs: Sequence[Pair]) -> float:
-    """The cosine that half of all synonym pairs reach: what counts as a synonym in vectors that are not made for it.
+    """The cosine that half of all synonym pairs reach: what counts as a synonym in vectors that are not made for it;
+    NaN where they know none of the pairs.
 
     Vectors from contexts put everything related close, antonyms too; θ_relate lets those in, this mostly does not.
     """
     cosines = pair_cosines(provider.vectors([a for a, _ in pairs]), provider.vectors([b for _, b in pairs]))
     known = cosines[~np.isnan(cosines)]
-    if not len(known):
-        raise InputError(
-            f"The word vectors {provider.name} know none of the synonym pairs, so nobody can say how close a synonym "
-            "is: set the attack's min_cosine."
-        )
-    return float(np.median(known))
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def neighbour_rows(
@@ -205,15 +196,6 @@ def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
     return {normalised(word): list(map(normalised, words)) for word, words in raw.items()}
 
 
-def is_one_word(word: str) -> bool:
-    """Whether our tokenizer sees one word, the whole of it.
-
-    >>> is_one_word("film"), is_one_word("at all"), is_one_word("film_noir")
-    (True, False, False)
-    """
-    return [part.text for part in words_of(word)] == [word]
-
-
 def _injected(pools: Pools, code: int) -> tuple[npt.NDArray[np.bool_], Floats]:
     """The words that may strengthen a spurious reason for another class, and their highest importance there, [n]."""
     others = np.delete(pools.importance, code, axis=0)
@@ -277,6 +259,10 @@ class SubjectVectors:
     files: dict[str, bytes]
     classes: int
 
+    def load(self) -> object:
+        """The subject as a model."""
+        return load_text_model(self.subject, self.files, self.classes)
+
 
 def neighbour_piece(
     piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: SubjectVectors | None, seed: int
@@ -294,12 +280,13 @@ def neighbour_piece(
         known = {"provider": attack.lists.name}
     else:
         assert attack.providers is not None
-        provider = _provider(attack.providers, 0, texts, inside, seed)
+        provider = build_provider(attack.providers, 0, texts, inside.load if inside else object, seed)
         vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
         rows = neighbour_rows(asked, vocabulary, provider, count)
         known = {"provider": provider.name, **_separation(synonym_area(provider.vectors, synonym_pairs(), seed))}
         if attack.given_cosine is None:
-            known |= dict(zip(("synonyms", "related"), _synonym_cosines(provider, seed), strict=True))
+            known["synonyms"] = synonym_cosine(provider, synonym_pairs())
+            known["related"] = _related_cosine(provider, seed)
     table = pa.Table.from_pylist(rows, schema=WordSwaps.schema)
     return table, pa.Table.from_pylist([known], schema=SynonymCosines.schema)
 
@@ -318,17 +305,12 @@ def _separation(apart: SynonymArea | None) -> dict[str, object]:
     return {} if apart is None else asdict(apart)
 
 
-def _synonym_cosines(provider: Provider, seed: int) -> tuple[float, float]:
-    """What half of all synonyms reach, and θ_relate; NaN where the vectors know too few pairs."""
-    pairs, nobody_knows = synonym_pairs(), float("nan")
+def _related_cosine(provider: Provider, seed: int) -> float:
+    """θ_relate; NaN where the vectors know too few pairs."""
     try:
-        synonyms = synonym_cosine(provider, pairs)
+        return theta_relate(provider, synonym_pairs(), seed).value
     except InputError:
-        return nobody_knows, nobody_knows
-    try:
-        return synonyms, theta_relate(provider, pairs, seed).value
-    except InputError:
-        return synonyms, nobody_knows
+        return float("nan")
 
 
 def embed_piece(
@@ -341,7 +323,8 @@ def embed_piece(
     seed: int,
 ) -> pa.Table:
     """The vectors that one provider gives the words."""
-    return word_vectors(_provider(providers, voter.place, texts, inside, seed), words)
+    load = inside.load if inside else object
+    return word_vectors(build_provider(providers, voter.place, texts, load, seed), words)
 
 
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
@@ -377,13 +360,3 @@ def vocabulary_words(provider: Provider, texts: Sequence[str]) -> list[str]:
     else:
         words = vocabulary_of(sentences_of(texts), most=MOST_OF_CORPUS)
     return sorted({word for word in words if may_change(word) and is_one_word(word)})
-
-
-def _provider(
-    providers: ResolvedProviders, place: int, texts: Sequence[str], inside: SubjectVectors | None, seed: int
-) -> Provider:
-    single = ResolvedProviders((providers.providers[place],))
-    if not asks_subject(single):
-        return build_providers(single, texts, None, seed)[0]
-    assert inside is not None
-    return build_providers(single, texts, load_text_model(inside.subject, inside.files, inside.classes), seed)[0]

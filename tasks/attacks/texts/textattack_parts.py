@@ -14,7 +14,6 @@ words anew, so that a candidate for a long text costs no more than one for a sho
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +34,7 @@ from textattack.transformations import WordSwap  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
 
 from assay.tasks.attacks.texts.similarity import Compared, could_be_alike  # noqa: E402
-from assay.tasks.language.words import Word, is_negation, is_stop_word, normalised, words_of  # noqa: E402
+from assay.tasks.language.words import Word, normalised, words_of  # noqa: E402
 from assay.tasks.subjects.predictions import answered_classes  # noqa: E402
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
 
@@ -163,6 +162,11 @@ class EvaluatedModel(ModelWrapper):  # type: ignore[misc]
         """The probability of every class, [n, k]."""
         return self.model.probabilities([text + self.tail for text in text_input_list])
 
+    def reads(self, text: SpannedText) -> Callable[[Word], bool]:
+        """Whether the subject reads a word of the text, which may be longer than it reads."""
+        reach = self.reach(text.text)
+        return lambda word: reach is None or word.end <= reach
+
     def encode(self, text: str) -> Encoded | None:
         """The tokens of a text with its tail; None for a subject without tokens."""
         return self.model.encode(text + self.tail) if isinstance(self.model, TokenModel) else None
@@ -229,52 +233,20 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
 
 
 class FixedWords(PreTransformationConstraint):  # type: ignore[misc]
-    """Words that may not be changed whatever was changed before: found once per text, on the original."""
+    """Words that may not be changed whatever was changed before: looked up once per text, on the original."""
 
     _known: tuple[SpannedText, set[int]] | None = None
 
+    def __init__(self, rule: Callable[[SpannedText], Callable[[Word], bool]]) -> None:
+        """The rule says of a text which of its words may give way."""
+        self._rule = rule
+
     def _get_modifiable_indices(self, current_text: SpannedText) -> set[int]:
-        if self._known is None or self._known[0] is not current_text.root:
-            self._known = (current_text.root, self._open(current_text.root))
+        text = current_text.root
+        if self._known is None or self._known[0] is not text:
+            gives_way = self._rule(text)
+            self._known = (text, {index for index, word in enumerate(text.spans) if gives_way(word)})
         return self._known[1]
-
-    @abstractmethod
-    def _open(self, text: SpannedText) -> set[int]:
-        """The words of the original that the rule lets go."""
-
-
-class ContentWords(FixedWords):
-    """Stop words and negations stay, in whatever case they are written."""
-
-    def _open(self, text: SpannedText) -> set[int]:
-        return {
-            index for index, word in enumerate(text.spans) if not (is_stop_word(word.text) or is_negation(word.text))
-        }
-
-
-class ReadWords(FixedWords):
-    """Words that the subject does not read, because the text is longer than it reads, stay."""
-
-    def __init__(self, victim: EvaluatedModel) -> None:
-        """The subject; a function of texts reads everything."""
-        self._victim = victim
-
-    def _open(self, text: SpannedText) -> set[int]:
-        reach = self._victim.reach(text.text)
-        return {index for index, word in enumerate(text.spans) if reach is None or word.end <= reach}
-
-
-class ListedWords(FixedWords):
-    """Words for which nothing is listed are not tried: the subject need not be asked how much they matter."""
-
-    def __init__(self, transformation: ListedSwap) -> None:
-        """Whose list it is."""
-        self._transformation = transformation
-
-    def _open(self, text: SpannedText) -> set[int]:
-        return {
-            index for index, word in enumerate(text.spans) if self._transformation._get_replacement_words(word.text)
-        }
 
 
 class SamePartOfSpeech(Constraint):  # type: ignore[misc]

@@ -87,6 +87,11 @@ class ResolvedProviders:
     providers: tuple[ResolvedProvider, ...]
 
     @property
+    def asks_subject(self) -> bool:
+        """Whether one of them looks into the subject."""
+        return any(provider.name == "subject" for provider in self.providers)
+
+    @property
     def fingerprint(self) -> str:
         """The hash of the names, of the files' content and of the user's code."""
         parts = [
@@ -146,6 +151,14 @@ def build_providers(
     resolved = providers if isinstance(providers, ResolvedProviders) else resolve_providers(providers)
     encoders: dict[str, SentenceEncoder] = {}
     return [_build(provider, corpus, model, seed, encoders) for provider in resolved.providers]
+
+
+def build_provider(
+    providers: ResolvedProviders, place: int, corpus: Sequence[str], subject: Callable[[], object], seed: int
+) -> Provider:
+    """One of the voters; the `subject` is loaded only where the voter looks into it."""
+    single = ResolvedProviders((providers.providers[place],))
+    return build_providers(single, corpus, subject() if single.asks_subject else None, seed)[0]
 
 
 def _resolve(name: str, beside: Path) -> ResolvedProvider:

@@ -234,47 +234,16 @@ _CHARACTERS = 1 << 21  # characters of texts in memory at a time
 _TEXTS = 1024  # perturbed texts in memory at a time
 
 
-@dataclass(frozen=True)
-class Perturbed:
-    """The texts that a document becomes when words are dropped, as a subject takes them."""
-
-    ask: Callable[[Masks], Floats]
-    """The probabilities of every class for each mask, [n, k]."""
-    lengths: npt.NDArray[np.int64]
-    """How long each word is, as `budget` counts, all its occurrences together [d]."""
-    always: int
-    """How long what never goes is."""
-    budget: int
-
-    def probabilities(self, masks: Masks) -> Floats:
-        """The probability of every class for each mask [n, k]; texts of like length are asked about together."""
-        lengths = masks @ self.lengths + self.always
-        order = np.argsort(lengths, kind="stable")
-        blocks = [self.ask(masks[part]) for part in self._pieces(order, lengths)]
-        values = np.concatenate(blocks)
-        result = np.empty_like(values)
-        result[order] = values
-        return result
-
-    def _pieces(self, order: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-        """The order cut where the longest text times the number of texts would pass the budget."""
-        start = 0
-        while start < len(order):
-            end = min(start + _TEXTS, len(order))
-            while end > start + 1 and lengths[order[end - 1]] * (end - start) > self.budget:
-                end = start + (end - start) // 2
-            yield order[start:end]
-            start = end
-
-
-def perturbed(document: Document, model: TextModel) -> Perturbed:
-    """How the subject is asked: by tokens where dropping them is dropping words, and by texts otherwise."""
+def perturbed(document: Document, model: TextModel) -> Callable[[Masks], Floats]:
+    """What the subject says of the texts that a document becomes when words are dropped: masks [n, d] in, the
+    probabilities of every class [n, k] out. It is asked by tokens where dropping them is dropping words, and by texts
+    otherwise; about so many at a time that they fit into memory, however long the document is."""
     if isinstance(model, TokenModel) and can_mask_tokens(document, model):
-        of_tokens = document.token_feature
-        lengths = np.bincount(of_tokens[of_tokens >= 0], minlength=len(document.words))
-        always = int((of_tokens < 0).sum())
-        return Perturbed(lambda masks: model.token_probabilities(document.token_ids(masks)), lengths, always, _TOKENS)
-    sizes = np.array([word.end - word.start for word in document.occurrences], dtype=np.int64)
-    lengths = np.bincount(document.feature, weights=sizes, minlength=len(document.words)).astype(np.int64)
-    always = len(document.text) - int(lengths.sum())
-    return Perturbed(lambda masks: model.probabilities(document.texts(masks)), lengths, always, _CHARACTERS)
+        by_tokens = model.token_probabilities
+        return _in_blocks(lambda masks: by_tokens(document.token_ids(masks)), _TOKENS // len(document.tokens.ids))
+    return _in_blocks(lambda masks: model.probabilities(document.texts(masks)), _CHARACTERS // len(document.text))
+
+
+def _in_blocks(ask: Callable[[Masks], Floats], most: int) -> Callable[[Masks], Floats]:
+    rows = max(1, min(_TEXTS, most))
+    return lambda masks: np.concatenate([ask(masks[at : at + rows]) for at in range(0, len(masks), rows)])

@@ -8,7 +8,8 @@ masks (a test holds them to it).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from assay.tasks.trust.explainers.documents import (
     Document,
     Explanation,
     Masks,
-    Perturbed,
     distinct_masks,
     draw_masks,
     explanation,
@@ -58,13 +58,7 @@ class Moments:
     cross: Floats  # [d, k]
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.weight + other.weight,
-            self.words + other.words,
-            self.outcomes + other.outcomes,
-            self.pairs + other.pairs,
-            self.cross + other.cross,
-        )
+        return Moments(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 def moments(masks: Masks, counts: npt.NDArray[np.integer], probabilities: Floats) -> Moments:
@@ -140,10 +134,10 @@ def explain_by_lime(
     return explanation(document, chosen, coefficients)
 
 
-def neighbourhood(texts: Perturbed, masks: Masks) -> Moments:
+def neighbourhood(ask: Callable[[Masks], Floats], masks: Masks) -> Moments:
     """What the subject says of the perturbed texts, summed up; each different text is asked about once."""
     distinct, counts = distinct_masks(masks)
-    return moments(distinct, counts, texts.probabilities(distinct))
+    return moments(distinct, counts, ask(distinct))
 
 
 LIME = ExplainerChoice("lime", explain_by_lime)

@@ -17,7 +17,7 @@ def explain_by_omission(
     """Per word p(target | text) - p(target | text without the word): above zero, the word speaks for the class."""
     d = len(document.words)
     masks = np.concatenate([np.ones((1, d), dtype=bool), ~np.eye(d, dtype=bool)])
-    confidence = perturbed(document, model).probabilities(masks)[:, target]
+    confidence = perturbed(document, model)(masks)[:, target]
     return most_important(document, confidence[0] - confidence[1:], effort.top_words)
 
 

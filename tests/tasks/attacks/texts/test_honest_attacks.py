@@ -45,7 +45,13 @@ class Says:
 
 
 def attack(function, candidates, options=LOOSE, classes=2, encoder=None):
-    return compose(Says(function, classes), options, encoder or CharacterEncoder(), lambda word, _: candidates(word))
+    return compose(
+        Says(function, classes),
+        options,
+        encoder or CharacterEncoder(),
+        lambda word, _: candidates(word),
+        CharacterEncoder(),
+    )
 
 
 def unmoved(_text):

@@ -112,7 +112,7 @@ def beside(ranking: str, threshold: float = 0.75) -> Beside:
         ta.search_methods.GreedyWordSwapWIR("gradient" if ranking == "gradient" else "delete"),
     )
     settings = WordAttack(ranking=ranking, similarity=threshold, part_of_speech=False)
-    ours = compose(model, settings, CharacterEncoder(), lambda word, _: listed.get(word, ()))
+    ours = compose(model, settings, CharacterEncoder(), lambda word, _: listed.get(word, ()), CharacterEncoder())
     return Beside(model, ours, theirs)
 
 
@@ -144,7 +144,8 @@ def test_the_gradient_is_the_same_each_time_and_has_no_dropout_in_it():
 @pytest.mark.parametrize("limit", [16, pytest.param(48, marks=pytest.mark.slow)])
 def test_of_a_text_of_20_000_words_what_the_subject_reads_is_attacked_and_the_rest_stays(limit):
     model = replace(tiny_model(), limit=limit)
-    attacker = compose(model, LOOSE, CharacterEncoder(), lambda word, _: [one for one in CONTENT if one != word][:3])
+    encoder = CharacterEncoder()
+    attacker = compose(model, LOOSE, encoder, lambda word, _: [one for one in CONTENT if one != word][:3], encoder)
     text = " ".join(made_texts(20, seed=5) * 150)
     found = attacker.outcome(text, int(model.probabilities([text])[0].argmax()))
     reach = int(model.encode(text).ends.max())
