@@ -87,21 +87,13 @@ def people_findings(among: Sequence[Answerer], drawn: Drawn, labels: Codes, clas
     findings: list[Finding] = []
     for answerer in among:
         chances, answers = expected_chances(answerer, among), answerer.answers
-        tell = (labels >= 0) & answerer.decided[drawn.at]
-        right = tell & (answers[drawn.at] == labels)
-        decided = answerer.decided.astype(np.float64)
-        whole = Ratio(
-            right.astype(np.float64), tell.astype(np.float64), expected_right(answerer, among) * decided, decided
-        )
-        by_class = {
-            name: Ratio(
-                (right & (labels == code)).astype(np.float64),
-                (tell & (labels == code)).astype(np.float64),
-                chances[:, code] * (answers == code) * decided,
-                chances[:, code] * decided,
-            )
-            for code, name in enumerate(classes)
-        }
+        tell = ((labels >= 0) & answerer.decided[drawn.at]).astype(np.float64)
+        right, decided = tell * (answers[drawn.at] == labels), answerer.decided.astype(np.float64)
+        whole = Ratio(right, tell, expected_right(answerer, among) * decided, decided)
+        by_class = {}
+        for code, name in enumerate(classes):
+            is_class, expected = labels == code, chances[:, code] * decided
+            by_class[name] = Ratio(right * is_class, tell * is_class, expected * (answers == code), expected)
         asked = [("accuracy", "", [whole]), ("balanced_accuracy", "", list(by_class.values()))]
         asked += [("recall", name, [ratio]) for name, ratio in by_class.items()]
         for about, group, ratios in asked:

@@ -259,18 +259,8 @@ def association_findings(columns: Columns, clusters: Integers, significance: flo
 
 
 def _findings(name: str, tested: Association, of: str, group: str, significance: float) -> Iterator[Finding]:
-    about = Finding(
-        f"hardness.{name}",
-        of=of,
-        group=group,
-        value=tested.value,
-        low=tested.low,
-        high=tested.high,
-        n=tested.n,
-        verdict=tested.verdict(significance),
-        unit="ρ",
-    )
-    yield about
+    untested = Finding(f"hardness.{name}", of, group, n=tested.n, unit="ρ")
+    yield (about := untested.estimated(tested, verdict=tested.verdict(significance)))
     p = replace(about, metric=f"hardness.{name}_p", value=tested.p_value, low=None, high=None, unit=RELATED)
     yield replace(p, p_value=tested.p_value)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +31,10 @@ def hardness_rows(table: pa.Table, *, measure: str, subject: str, several: bool 
     return MEASURES[measure].read(table, measure, subject)
 
 
-def rows_with_several(predictions: pa.Table) -> int:
+def rows_with_several(predictions: pa.Table) -> dict[str, int]:
     """How many rows hold probabilities of labels that do not exclude each other: they do not add up to 1."""
     known = predictions.filter(pc.is_valid(predictions["probabilities"]))
-    return sum(abs(sum(shares) - 1) > _SUM_TOLERANCE for shares in known["probabilities"].to_pylist())
+    return {"rows": sum(abs(sum(shares) - 1) > _SUM_TOLERANCE for shares in known["probabilities"].to_pylist())}
 
 
 def rows_of(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, subject: str) -> pa.Table:
@@ -216,13 +217,8 @@ class Columns:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Which measures are related: all with each other, as far as one of the two is the subject's own."""
-        names = list(self.all)
-        return [
-            (first, second)
-            for at, first in enumerate(names)
-            for second in names[at + 1 :]
-            if not self.own or first in self.own or second in self.own
-        ]
+        own = self.own
+        return [pair for pair in combinations(self.all, 2) if not own or pair[0] in own or pair[1] in own]
 
     @property
     def confidence(self) -> Floats | None:

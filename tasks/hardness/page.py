@@ -219,7 +219,7 @@ def _ranking(findings: FindingIndex) -> Iterator[Paragraph]:
     """Which measure ranks the true errors of a subject best, and how much better than our order (paired, DeLong)."""
     for subject in findings.distinct("subject", "hardness.auc"):
         areas = measured(findings.select("hardness.auc", subject=subject))
-        best = highest(areas)
+        best, whose = highest(areas), f" of {subject}" if subject else ""
         if best is None:
             continue
         more = "".join(
@@ -227,14 +227,10 @@ def _ranking(findings: FindingIndex) -> Iterator[Paragraph]:
             for gain in findings.select("hardness.auc_gain", subject=subject, of=best.of)
         )
         yield Paragraph(
-            f"Of {plural(len(areas), 'measure')}, {measure_named(best.of).short} ranks the errors{_whose(subject)} "
+            f"Of {plural(len(areas), 'measure')}, {measure_named(best.of).short} ranks the errors{whose} "
             f"best: an error is harder than an answer that is right with AUC {_value(best)}{more} (n = {_n(best)}). "
             "Measures that speak of right answers only cannot rank errors."
         )
-
-
-def _whose(subject: str) -> str:
-    return f" of {subject}" if subject else ""
 
 
 _NAMES = {

@@ -9,7 +9,7 @@ ends with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,15 +55,13 @@ from assay.tasks.subjects.predictions import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 Floats = npt.NDArray[np.float64]
-Asked = Callable[[pa.Table, ResolvedSubject, dict[str, bytes], Sequence[str]], pa.Table]
 
 
 def dynamics_rows(
-    samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
+    samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: tuple[str, ...]
 ) -> pa.Table:
     """The SampleHardness of one partition: what the subject would have said of it after each kept epoch, and says."""
-    ask = _ASKED[subject.settings.kind]
-    answers = [ask(samples, subject, epoch_files, classes) for epoch_files in [*earlier_selves(files), files]]
+    answers = [_asked(samples, subject, epoch_files, classes) for epoch_files in [*earlier_selves(files), files]]
     probabilities = np.stack([probabilities_of(table, len(classes)) for table in answers])
     several = bool(samples.num_rows) and answers[-1]["predicted"][0].as_py() < 0
     values = mean_doubt(probabilities, several)
@@ -85,21 +83,15 @@ def mean_doubt(probabilities: Floats, several: bool) -> Floats:
     return np.asarray(1 - probabilities[:, np.arange(len(answers)), answers].mean(axis=0))
 
 
-def _of_images(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _: Sequence[str]) -> pa.Table:
-    from assay.tasks.subjects.images.dataset import predict_table
+def _asked(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: tuple[str, ...]) -> pa.Table:
+    """What a network says of images, or a classifier of texts."""
+    if subject.settings.kind == "network":
+        from assay.tasks.subjects.images.dataset import predict_table as predict_images
 
-    return predict_table(samples, subject=subject, files=files)
+        return predict_images(samples, subject=subject, files=files)
+    from assay.tasks.subjects.texts.rows import predict_table as predict_texts
 
-
-def _of_texts(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]) -> pa.Table:
-    from assay.tasks.subjects.texts.rows import predict_table
-
-    table = predict_table(samples, subject=subject, files=files, classes=classes).result
-    assert isinstance(table, pa.Table)
-    return table
-
-
-_ASKED: Mapping[str, Asked] = {"network": _of_images, "classifier": _of_texts}
+    return predict_texts(samples, subject=subject, files=files, classes=classes).result
 
 
 class Related(NamedTuple):
@@ -113,7 +105,7 @@ class Related(NamedTuple):
 @stage(version=2, title="hardness by one measure")
 def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[SampleHardness]:
     """How hard every sample is by a measure, read off the table of an audit."""
-    several = measure in (CONFIDENCE, MARGIN) and bool(reduce_partitions(count_several, table)["rows"])
+    several = measure in (CONFIDENCE, MARGIN) and bool(reduce_partitions(rows_with_several, table)["rows"])
     if several and measure == MARGIN:  # of two answers to each label: the confidence again
         hardness: Artifact[SampleHardness] = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
@@ -143,7 +135,7 @@ def find_dynamics(
 def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[SampleHardness]:
     """On which samples subjects disagree."""
     hardness: Artifact[SampleHardness]
-    if any(reduce_partitions(count_several, table)["rows"] for table in predictions):  # there is no one answer
+    if any(reduce_partitions(rows_with_several, table)["rows"] for table in predictions):  # there is no one answer
         hardness = write_table(SampleHardness.schema.empty_table(), into=SampleHardness)
     else:
         hardness = map_partitions(disagreement_rows, *predictions, into=SampleHardness, reuse=Reuse())
@@ -190,11 +182,6 @@ def relate_hardness(
         write_table(pa.Table.from_pylist(pairs, schema=HardnessPairs.schema), into=HardnessPairs),
         write_table(pa.Table.from_pylist(hardest, schema=HardestSamples.schema), into=HardestSamples),
     )
-
-
-def count_several(table: pa.Table) -> dict[str, int]:
-    """How many rows of a partition of predictions bear several labels."""
-    return {"rows": rows_with_several(table)}
 
 
 def _in_order(by_subject: dict[str, Columns], predicted: list[str], settings: Hardness) -> list[str]:

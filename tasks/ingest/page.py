@@ -5,7 +5,7 @@ and what people's answers changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,25 +35,17 @@ def ingest_page(
         blocks.append(_reasons(rejects))
     if broken:
         blocks.append(_contract(broken))
-    lines = (
-        _entry_sentence(samples, gold, groups),
-        _rejection_sentence(samples, rejects.num_rows),
-        _contract_sentence(contracts.num_rows, broken),
-    )
-    return Part("Data", " ".join(filter(None, lines)), blocks, "ingest", *_tone(contracts.num_rows, len(broken)))
-
-
-def _tone(expectations: int, broken: int) -> tuple[Literal["good", "bad", "neutral"], str]:
-    """How the part is marked, and in which words."""
-    if not expectations:
-        return "neutral", ""
-    return ("bad", "contract broken") if broken else ("good", "contract held")
-
-
-def _entry_sentence(samples: int, gold: int | None, groups: Integers | None) -> str:
     known = "" if gold is None else f", {integer(gold)} of them with a known true class"
     together = "" if groups is None else f" in {groups_text(groups)}"
-    return f"{plural(samples, 'sample')} entered{together}{known}."
+    sentence = f"{plural(samples, 'sample')} entered{together}{known}. {_rejection_sentence(samples, rejects.num_rows)}"
+    if not contracts.num_rows:
+        return Part("Data", sentence, blocks, "ingest")
+    expectations = plural(contracts.num_rows, "expectation")
+    if broken:
+        sentence += f" {integer(len(broken))} of {expectations} of the data contract did not hold."
+        return Part("Data", sentence, blocks, "ingest", "bad", "contract broken")
+    held = f"{sentence} All {expectations} of the data contract held."
+    return Part("Data", held, blocks, "ingest", "good", "contract held")
 
 
 def _rejection_sentence(samples: int, rejected: int) -> str:
@@ -63,14 +55,6 @@ def _rejection_sentence(samples: int, rejected: int) -> str:
     return (
         f"{integer(rejected)} of {plural(rows, 'row')} ({percent(rejected / rows)}) were rejected, each with a reason."
     )
-
-
-def _contract_sentence(expectations: int, broken: Sequence[object]) -> str:
-    if not expectations:
-        return ""
-    if not broken:
-        return f"All {plural(expectations, 'expectation')} of the data contract held."
-    return f"{integer(len(broken))} of {plural(expectations, 'expectation')} of the data contract did not hold."
 
 
 def _reasons(rejects: pa.Table) -> DataTable:

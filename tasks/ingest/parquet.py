@@ -61,16 +61,9 @@ def _undecodable(column: pa.ChunkedArray, file: str, name: str) -> list[int]:
     except pa.ArrowInvalid as error:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise InputError(f"{file} holds values in column {name!r} that cannot be read ({error}).") from error
-        return [at for at, value in enumerate(column.cast(pa.binary()).to_pylist()) if not _decodes(value)]
+        texts = ((at, value or b"") for at, value in enumerate(column.cast(pa.binary()).to_pylist()))
+        return [at for at, text in texts if text.decode("utf-8", "ignore").encode() != text]
     return []
-
-
-def _decodes(value: bytes | None) -> bool:
-    try:
-        (value or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @contextlib.contextmanager

@@ -273,17 +273,9 @@ class View:
             f"rises faster than {per_minute:g} a minute", lambda values: slope_per_minute(values) > per_minute
         )
 
-    def slope_below(self, per_minute: float) -> Condition:
-        """A straight line through its values stays below so much a minute (negative: it falls faster)."""
-        return self._if(f"slopes below {per_minute:g} a minute", lambda values: slope_per_minute(values) < per_minute)
-
     def varies_more_than(self, deviation: float) -> Condition:
         """The standard deviation of its values is larger."""
         return self._if(f"varies by more than {deviation:g}", lambda values: spread(values) > deviation)
-
-    def varies_less_than(self, deviation: float) -> Condition:
-        """The standard deviation of its values is smaller."""
-        return self._if(f"varies by less than {deviation:g}", lambda values: spread(values) < deviation)
 
     def jumps_by(self, step: float) -> Condition:
         """It changes by more than so much from one second to the next."""
@@ -299,17 +291,6 @@ class View:
             return Truth(gone & seen, ~gone & seen)
 
         return Condition(test, self._text("missing" + _for_over(longer_than)))
-
-    def ends_near_usual(self, within: float) -> Condition:
-        """In its last quarter it is, in the median, no further than this from the patient's usual."""
-        tail = View(self.vital, self.stop - max((self.stop - self.start) // 4, 1), self.stop)
-
-        def test(signals: Signals) -> Truth:
-            window = signals.window(tail.vital, tail.start, tail.stop)
-            away = np.abs(median(window.values) - _usual(signals, self.vital))
-            return _judged(away <= within, well_measured(window) & ~np.isnan(away))
-
-        return Condition(test, self._text(f"ends within {within:g} of usual"))
 
     def agrees_with(self, other: View, within: float) -> Condition:
         """In the median of the seconds that both measured, the two are no further apart than this."""
@@ -370,11 +351,6 @@ class Vital:
     def after_alarm(self) -> View:
         """The minute that begins with the alarm."""
         return View(self.column, 0, 60)
-
-    @property
-    def before_alarm(self) -> View:
-        """The minute before the alarm."""
-        return View(self.column, -60, 0)
 
     def between(self, start: int, stop: int) -> View:
         """The seconds from `start` to before `stop`, counted from the alarm."""

@@ -4,13 +4,13 @@ headline that is followed over the nights.
 
 from __future__ import annotations
 
-from operator import itemgetter
+from collections.abc import Mapping
 
 import pyarrow as pa
 
-from assay.tasks.reporting.estimates import share_estimate, share_text
+from assay.tasks.reporting.estimates import column, share_estimate, share_text, table_of
 from assay.tasks.reporting.numerals import coefficient, integer, percent, plural
-from assay.tasks.reporting.parts import Block, Column, DataTable, Mark, Part, RowColumn
+from assay.tasks.reporting.parts import Block, Cell, DataTable, Mark, Part
 from assay.tasks.statistics.findings import FindingIndex
 
 
@@ -43,31 +43,30 @@ def _fault_sentence(faults: int, table: pa.Table) -> str:
 
 def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
     outcomes = _outcomes(panel)
-    columns: list[RowColumn] = [
-        (Column("Function"), itemgetter("function")),
-        (Column("Says", help="The classes it votes for"), itemgetter("polarity")),
-        (
-            Column("Coverage", "bar", "Share of samples it votes on"),
-            lambda row: share_estimate(row["votes"], row["samples"], counted=False),
-        ),
-        (Column("Overlaps", "percent", "Share of samples it and another function vote on"), itemgetter("overlaps")),
-        (
-            Column("Conflicts", "percent", "Share of samples it votes on and another function votes otherwise"),
-            itemgetter("conflicts"),
-        ),
-        (
-            Column(
-                "Right where gold is known", "bar", "Share of its votes that match gold, with Wilson's 95 % interval"
-            ),
+    panelled = "Kept by Algorithm 1, or pruned because it depends on the one named"
+    matching = "Share of its votes that match gold, with Wilson's 95 % interval"
+    voting_otherwise = "Share of samples it votes on and another function votes otherwise"
+
+    def covered(row: Mapping[str, int]) -> Cell:
+        return share_estimate(row["votes"], row["samples"], counted=False)
+
+    columns = [
+        column("Function", "function"),
+        column("Says", "polarity", help="The classes it votes for"),
+        column("Coverage", covered, "bar", "Share of samples it votes on"),
+        column("Overlaps", "overlaps", "percent", "Share of samples it and another function vote on"),
+        column("Conflicts", "conflicts", "percent", voting_otherwise),
+        column(
+            "Right where gold is known",
             lambda row: share_estimate(row["gold_hits"], row["gold_votes"]),
+            "bar",
+            matching,
         ),
-        (Column("Faults", "integer", "Samples on which it failed; it abstains there"), itemgetter("faults")),
+        column("Faults", "faults", "integer", "Samples on which it failed; it abstains there"),
+        *([column("Panel", lambda row: outcomes.get(row["function"]), help=panelled)] if outcomes else []),
     ]
-    if outcomes:
-        panel_column = Column("Panel", help="Kept by Algorithm 1, or pruned because it depends on the one named")
-        columns.append((panel_column, lambda row: outcomes.get(row["function"])))
     note = "Coverage, overlaps and conflicts are shares of all samples; thin lines are Wilson's 95 % intervals."
-    return DataTable.of("Every labelling function", table.to_pylist(), columns, note)
+    return table_of("Every labelling function", table.to_pylist(), columns, note)
 
 
 def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
@@ -81,9 +80,9 @@ def _outcomes(panel: pa.Table | None) -> dict[str, Mark]:
 
 
 def _faults(table: pa.Table) -> DataTable:
-    columns: list[RowColumn] = [
-        (Column("Function"), itemgetter("function")),
-        (Column("Faults", "integer"), itemgetter("faults")),
-        (Column("One of them"), lambda row: row["fault_example"] or ""),
+    columns = [
+        column("Function", "function"),
+        column("Faults", "faults", "integer"),
+        column("One of them", lambda row: row["fault_example"] or ""),
     ]
-    return DataTable.of("Functions that failed", [row for row in table.to_pylist() if row["faults"]], columns)
+    return table_of("Functions that failed", [row for row in table.to_pylist() if row["faults"]], columns)

@@ -173,12 +173,6 @@ def panel(counts: VoteCounts, settings: Pruning) -> pa.Table:
     )
 
 
-def kept_functions(table: pa.Table) -> tuple[str, ...]:
-    """The functions that a Panel keeps, in the order of the votes."""
-    rows = sorted(table.select(["function", "position", "kept"]).to_pylist(), key=lambda row: int(row["position"]))
-    return tuple(row["function"] for row in rows if row["kept"])
-
-
 def panel_findings(table: pa.Table) -> list[Finding]:
     """How many functions are kept, and how many of all say the same of every sample and so prove nothing."""
     kept, constant = sum(table.column("kept").to_pylist()), sum(table.column("constant").to_pylist())
@@ -206,6 +200,6 @@ def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes],
 
 
 def _in_words(table: pa.Table, settings: Pruning) -> str:
-    constant = sum(table.column("constant").to_pylist())
+    kept, constant = (sum(table[name].to_pylist()) for name in ("kept", "constant"))
     always = f" · {constant} always say the same" if constant else ""
-    return f"{len(kept_functions(table))} of {table.num_rows} rules kept (δ = {settings.correlation:g}){always}"
+    return f"{kept} of {table.num_rows} rules kept (δ = {settings.correlation:g}){always}"

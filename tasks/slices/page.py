@@ -21,16 +21,12 @@ def page(findings: FindingIndex) -> Part:
     """The part of the report about slices, from the findings `slices.*`."""
     subjects = findings.distinct("subject", "slices")
     lines = [line for subject in subjects for line in (_worst(findings, subject), _confirmed(findings, subject))]
-    worse = _worse(findings)
+    worse = [test for test in findings.select("slices.worse_p") if test.verdict == "worse"]
     blocks: list[Block] = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
     blocks.append(Paragraph(_SEARCH))
     judged = f"{len(worse)} worse" if worse else ""
     sentence = " ".join(capital(line) for line in lines if line) or "No sample has a known class to be judged by."
     return Part("Slices", sentence, blocks, "slices", "bad" if worse else "neutral", judged)
-
-
-def _worse(findings: FindingIndex) -> list[Finding]:
-    return [test for test in findings.select("slices.worse_p") if test.verdict == "worse"]
 
 
 def _worst(findings: FindingIndex, subject: str) -> str:

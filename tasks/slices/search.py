@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -179,24 +179,20 @@ def _candidates(
         ]
         for name, column in columns.items()
     }
-    candidates = []
-    for depth in range(1, deepest + 1):
-        for names in combinations(sorted(single), depth):
-            partial: list[tuple[tuple[tuple[str, str], ...], Bools]] = [
-                ((), np.bool_(True) * np.ones(1, dtype=np.bool_))
-            ]
-            for name in names:
-                partial = [
-                    ((*where, (name, value)), inside & own) for where, inside in partial for value, own in single[name]
-                ]
-            candidates += partial
-    return candidates
+    return [
+        (
+            tuple((name, value) for name, (value, _) in zip(names, cells, strict=True)),
+            np.all([own for _, own in cells], 0),
+        )
+        for depth in range(1, deepest + 1)
+        for names in combinations(sorted(single), depth)
+        for cells in product(*(single[name] for name in names))
+    ]
 
 
 def _confirmed(
     hits: Integers, kept: Sequence[tuple[tuple[tuple[str, str], ...], Bools]], half: Bools, codes: Integers
 ) -> list[WorseSlice]:
-
     tested = []
     for where, inside in kept:
         members, others = inside & half, ~inside & half

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from assay.infra.errors import InputError, SettingError
 from assay.infra.stages.exact import Smallest, SparseSum
-from assay.tasks.statistics.groups import GROUP
 from assay.tasks.subjects.settings import Evaluation
 
 _FOLD, _DRAW = b"assay fold", b"assay train"  # two independent hashes of the same id
@@ -120,15 +119,9 @@ def shared_texts(training: pa.ChunkedArray, audited: pa.ChunkedArray) -> int:
     return len(np.unique(rows[np.isin(flat, known)]))
 
 
-def documents_in(samples: pa.Table) -> dict[str, object]:
-    """The documents of a partition, and how many of its samples are of none."""
-    names = samples[DOCUMENT].cast(pa.string())
-    return {"documents": frozenset(names.drop_null().unique().to_pylist()), "loose": names.null_count}
-
-
-def groups_in(samples: pa.Table) -> dict[str, frozenset[str]]:
-    """The groups of a partition."""
-    return {"groups": frozenset(samples[GROUP].drop_null().unique().to_pylist())}
+def names_in(samples: pa.Table, *, column: str) -> dict[str, frozenset[str]]:
+    """The documents or the groups of a partition, by the column that names them."""
+    return {"names": frozenset(samples[column].cast(pa.string()).drop_null().unique().to_pylist())}
 
 
 def in_documents(documents: Collection[object], rows: int) -> bool:

@@ -36,15 +36,9 @@ class Predicting(Generic[K]):
     by_class: bool = True
     """Whether its answers are classes of the audit, so that it is handed these."""
 
-    def given(
-        self,
-        samples: Artifact[Samples],
-        classes: Artifact[Classes],
-        files: Artifact[SubjectFiles],
-        subject: ResolvedSubject,
-    ) -> tuple[Any, ...]:
-        """The arguments of the stage."""
-        return (samples, classes, files, subject) if self.by_class else (samples, files, subject)
+    def given(self, samples: Artifact[Samples], classes: Artifact[Classes], *model: Any) -> tuple[Any, ...]:
+        """The arguments of the stage: samples, classes where it is handed them, and of the model files and subject."""
+        return (samples, classes, *model) if self.by_class else (samples, *model)
 
 
 @dataclass(frozen=True, kw_only=True)

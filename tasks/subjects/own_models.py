@@ -44,7 +44,7 @@ def answers_in_blocks(
 ) -> Iterator[tuple[int, list[T], int, object]]:
     """What a function answers for a list, block by block: the place of the first item, the block, how many were asked
     about, and the answer. What it raises becomes a sentence; `masked` without its words."""
-    function = classifier_function(code) if what == "classifier" else answering_function(code, what)
+    function = answering_function(code, what)
     size = max(1, len(items)) if isinstance(code, GivenModel) and code.asks_elsewhere else LISTED  # it cuts its batches
     for start in range(0, len(items), size):
         block = list(items[start : start + size])
@@ -59,27 +59,23 @@ def answers_in_blocks(
         yield start, block, len(asked), answer
 
 
-def classifier_function(code: Asked) -> Callable[[list[Any]], object]:
-    """The function behind the reference: the object itself, or its `predict_proba`; an error in words otherwise."""
-    loaded = code.load()
-    method: Callable[[list[Any]], object] | None = getattr(loaded, "predict_proba", None)
-    if isinstance(loaded, type):
-        raise InputError(f'The classifier "{code.written}" is a class: name an object or a function.')
-    if method is not None and callable(method):
-        return method
-    if not callable(loaded):
-        raise InputError(
-            f'The classifier "{code.written}" is a {type(loaded).__name__}, expected a function that gives '
-            "probabilities for a list of texts, or an object with predict_proba."
-        )
-    return loaded
-
-
 def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
-    """The function behind the reference of a tagger or a scorer; an error in words otherwise."""
+    """The function behind the reference of a classifier (or its `predict_proba`), a tagger or a scorer; an error in
+    words otherwise."""
     function = code.load()
-    if isinstance(function, type) or not callable(function):
-        raise InputError(f'The {what} "{code.written}" is no function: name one that answers for a list.')
+    who, is_class = f'The {what} "{code.written}" is', isinstance(function, type)
+    if what == "classifier" and is_class:
+        raise InputError(f"{who} a class: name an object or a function.")
+    method: object = getattr(function, "predict_proba", None)
+    if what == "classifier" and callable(method):
+        return method
+    if what == "classifier" and not callable(function):
+        raise InputError(
+            f"{who} a {type(function).__name__}, expected a function that gives probabilities for a list of texts, or "
+            "an object with predict_proba."
+        )
+    if is_class or not callable(function):
+        raise InputError(f"{who} no function: name one that answers for a list.")
     return function
 
 

@@ -177,11 +177,12 @@ def page(findings: FindingIndex) -> Part:
     if blocks:
         blocks.append(Paragraph(_WHY))
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
-    sentence = " ".join([*(_sentence(findings, subject) for subject in subjects), *map(_flag, flags)])
+    sentences = [_sentence(findings, subject) for subject in subjects]
+    sentences += [f"Red flag: {flag.subject} is {flag.verdict} ({integer(flag.n)} samples)." for flag in flags]
     title = "Subject" if len(subjects) == 1 else "Subjects"
     return Part(
         title,
-        sentence or "No subject was measured.",
+        " ".join(sentences) or "No subject was measured.",
         blocks,
         "subjects",
         "bad" if flags else "neutral",
@@ -214,18 +215,14 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
     lines = [line for yardstick in ("gold", "weak") if (line := _along(findings, subject, yardstick))]
     if not lines:
         return f"{capital(_the(subject))} was not measured along the order."
-    classes = class_text("subject", findings, next(iter(_by_gold(findings, subject)), About(subject, CLEAN)))
+    by_gold = findings.first("subject.balanced_accuracy", of="gold", subject=subject)
+    classes = class_text("subject", findings, About(subject, CLEAN) if by_gold is None else About(*by_gold.about))
     lines += [f"of all samples, by true labels: {classes}"] if classes else []
     own = findings.get("subject.auc_gain", subject, "gold", "confidence")
     if own is not None:
         points = f"{percent(own.value, sign=False)} points {interval(own.low, own.high)}"
         lines.append(f"its confidence ranks its right answers above its wrong ones {points} better than our order does")
     return " ".join(f"{capital(line)}." for line in lines)
-
-
-def _by_gold(findings: FindingIndex, subject: str | None = None) -> list[About]:
-    """What is known class by class of the whole order, by true labels."""
-    return [About(*each.about) for each in findings.select("subject.balanced_accuracy", of="gold", subject=subject)]
 
 
 def _along(findings: FindingIndex, subject: str, yardstick: str) -> str:
@@ -257,10 +254,6 @@ def _shown(findings: FindingIndex, test: Finding, about: str) -> str:
 
 def _the(subject: str) -> str:
     return "the subject" if subject == "subject" else f"the subject {subject}"
-
-
-def _flag(finding: Finding) -> str:
-    return f"Red flag: {finding.subject} is {finding.verdict} ({integer(finding.n)} samples)."
 
 
 def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:

@@ -130,18 +130,14 @@ def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object
     named = [str(name) for name in answers.classes]
     if sorted(named) == sorted(classes):
         return answers.values[:, [named.index(name) for name in classes]]
-    codes = [_named_code(name) for name in answers.classes]
+    numbers = [name if isinstance(name, bool | int | float) else -1 for name in answers.classes]
+    codes = [int(number) if number == int(number) else -1 for number in numbers]
     if sorted(codes) == list(range(len(classes))):
         return answers.values[:, [codes.index(code) for code in range(len(classes))]]
     raise InputError(
         f"{who} tells apart {', '.join(named)}, and the classes of the samples are {', '.join(classes)}: name them "
         "alike, with source.classes or when the model is trained."
     )
-
-
-def _named_code(named: object) -> int:
-    """The code that a class is named by, where it is; −1 where it is not."""
-    return int(named) if isinstance(named, bool | int | float) and named == int(named) else -1
 
 
 def codes_known(samples: pa.Table, classes: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -291,16 +287,9 @@ def require_codes(dtype: pa.DataType, column: str) -> None:
 
     >>> require_codes(pa.string(), "said")
     """
-    kinds = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_null,
-    )
     plain = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-    if not any(kind(plain) for kind in kinds):
+    named = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_null(plain)
+    if not named and (not is_numeric(plain) or pa.types.is_decimal(plain)):
         raise InputError(
             f"The column {column!r} holds {dtype}, and a prediction is the name or the code of one class; write that "
             "into a column of its own."

@@ -18,7 +18,7 @@ from assay.infra.user_code.references import CodeReference, refer_to_code
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
-from assay.tasks.subjects.own_models import answering_function, classifier_function, predictor, read_weights
+from assay.tasks.subjects.own_models import answering_function, predictor, read_weights
 from assay.tasks.subjects.settings import KNOWN, Subject, options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource, find_model, minilm_source
 
@@ -167,10 +167,7 @@ def _resolve_reader(settings: Subject, written: str, beside: Path) -> ResolvedSu
     if ":" not in written:
         return ResolvedSubject(settings, source=find_model(written, settings.revision, beside))
     code = refer_to_code(written, beside, settings)
-    if kind == "classifier":
-        classifier_function(code)
-    else:
-        answering_function(code, kind)
+    answering_function(code, kind)
     return ResolvedSubject(settings, code)
 
 

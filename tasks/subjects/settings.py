@@ -63,18 +63,8 @@ EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(as_tuple), Field(min_length
 
 
 NETWORKS = (
-    "small-cnn",
-    "attnmel",
-    "attnmel-softmax",
-    "vgg19",
-    "vgg19-bn",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "inception-v3",
-    "chexnet",
-    "vgg-cifar",
-    "wide-resnet",
+    *("small-cnn", "attnmel", "attnmel-softmax", "vgg19", "vgg19-bn", "resnet50", "resnet101", "resnet152"),
+    *("inception-v3", "chexnet", "vgg-cifar", "wide-resnet"),
 )
 """The image networks that can be built by name."""
 

@@ -31,11 +31,10 @@ from assay.tasks.subjects.holding_out import (
     columns_of,
     content_columns,
     content_marks,
-    documents_in,
     first_audited,
-    groups_in,
     in_documents,
     marks_among,
+    names_in,
     require_splits,
     rows_as_they_are,
     rows_on_side,
@@ -74,15 +73,14 @@ def holdout_units(
 ) -> tuple[Rule, str]:
     """What is held out together, and that in words; where nobody knows what belongs together, a notice says so."""
     if GROUP in columns:
-        groups = reduce_partitions(groups_in, samples)["groups"]
+        groups = reduce_partitions(names_in, samples, column=GROUP)["names"]
         return Rule(settings, False, (GROUP,)), f" · {plural(len(groups), 'group')} held together"
     if content == ("image",) or not content:
         return Rule(settings, False, content), ""
     if DOCUMENT in columns and DOCUMENT not in content:
-        merged = reduce_partitions(documents_in, samples)
-        if in_documents(merged["documents"], samples.rows):
-            together = f" · {integer(len(merged['documents']))} documents held together"
-            return Rule(settings, False, (DOCUMENT,)), together
+        documents = reduce_partitions(names_in, samples, column=DOCUMENT)["names"]
+        if in_documents(documents, samples.rows):
+            return Rule(settings, False, (DOCUMENT,)), f" · {integer(len(documents))} documents held together"
     if are_words(first_rows(samples, 1), content):
         current_run().notice(
             "No column `document` says which text a sentence is of, so sentences are held out one by one: those of one "
@@ -118,7 +116,7 @@ def noticed(sentence: str, advice: str) -> str:
 
 def groups_on_both_sides(training: Artifact[Samples], evaluation: Artifact[Samples]) -> str:
     """How many groups the split column parts, as the end of a line; empty where it parts none."""
-    sides = [reduce_partitions(groups_in, side)["groups"] for side in (training, evaluation)]
+    sides = [reduce_partitions(names_in, side, column=GROUP)["names"] for side in (training, evaluation)]
     parted = len(sides[0] & sides[1])
     if not parted:
         return ""

@@ -34,17 +34,14 @@ class Options(Protocol):
     @property
     def epochs(self) -> int:
         """How many steps."""
-        ...
 
     @property
     def learning_rate(self) -> float:
         """How large they are."""
-        ...
 
     @property
     def seed(self) -> int:
         """Where it starts."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     better = [gain for gain in gains if gain.verdict == "better"]
     sentences += _comparison(findings, gains, better)
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
-    blocks = [_weights_plot(name, table) for name, table in weighing.items() if len({*_values(table)}) > 1]
+    blocks = [_weights_plot(name, table) for name, table in weighing.items() if len(table["weight"].unique()) > 1]
     unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
     judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
     return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
@@ -90,7 +90,8 @@ def _indecision(finding: Finding) -> str:
 
 
 def _weights_plot(name: str, table: pa.Table) -> BarPlot:
-    pairs = sorted(zip(_names(table), _values(table), strict=True), key=lambda pair: (-pair[1], pair[0]))[:_BARS]
+    cells = zip(table["function"].to_pylist(), table["weight"].to_pylist(), strict=True)
+    pairs: list[tuple[str, float]] = sorted(cells, key=lambda pair: (-pair[1], pair[0]))[:_BARS]
     rest = table.num_rows - len(pairs)
     top, bottom = pairs[0], pairs[-1]
     return BarPlot(
@@ -110,11 +111,3 @@ def _training(table: pa.Table) -> float | None:
 
 def _first(table: pa.Table, column: str) -> float:
     return float(table.column(column)[0].as_py())
-
-
-def _names(table: pa.Table) -> list[str]:
-    return [str(name) for name in table.column("function").to_pylist()]
-
-
-def _values(table: pa.Table) -> list[float]:
-    return [float(weight) for weight in table.column("weight").to_pylist()]

@@ -27,10 +27,6 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 _NEARLY = 1e-3
 
 
-def _renamed(balance: object) -> object:
-    return "estimated" if balance == "estimate" else balance
-
-
 if TYPE_CHECKING:
     LabelerName = str
 else:
@@ -59,7 +55,8 @@ class WeakLabelling(Settings):
     """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
 
     class_balance: Annotated[
-        Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"], BeforeValidator(_renamed)
+        Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"],
+        BeforeValidator(lambda balance: "estimated" if balance == "estimate" else balance),
     ] = Field(default="estimated", exclude_if=lambda balance: balance == "uniform")
     """How frequent the classes are, for labelers that learn: `estimated` from which votes are cast together, where they
     tell it clearly (else as `uniform`); `uniform`; `gold`, as the samples with gold; or by name (`{spam: 0.2, ham:

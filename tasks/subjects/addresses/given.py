@@ -197,17 +197,14 @@ class Addressed(Protocol):
     def kind(self) -> KindName:
         """Which of the settings names it: what it looks at."""
 
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """The columns that it reads, in this order, where it looks at a table."""
+    features: tuple[str, ...] | None
+    """The columns that it reads, in this order, where it looks at a table."""
 
-    @property
-    def asking(self) -> Asking | None:
-        """How a service is asked."""
+    asking: Asking | None
+    """How a service is asked."""
 
-    @property
-    def revision(self) -> str | None:
-        """The commit of a hub model."""
+    revision: str | None
+    """The commit of a hub model."""
 
     @property
     def stands_on(self) -> StandsOn:

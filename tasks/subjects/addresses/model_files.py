@@ -62,15 +62,11 @@ def onnx_model(settings: Addressed, written: str, content: bytes) -> GivenModel:
     return given
 
 
+@lru_cache(maxsize=4)
 def open_onnx(given: GivenModel) -> Callable[..., object]:
     """The function that answers for a table, or for images [n, c, h, w]."""
-    graph = _graph(given)
+    graph = Graph(given)
     return graph.of_images if given.looks_at == "network" else graph.of_table
-
-
-@lru_cache(maxsize=4)
-def _graph(given: GivenModel) -> Graph:
-    return Graph(given)
 
 
 MOST_SECONDS = 60.0
@@ -202,13 +198,9 @@ def skops_model(settings: Addressed, written: str, content: bytes) -> GivenModel
     return given
 
 
+@lru_cache(maxsize=4)
 def open_skops(given: GivenModel) -> Callable[..., object]:
     """The function that answers for a table."""
-    return _fitted(given)
-
-
-@lru_cache(maxsize=4)
-def _fitted(given: GivenModel) -> Callable[..., object]:
     who = f'The skops file "{given.written}"'
     model = _made(given.content, who)
     classes, predict = getattr(model, "classes_", None), getattr(model, "predict_proba", None)

@@ -63,10 +63,6 @@ def _ends_in(suffix: str) -> Callable[[str], bool]:
     return lambda written: "://" not in written and PurePosixPath(written).suffix.lower() == suffix
 
 
-def _named_in(library: str) -> Callable[[str], bool]:
-    return lambda written: written.startswith(f"{library}:")
-
-
 def _is_path_or_hub_id(written: str) -> bool:
     """A name alone is one of ours, or a mistake in one; code has a colon, and other files are known by their suffix."""
     return "/" in written and ":" not in written and refused(written) is None
@@ -121,7 +117,7 @@ ADDRESSES: tuple[Address, ...] = (
         Address(
             library,
             f"{library}:NAME",
-            _named_in(library),
+            lambda written, library=library: written.startswith(f"{library}:"),  # type: ignore[misc]
             ("network",),
             "assay.tasks.subjects.networks.libraries:refer_to_library",
             (*_NAMED, "revision"),

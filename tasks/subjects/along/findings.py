@@ -119,23 +119,12 @@ def answered(ordered: OrderedSamples, circumstances: Iterable[Circumstance]) -> 
         times = np.bincount(circumstance.places, minlength=len(ordered.ids))
         right = np.bincount(circumstance.places, weights=circumstance.right, minlength=len(ordered.ids))
         rows = np.flatnonzero(times)
-        tables.append(
-            pa.table(
-                {
-                    "id": ordered.ids.take(rows),
-                    "of": [circumstance.of] * len(rows),
-                    "group": [circumstance.group] * len(rows),
-                    "right": right[rows].astype(np.int32),
-                    "times": times[rows].astype(np.int32),
-                    "score": ordered.scores[rows],
-                    "stratum": ordered.stratum[rows].astype(np.int32),
-                    "cluster": ordered.clusters[rows],
-                    "pattern": pa.nulls(len(rows), pa.int64()) if ordered.patterns is None else ordered.patterns[rows],
-                    "decided": ordered.decided[rows],
-                },
-                schema=OrderedAnswers.schema,
-            )
-        )
+        under = [pa.repeat(word, len(rows)) for word in (circumstance.of, circumstance.group)]
+        answers = [right[rows].astype(np.int32), times[rows].astype(np.int32)]
+        patterns = pa.nulls(len(rows), pa.int64()) if ordered.patterns is None else ordered.patterns[rows]
+        place = [ordered.scores[rows], ordered.stratum[rows].astype(np.int32), ordered.clusters[rows], patterns]
+        columns = [ordered.ids.take(rows), *under, *answers, *place, ordered.decided[rows]]
+        tables.append(pa.table(columns, schema=OrderedAnswers.schema))
     return pa.concat_tables(tables) if tables else OrderedAnswers.schema.empty_table()
 
 

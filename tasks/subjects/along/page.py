@@ -94,12 +94,8 @@ def _gains(findings: FindingIndex) -> list[str]:
     if shown:
         return [f"Than its original, on the same samples, {'; '.join(shown)}."]
     nowhere = f"Of {plural(len(trends), 'gain')} of defences none is shown to differ along the order"
-    return [f"{nowhere}{_level(trends[0])}."] if trends else []
-
-
-def _level(test: Finding) -> str:
-    level = level_needed(test.verdict)
-    return f" (level {level})" if level else ""
+    level = level_needed(trends[0].verdict) if trends else ""
+    return [f"{nowhere}{f' (level {level})' if level else ''}."] if trends else []
 
 
 def _sentence(findings: FindingIndex, subject: str) -> str:

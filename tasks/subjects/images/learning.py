@@ -65,7 +65,12 @@ def new_model(subject: ResolvedSubject, lessons: LabelledImages, classes: Sequen
 
     channels, height, width = lessons.images.shape[1:]
     name, crop = subject.settings.name, subject.settings.crop
-    seen: tuple[int, int] = (height, width) if crop is None else _cropped(height, width, crop, name)
+    if crop is not None and crop > min(height, width):
+        raise InputError(
+            f"`crop` of the subject {name} is {crop}, and its images have {height}×{width} pixels: make it smaller, or "
+            "let the source keep more (`pixels`)."
+        )
+    seen: tuple[int, int] = (height, width) if crop is None else (crop, crop)
     network = _network(subject, classes, channels, min(seen), seeds.integer("initialisation", bits=62))
     require_output(network, channels, *seen, len(classes), name)
     mean, std = normalisation(subject, lessons)
@@ -102,16 +107,6 @@ def _network(subject: ResolvedSubject, classes: Sequence[str], channels: int, si
 
         return network_as_it_came(subject, classes, seed)
     return network_of(subject, classes=len(classes), channels=channels, size=size, seed=seed)
-
-
-def _cropped(height: int, width: int, crop: int, name: str) -> tuple[int, int]:
-    """Height and width of what the network sees; raises where images are smaller."""
-    if crop > min(height, width):
-        raise InputError(
-            f"`crop` of the subject {name} is {crop}, and its images have {height}×{width} pixels: make it smaller, or "
-            "let the source keep more (`pixels`)."
-        )
-    return crop, crop
 
 
 def normalisation(subject: ResolvedSubject, lessons: LabelledImages) -> tuple[tuple[float, ...], tuple[float, ...]]:

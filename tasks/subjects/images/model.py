@@ -130,7 +130,8 @@ class ImageModel:
         A network whose last layer is a softmax (`softmaxed`) gives its probabilities here: that is a red flag, since
         their gradients vanish where it is sure, and an attack on them looks weaker than it is.
         """
-        return self.network((self.window(images) - self._mean) / self._std)
+        mean, std = self._normalisation
+        return self.network((self.window(images) - mean) / std)
 
     def window(self, images: Tensor) -> Tensor:
         """What the network sees of images: their centred square of `crop` pixels, or all where there is no such."""
@@ -185,18 +186,14 @@ class ImageModel:
         return np.asarray(self.normalized(logits).numpy())
 
     @cached_property
-    def _mean(self) -> Tensor:
-        return self._per_channel(self.mean)
-
-    @cached_property
-    def _std(self) -> Tensor:
-        return self._per_channel(self.std)
-
-    def _per_channel(self, values: tuple[float, ...]) -> Tensor:
+    def _normalisation(self) -> list[Tensor]:
         import torch
 
         with torch.inference_mode(False):  # kept for later calls, some of which ask for gradients
-            return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(1, -1, 1, 1)
+            per_channel = (
+                torch.tensor(values, dtype=torch.float32, device=self.device) for values in (self.mean, self.std)
+            )
+            return [values.reshape(1, -1, 1, 1) for values in per_channel]
 
 
 def said(probabilities: Probabilities, multilabel: bool) -> npt.NDArray[Any]:

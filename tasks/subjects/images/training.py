@@ -7,8 +7,7 @@ sees every batch and says what loss to descend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -193,7 +192,8 @@ def train(
     optimizer = optimizer_of((weights for weights in model.network.parameters() if weights.requires_grad), options)
 
     def learn(epoch: int) -> Epoch:
-        with _drawing_from(seeds, epoch, model.device):
+        with torch.random.fork_rng(devices=[torch.cuda.current_device()] if model.device == "cuda" else []):
+            torch.manual_seed(Seeds(seeds.run_seed, f"{seeds.stage}/torch {epoch}").integer(bits=62))  # dropout's draws
             loss, accuracy = course.epoch(epoch, learners, optimizer)
         return Epoch(epoch + 1, loss, accuracy, course.accuracy(judges))
 
@@ -298,11 +298,3 @@ class _Tally:
         """The share of hits; None where nothing could be judged."""
         hits, judged = float(self._sums[1]), float(self._sums[2])
         return hits / judged if judged else None
-
-
-@contextmanager
-def _drawing_from(seeds: Seeds, epoch: int, device: str) -> Iterator[None]:
-    """Torch's own draws (dropout) from this epoch's seed."""
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):
-        torch.manual_seed(Seeds(seeds.run_seed, f"{seeds.stage}/torch {epoch}").integer(bits=62))
-        yield

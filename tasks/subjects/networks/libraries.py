@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
     from assay.infra.engines.calls import process_state
 
     library = library_called(network.library)
-    actual = _version_here(network.library)
+    actual = version(network.library) if find_spec(network.library) else "none"
     if actual != network.version:
         raise InputError(
             f"The run began with {network.library} {network.version}, and this worker has {actual}: install the same "
@@ -93,13 +94,6 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
     ):
         torch.manual_seed(seed)
         return library.build(module, network.name, classes, channels, size)
-
-
-def _version_here(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "none"
 
 
 def library_called(name: str) -> Library:

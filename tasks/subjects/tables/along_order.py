@@ -96,14 +96,8 @@ def degenerate_finding(counts: Counts, classes: Sequence[str], *, subject: str) 
     total, most = int(counts.sum()), int(counts.argmax())
     constant = total > 0 and int(counts[most]) == total
     verdict = f"degenerate: every sample is called {classes[most]}" if constant else "varied"
-    return Finding(
-        "subject.degenerate",
-        subject=subject,
-        value=int(counts[most]) / total if total else None,
-        n=total,
-        verdict=verdict if total else "not measured",
-        unit="share",
-    )
+    about = Finding("subject.degenerate", subject=subject, n=total, unit="share", verdict="not measured")
+    return replace(about, value=int(counts[most]) / total, verdict=verdict) if total else about
 
 
 def _accuracies(hits: Counts, n: Counts, yardstick: str, subject: str) -> list[Finding]:
@@ -121,18 +115,12 @@ def _trend(
     """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders: described, nothing is concluded."""
     total = int(n.sum())
     test = permutation_p(hits, n, permutations, generator) if total else None
-    return [
-        Finding(
-            f"subject.{metric}",
-            yardstick,
-            subject=subject,
-            value=getattr(test, value, None),
-            n=total,
-            verdict="" if test else "not measured",
-            unit=unit if test else "",
-        )
-        for metric, value, unit in (("spearman", "rho", ""), ("permutation_p", "p_adverse", "p"))
-    ]
+    rho, p = (
+        Finding(f"subject.{metric}", yardstick, subject=subject, n=total) for metric in ("spearman", "permutation_p")
+    )
+    if test is None:
+        return [replace(untested, verdict="not measured") for untested in (rho, p)]
+    return [replace(rho, value=test.rho), replace(p, value=test.p_adverse, unit="p")]
 
 
 def _per_stratum(stratum: npt.NDArray[np.int32], datasets: int) -> Counts:

@@ -60,7 +60,9 @@ def require_bearable_model(files: Mapping[str, bytes], who: str) -> None:
     layers = max((*(sizes[name] for name in _LAYERS if name in sizes), stages["depths"]))
     if layers > MOST_LAYERS:
         raise wrong(f"config.json says {layers:,} layers, and at most {MOST_LAYERS:,} are built")
-    width, inner, entries = (_largest(sizes, names) for names in (_WIDTHS, _INNER, _ROWS))
+    width, inner, entries = (
+        max((sizes[name] for name in names if name in sizes), default=0) for names in (_WIDTHS, _INNER, _ROWS)
+    )
     width, entries = max(width, stages["hidden_sizes"]), max(entries, _patches(config, wrong))
     numbers = width * entries + layers * (4 * width * width + 2 * width * inner)
     room = sum(len(content) for name, content in files.items() if name.endswith(".safetensors"))
@@ -105,10 +107,6 @@ def made_of_files(who: str, what: str, hide: str = "") -> AbstractContextManager
         return f"{who} cannot be read as a {what}: {reason or type(fault).__name__}"
 
     return faults_in_words(sentence)
-
-
-def _largest(sizes: Mapping[str, int], names: tuple[str, ...]) -> int:
-    return max((sizes[name] for name in names if name in sizes), default=0)
 
 
 def _by_stage(config: Mapping[str, Any], name: str, wrong: Callable[[str], InputError]) -> int:

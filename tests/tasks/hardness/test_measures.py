@@ -35,7 +35,7 @@ def test_confidence_and_margin_need_probabilities():
 
 def test_of_several_labels_the_least_sure_one_speaks():
     rows = table(Predictions, id=["a", "b"], predicted=[0, 0], probabilities=[[0.9, 0.4, 0.05], [0.99, 0.98, 0.1]])
-    assert rows_with_several(rows) == 2
+    assert rows_with_several(rows) == {"rows": 2}
     assert told(hardness_rows(rows, measure="confidence", subject="s", several=True)) == pytest.approx(
         {"a": 0.4, "b": 0.1}
     )

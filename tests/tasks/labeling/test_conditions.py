@@ -79,23 +79,16 @@ def test_without_a_minute_before_nothing_is_usual():
     assert verdicts(soon.falls_by(1), signals([9, 1, 1, 1, 1, 1])) == [None]
 
 
-def test_ending_near_usual_looks_at_the_last_quarter():
-    data = signals([100, 100, 60, 60, 60, 60, 60, 60, 98, 98], [100, 100, 60, 60, 60, 60, 60, 60, 60, 98], alarm=[2, 2])
-    assert verdicts(heart.between(0, 8).ends_near_usual(within=3), data) == [True, False]
-
-
 def test_slope_is_per_minute():
     data = signals([0, 1, 2, NA, 4, 5], [5, 5, 5, 5, 5, 5], [5, 4, 3, 2, 1, 0])
     assert verdicts(soon.slope_above(59), data) == [True, False, False]
     assert verdicts(soon.slope_above(60.5), data) == [False, False, False]
-    assert verdicts(soon.slope_below(-59), data) == [False, False, True]
 
 
 def test_variability_is_the_standard_deviation():
     data = signals([1, 3, 1, 3, 1, 3], [2, 2, 2, 2, 2, 2])
     assert verdicts(soon.varies_more_than(0.99), data) == [True, False]
     assert verdicts(soon.varies_more_than(1.01), data) == [False, False]
-    assert verdicts(soon.varies_less_than(0.5), data) == [False, True]
 
 
 def test_a_jump_is_between_neighbouring_measured_seconds():
@@ -134,7 +127,7 @@ def test_conditions_cannot_be_combined_with_words():
 
 
 def test_a_condition_reads_like_a_sentence():
-    high, low = heart.after_alarm.above(220, longer_than=10), heart.before_alarm.below(60)
+    high, low = heart.after_alarm.above(220, longer_than=10), heart.between(-60, 0).below(60)
     assert high.text == "heart rate above 220 for over 10 s after the alarm"
     assert (high & low & ~high).text == f"{high.text} and {low.text} and not {high.text}"
     assert (~(high | low) & low).text == f"not ({high.text} or {low.text}) and {low.text}"
