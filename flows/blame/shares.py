@@ -101,9 +101,9 @@ def _chosen(
 ) -> Change:
     metric = asked.get("finding")
     if not metric:
-        worst = worst_changes(store, [earlier], later)
+        worst = worst_changes(store, earlier, later)
         if worst:
-            return worst[0].change
+            return worst[0]
         raise InputError(
             f"Nothing got worse between {earlier.id} and {later.id}: name what you ask about with --finding."
         )

@@ -126,8 +126,7 @@ def report(run: str, against: str | None, times: bool, opened: bool, store: Stor
     record = find_run(store, run)
     if times:
         from assay.flows.forecast.plan import forecast_part
-        from assay.flows.report.least_time import least_time
-        from assay.flows.report.records import TIME_HEADINGS, time_rows, times_of
+        from assay.flows.report.records import TIME_HEADINGS, least_time, time_rows, times_of
 
         echo(columns(TIME_HEADINGS, time_rows(times_of(store, record))))
         if (least := least_time(store, record)) is not None:

@@ -12,6 +12,7 @@ from typing import Literal
 from assay.flows.audits.table import KINDS
 from assay.flows.notifiers.choice import Message
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings
+from assay.flows.report.head import gain_of, runs_before
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
@@ -68,36 +69,23 @@ WORST = 3
 _LONGEST = 600  # of a sentence: chats cut long messages where they like
 
 
-@dataclass(frozen=True)
-class Worse:
-    """A finding that got worse since the run before, and by how much."""
+def _weight(change: Change) -> tuple[bool, float]:
+    """Changes with an interval first, the furthest from 0 by its half width in front."""
+    measured, moved = change.difference, abs(change.moved or 0.0)
+    if measured is None or measured.low >= measured.high:
+        return True, -moved
+    return False, -moved / ((measured.high - measured.low) / 2)
 
-    change: Change
-    moved: float
 
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """That of the difference; None where nothing says how far off it may be."""
-        measured = self.change.difference
-        return None if measured is None else (measured.low, measured.high)
-
-    @property
-    def weight(self) -> tuple[bool, float]:
-        """Those with an interval first, the furthest from 0 by its half width in front."""
-        if self.interval is None or self.interval[0] >= self.interval[1]:
-            return True, -abs(self.moved)
-        return False, -abs(self.moved) / ((self.interval[1] - self.interval[0]) / 2)
-
-    def as_json(self) -> dict[str, object]:
-        """The same as plain values."""
-        before, after = (
-            finding and {name: getattr(finding, name) for name in ("value", "low", "high", "n")}
-            for finding in self.change.sides
-        )
-        low, high = self.interval or (None, None)
-        moved = {"value": self.moved, "low": low, "high": high}
-        named = zip(("finding", "of", "group", "subject"), self.change.key, strict=True)
-        return {**dict(named), "before": before, "after": after, "change": moved}
+def _change_as_json(change: Change) -> dict[str, object]:
+    """A change as plain values."""
+    before, after = (
+        finding and {name: getattr(finding, name) for name in ("value", "low", "high", "n")} for finding in change.sides
+    )
+    low, high = (getattr(change.difference, end, None) for end in ("low", "high"))
+    moved = {"value": change.moved, "low": low, "high": high}
+    named = zip(("finding", "of", "group", "subject"), change.key, strict=True)
+    return {**dict(named), "before": before, "after": after, "change": moved}
 
 
 @dataclass(frozen=True)
@@ -111,7 +99,7 @@ class News:
     run: str | None = None
     status: str | None = None
     report: str | None = None
-    worst: tuple[Worse, ...] = ()
+    worst: tuple[Change, ...] = ()
 
     @property
     def blame(self) -> str | None:
@@ -121,7 +109,7 @@ class News:
     def as_text(self) -> str:
         """The lines about it."""
         lines = [f"{self.title}: {self.sentence}" if self.sentence else self.title]
-        lines += [f"  {worse.change.in_words()}" for worse in self.worst]
+        lines += [f"  {worse.in_words()}" for worse in self.worst]
         asking = [] if self.blame is None else [f"  {self.blame} says what comes from data, rules, model or settings"]
         return "\n".join([*lines, *asking, *([f"  {self.report}"] if self.report else [])])
 
@@ -129,14 +117,13 @@ class News:
         """The same as plain values."""
         plain = ("pipeline", "state", "status", "run", "sentence", "report")
         about = {name: getattr(self, name) for name in plain}
-        return about | {"worst": [worse.as_json() for worse in self.worst], "blame": self.blame}
+        return about | {"worst": [*map(_change_as_json, self.worst)], "blame": self.blame}
 
 
 def message_of(nights: Sequence[Night], store: Store, report_url: str | None) -> Message:
     """The message about nights whose state has changed."""
     states = ", ".join(f"{night.pipeline} {IN_WORDS[night.state]}" for night in nights)
-    records = store.runs()
-    return _message(f"Assay: {states}", [_news(night, store, records, report_url) for night in nights])
+    return _message(f"Assay: {states}", [_news(night, store, report_url) for night in nights])
 
 
 def trial_message() -> Message:
@@ -150,39 +137,26 @@ def _message(title: str, news: Sequence[News], test: bool = False) -> Message:
     return Message(title, text, nights, test=test)
 
 
-def _news(night: Night, store: Store, records: Sequence[RunRecord], report_url: str | None) -> News:
+def _news(night: Night, store: Store, report_url: str | None) -> News:
     title, run = f"{night.pipeline} {IN_WORDS[night.state]}", night.run
     if night.state == "missed" or run is None:
         last = f"the last run started {run.started[:16]}Z" if run else "no run is on record"
         return News(night.pipeline, night.state, title, f"no run came for {night.since:%Y-%m-%d %H:%M} UTC; {last}")
     words = " ".join((run.worst or (run.verdicts or run.failures or [run.status])[0]).split())
     sentence = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
-    worst = () if night.state == "green" else worst_changes(store, records, run)
+    before = [] if night.state == "green" else runs_before(store, run)
+    worst = worst_changes(store, before[-1], run) if before else ()
     report = f"{report_url.rstrip('/')}/{run.id}/index.html" if run.report and report_url else run.report
     return News(night.pipeline, night.state, title, sentence, run.id, run.status, report, worst)
 
 
-def worst_changes(store: Store, records: Sequence[RunRecord], run: RunRecord) -> tuple[Worse, ...]:
-    """The findings that got worse by most since the run before, counted in half widths of the change's interval."""
-    before = [
-        night
-        for night in records
-        if night.pipeline == run.pipeline and night.findings and not night.is_trial and night.started < run.started
-    ]
-    if run.findings is None or not before:
+def worst_changes(store: Store, earlier: RunRecord, later: RunRecord) -> tuple[Change, ...]:
+    """The findings that got worse by most, counted in half widths of the change's interval."""
+    if earlier.findings is None or later.findings is None:
         return ()
     try:
-        compared = compared_findings(KeptOutcomes(store, before[-1]), KeptOutcomes(store, run))
+        compared = compared_findings(KeptOutcomes(store, earlier), KeptOutcomes(store, later))
     except InputError:
         return ()  # one of the two is damaged: what reads it says so, and the message goes without
-    higher_is_better = {
-        metric.name: metric.better == "more" for kind in KINDS for metric in kind.metrics if metric.better is not None
-    }
-    worse = [
-        Worse(change, change.moved)
-        for change in compared
-        if change.values and change.moved is not None and change.key[0] in higher_is_better
-        if change.values[0] != change.values[1]
-        and (change.values[0] > change.values[1]) == higher_is_better[change.key[0]]
-    ]
-    return tuple(sorted(worse, key=lambda change: change.weight)[:WORST])
+    worse = [change for change in compared if gain_of(change, KINDS) < 0]
+    return tuple(sorted(worse, key=_weight)[:WORST])

@@ -126,7 +126,6 @@ def difference_between(
 
 
 FindingKey = tuple[str, str, str, str]
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -148,18 +147,6 @@ class Change:
     def changed(self) -> bool:
         """Whether the two runs say different things."""
         return self.before is None or self.after is None or _content(self.before) != _content(self.after)
-
-    @property
-    def beyond_chance(self) -> bool:
-        """Whether the two runs differ at the level of .05: by the test of the samples that both have, where single
-        outcomes can be reached, else by the two intervals.
-
-        >>> before = Finding("subject.accuracy", value=0.9, low=0.85, high=0.93)
-        >>> after = Finding("subject.accuracy", value=0.7, low=0.64, high=0.75)
-        >>> Change(("subject.accuracy", "", "", ""), before, after, by_intervals(before, after)).beyond_chance
-        True
-        """
-        return self.difference is not None and self.difference.p <= _LEVEL
 
     @property
     def values(self) -> tuple[float, float] | None:

@@ -51,13 +51,14 @@ def head_of(
 
 def baseline_of(store: Store, record: RunRecord) -> RunRecord | None:
     """The run that a page is held against: the accepted one of its pipeline, else the one before it."""
-    chosen = accepted(store, record.pipeline)
-    before = [
-        run
-        for run in store.runs()
-        if run.pipeline == record.pipeline and run.findings and not run.is_trial and run.started < record.started
-    ]
+    chosen, before = accepted(store, record.pipeline), runs_before(store, record)
     return next((run for run in before if chosen and run.id == chosen["run"]), before[-1] if before else None)
+
+
+def runs_before(store: Store, record: RunRecord) -> list[RunRecord]:
+    """The earlier runs of a pipeline that measured something and are no trials."""
+    runs = store.runs(record.pipeline)
+    return [run for run in runs if run.findings and not run.is_trial and run.started < record.started]
 
 
 def scorecard_changes(

@@ -10,7 +10,7 @@ from math import log10
 from assay.tasks.overfitting.independence import Record
 from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
 from assay.tasks.overfitting.settings import METRICS
-from assay.tasks.overfitting.synthetic import Runs, Spread, spread
+from assay.tasks.overfitting.synthetic import Runs, spread
 from assay.tasks.overfitting.verdicts import Judged
 from assay.tasks.reporting.estimates import series_of
 from assay.tasks.reporting.numerals import integer, number, p_equals, percent
@@ -61,7 +61,9 @@ def synthetic_line(simulated: Sequence[Runs], alpha: float) -> list[str]:
 
 def _p_plot(runs: Runs) -> LinePlot:
     series = [
-        _series(f"N = {models}", runs, [spread(runs.p(eps, models), extremes=models > 1) for eps in runs.eps])
+        series_of(
+            f"N = {models}", _places(runs), [spread(runs.p(eps, models), extremes=models > 1) for eps in runs.eps]
+        )
         for models in runs.models or [1]
     ]
     alt = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
@@ -70,15 +72,15 @@ def _p_plot(runs: Runs) -> LinePlot:
 
 def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
     series = [
-        _series(name, runs, [spread(runs.column(column, eps)) for eps in runs.eps]) for column, name in columns.items()
+        series_of(name, _places(runs), [spread(runs.column(column, eps)) for eps in runs.eps])
+        for column, name in columns.items()
     ]
     alt = "; ".join(f"{line.name} from {number(line.y[0])} to {number(line.y[-1])}" for line in series)
     return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {alt}.")
 
 
-def _series(name: str, runs: Runs, spreads: Sequence[Spread | None]) -> Series:
-    mean, low, high = ([getattr(spread, end, None) for spread in spreads] for end in ("value", "low", "high"))
-    return Series(name, [log10(eps) for eps in runs.eps], mean, low, high)
+def _places(runs: Runs) -> list[float]:
+    return [log10(eps) for eps in runs.eps]
 
 
 def _plot(runs: Runs, title: str, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:

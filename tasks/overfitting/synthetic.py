@@ -34,6 +34,7 @@ from assay.tasks.overfitting.independence import (
     n_model_test,
     pairwise_test,
 )
+from assay.tasks.reporting.parts import Estimate
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 
@@ -308,16 +309,6 @@ _TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The mean of some numbers, and between which values 95 % of them lie."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True)
 class Runs:
     """The runs of one experiment, without their values; columns as arrays [runs], by ε."""
 
@@ -358,16 +349,18 @@ class Runs:
         return {name: self.table[name].to_numpy().astype(np.float64) for name in names}
 
 
-def spread(values: npt.NDArray[np.float64], extremes: bool = False) -> Spread | None:
+def spread(values: npt.NDArray[np.float64], extremes: bool = False) -> Estimate | None:
     """Mean and the middle 95 % (or the extremes, where values are few); None of nothing.
 
     >>> spread(np.array([0.0, 1.0]), extremes=True)
-    Spread(value=0.5, low=0.0, high=1.0, n=2)
+    Estimate(value=0.5, low=0.0, high=1.0, n=2)
     """
     if not len(values):
         return None
     low, high = (0.0, 1.0) if extremes else (_TAIL, 1 - _TAIL)
-    return Spread(float(values.mean()), float(np.quantile(values, low)), float(np.quantile(values, high)), len(values))
+    return Estimate(
+        float(values.mean()), float(np.quantile(values, low)), float(np.quantile(values, high)), len(values)
+    )
 
 
 def synthetic_findings(table: pa.Table, tests: pa.Table, alpha: float) -> list[Finding]:
@@ -398,5 +391,5 @@ def _findings(runs: Runs, alpha: float) -> Iterator[Finding]:
                 yield _finding("p_value", of, f"{group}, N={models}", bins)
 
 
-def _finding(metric: str, of: str, group: str, spread: Spread | None) -> Finding:
+def _finding(metric: str, of: str, group: str, spread: Estimate | None) -> Finding:
     return Finding(f"overfitting.{metric}", of, group, n=0 if spread is None else spread.n).estimated(spread)

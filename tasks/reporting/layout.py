@@ -146,7 +146,7 @@ def _pairs(values: Mapping[str, str]) -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()), class_="pairs")
 
 
-_RESERVED = (
+_RESERVED = [
     "report",
     "reading",
     "findings",
@@ -158,17 +158,9 @@ _RESERVED = (
     "scorecard",
     "verdicts",
     "next",
-)
-_STATUS: dict[str, Tone] = {
-    "done": "good",
-    "completed": "good",
-    "gate failed": "bad",
-    "refused": "bad",
-    "broken": "bad",
-    "crashed": "bad",
-    "failed": "bad",
-    "missed": "bad",
-}
+]
+_WELL, _BADLY = ("done", "completed"), ("gate failed", "refused", "broken", "crashed", "failed", "missed")
+"""How a run ends; what is in neither stays plain."""
 
 
 def render_report(report: Report) -> str:
@@ -295,7 +287,7 @@ def badge(tone: str, words: str = "") -> Markup:
 
 def status_tone(status: str) -> Tone:
     """How a run's status is coloured; a word we do not know stays plain."""
-    return _STATUS.get(status.lower(), "neutral")
+    return "good" if status.lower() in _WELL else "bad" if status.lower() in _BADLY else "neutral"
 
 
 def _section(anchor: str, part: Part, findings: Sequence[Finding] = ()) -> Markup:

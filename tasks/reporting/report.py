@@ -239,16 +239,12 @@ class RunEntry(Settings):
 def entry_of(report: Report, link: str) -> RunEntry:
     """The line that a report adds to the index."""
     worst = worst_of(report.verdicts, report.status)
+    same = ("run", "pipeline", "started", "seconds", "status", "sample")
     return RunEntry(
-        run=report.run,
-        pipeline=report.pipeline,
-        started=report.started,
-        seconds=report.seconds,
-        status=report.status,
+        **{name: getattr(report, name) for name in same},
         link=link,
         verdict="" if worst is None else worst.text,
         flags=red_flags(FindingIndex(report.findings)),
         changes=tuple(Moved(text=line.text, gain=line.gain) for line in (report.head.changes if report.head else ())),
         headlines=tuple(report.followed),
-        sample=report.sample,
     )

@@ -210,13 +210,23 @@ def _of_scores(
         low, high = np.quantile(drawn, [tail, 1 - tail])
         p = 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1)
         return RunDifference(value, float(low), float(high), min(1.0, p), n, how or "paired bootstrap")
-    influence = _influence(*new) - _influence(*old)
-    if count < 2:
-        return RunDifference(value, float("-inf"), float("inf"), 1.0, n, how or "paired, by Student's t")
-    spread = float(np.sqrt(count / (count - 1) * (influence @ influence)))
-    half = float(t.isf(tail, count - 1)) * spread
-    p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread else 1.0
+    spread = _spread(_influence(*new) - _influence(*old))
+    half = _half_width(spread, count, level)
+    p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread and count > 1 else 1.0
     return RunDifference(value, value - half, value + half, p, n, how or "paired, by Student's t")
+
+
+def _spread(influence: Floats) -> float:
+    """The standard error of what each group pulls so far."""
+    count = len(influence)
+    return float(np.sqrt(count / max(1, count - 1) * (influence @ influence)))
+
+
+def _half_width(spread: float, groups: int, level: float) -> float:
+    """Of Student's interval; no end of it where there is a single group."""
+    from scipy.stats import t
+
+    return float(t.isf((1 - level) / 2, groups - 1)) * spread if groups > 1 else float("inf")
 
 
 def _sums(codes: npt.NDArray[np.int64], values: Floats, count: int) -> Floats:
@@ -250,18 +260,14 @@ def _of_all(
 
 def _single_run(run: Sampled) -> tuple[float, float, float]:
     """The value of one run with its 95 % interval: Wilson's of as many samples as count, else Student's t."""
-    from scipy.stats import t
-
     codes = np.arange(len(run.ids), dtype=np.int64) if run.groups is None else codes_of(run.groups)
     count, value = int(codes.max()) + 1, run.value
     if run.binary:
         counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, codes).counted()
         low, high = wilson([value * counted], [counted])
         return value, float(low[0]), float(high[0])
-    if count < 2:
-        return value, float("-inf"), float("inf")
     influence = _influence(_sums(codes, run.above, count), _sums(codes, run.below, count))
-    half = float(t.isf((1 - LEVEL) / 2, count - 1)) * float(np.sqrt(count / (count - 1) * (influence @ influence)))
+    half = _half_width(_spread(influence), count, LEVEL)
     return value, value - half, value + half
 
 
@@ -379,27 +385,16 @@ def _sums_by_group(sampled: Sequence[Sampled]) -> list[tuple[Floats, Floats]]:
     codes = pooled(codes_of(np.array([names[str(sample)] for sample in every], dtype=np.str_)))
     count = int(codes.max()) + 1
     places = [codes[np.searchsorted(every, values.ids)] for values in sampled]
-    return [
-        (
-            np.bincount(at, values.above, count).astype(np.float64),
-            np.bincount(at, values.below, count).astype(np.float64),
-        )
-        for at, values in zip(places, sampled, strict=True)
-    ]
+    pairs = zip(places, sampled, strict=True)
+    return [(_sums(at, values.above, count), _sums(at, values.below, count)) for at, values in pairs]
 
 
 def _by_students_t(
     weights: Floats, shares: npt.NDArray[np.float64], sums: Sequence[tuple[Floats, Floats]], level: float
 ) -> list[Interval]:
     """Of few groups: by linearisation, with Student's t."""
-    from scipy.stats import t
-
-    count = len(sums[0][0])
-    if count < 2:
-        return [Interval(float(share), float("-inf"), float("inf")) for share in shares]
-    pulls = [(above - above.sum() / below.sum() * below) / below.sum() for above, below in sums]
-    spread = np.sqrt(count / (count - 1) * ((weights @ np.stack(pulls)) ** 2).sum(axis=1))
-    half = float(t.isf((1 - level) / 2, count - 1)) * spread
+    pulls = weights @ np.stack([_influence(above, below) for above, below in sums])
+    half = [_half_width(_spread(pull), len(pull), level) for pull in pulls]
     return [
         Interval(float(share), float(share - by), float(share + by)) for share, by in zip(shares, half, strict=True)
     ]

@@ -396,27 +396,16 @@ def _entry(result: GateResult) -> dict[str, Any]:
         "sentence": result.sentence,
         "matched": result.matched,
         "looked": dict(result.looked),
-        "finding": None
-        if finding is None
-        else {
-            "metric": finding.metric,
-            "of": finding.of,
-            "group": finding.group,
-            "subject": finding.subject,
-            "value": _number(finding.value),
-            "low": _number(finding.low),
-            "high": _number(finding.high),
-            "n": finding.n,
-            "p_value": _number(finding.p_value),
-            "p_adjusted": _number(finding.p_adjusted),
-            "verdict": finding.verdict,
-        },
+        "finding": finding and {name: _plain_value(getattr(finding, name)) for name in _OF_FINDING},
     }
 
 
-def _number(value: float | None) -> float | None:
-    """The number, or None for what JSON cannot write."""
-    return value if value is not None and abs(value) < float("inf") else None
+_OF_FINDING = ["metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict"]
+
+
+def _plain_value(value: object) -> object:
+    """The value, or None for a number that JSON cannot write."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(text: str) -> str:

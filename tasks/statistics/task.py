@@ -8,7 +8,7 @@ from assay.data.schemas import Findings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.statistics.costs import cost_findings
+from assay.tasks.statistics.class_scores import cost_findings
 from assay.tasks.statistics.findings import findings_from, findings_table
 from assay.tasks.statistics.multiplicity import PRIMARY, corrected, family_size
 from assay.tasks.statistics.settings import Claim, ErrorCost, Statistics

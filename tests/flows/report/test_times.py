@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from assay.data.schemas import Classes
-from assay.flows.report.least_time import least_time
-from assay.flows.report.records import seconds_covered, time_rows, times_of
+from assay.flows.report.records import least_time, seconds_covered, time_rows, times_of
 from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.statistics.class_scores import class_counts
+from assay.tasks.statistics.class_scores import class_counts, cost_findings
 from assay.tasks.statistics.classification_findings import About, recall_findings
-from assay.tasks.statistics.costs import cost_findings
 
 CLASSES = ["benign", "malignant"]
 
