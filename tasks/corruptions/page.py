@@ -193,7 +193,7 @@ def _strips(sample: str, seen: dict[str, Pixels], severity: int) -> list[Strip]:
             if name in seen
         ]
         if shown:
-            strips.append(Strip(title, [clean, *shown]))
+            strips.append(Strip(title, [clean, *shown], "" if strips else sample))
     return strips
 
 

@@ -36,9 +36,12 @@ def page(
         alike, first, second = f"{percent(row['similarity'], 0)} alike", row["first"], row["second"]
         where = {first: row["first_part"], second: row["second_part"]}
         if picture is not None:
-            strips.append(Strip(alike, [Picture(picture(end), f"{end}, {where[end]}", end) for end in where]))
+            strips.append(
+                Strip(alike, [Picture(picture(end), f"{end}, {where[end]}", end, sample=end) for end in where])
+            )
         else:
             marks = [Mark(f"{alike}: {' and '.join(where.values())}")]
-            named.append(NamedSample(f"{first} ~ {second}", text=f"{text(first)}\n≈ {text(second)}", marks=marks))
+            both = f"{text(first)}\n≈ {text(second)}"
+            named.append(NamedSample(f"{first} ~ {second}", text=both, marks=marks, pair=(first, second)))
     blocks = [Gallery(_TITLE, strips, _NOTE)] if strips else [SampleList(_TITLE, named, _NOTE)] if named else []
     return Part("Near duplicates", sentence, blocks, "duplicates", *(("bad", "red flag") if bad else ("neutral", "")))

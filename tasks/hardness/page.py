@@ -113,24 +113,29 @@ def _related(findings: FindingIndex) -> list[Finding]:
     return [pair for pair in findings.select("hardness.association") if pair.value is not None]
 
 
-def _main_sentence(findings: FindingIndex) -> str:
-    """The sentence, of the pair that tells most: two audits that agree beyond the confidence, else at all; only then a
-    measure that is itself read off the subject's probabilities."""
-    related = _related(findings)
-    if not related:
-        return "Too few measures speak of the same samples to be related."
-    by_size = sorted(related, key=lambda pair: -abs(pair.value or 0.0))
+def _leading(findings: FindingIndex) -> Finding | None:
+    """The pair that tells most: two audits that agree beyond the confidence, else at all; only then a measure that is
+    itself read off the subject's probabilities."""
+    by_size = sorted(_related(findings), key=lambda pair: -abs(pair.value or 0.0))
     apart = [pair for pair in by_size if not _OF_ONE_ANSWER & {pair.of, pair.group}]
     beyond = [pair for pair in apart if _partial(findings, pair, shown=True) is not None]
     pairs = [pair for pair in by_size if {pair.of, pair.group} != _OF_ONE_ANSWER]
     at_all = [pair for pair in (*apart, *pairs) if _concluded(findings, pair)]
-    if beyond or at_all:
-        return _agreement(findings, (beyond or at_all)[0])
-    largest = (apart or pairs or by_size)[0]
-    names = f"{measure_named(largest.of).short} and {measure_named(largest.group).short}"
+    return next(iter((*beyond, *at_all, *apart, *pairs, *by_size)), None)
+
+
+def _main_sentence(findings: FindingIndex) -> str:
+    """The sentence, of the pair that tells most."""
+    pair = _leading(findings)
+    if pair is None:
+        return "Too few measures speak of the same samples to be related."
+    if _concluded(findings, pair) or _partial(findings, pair, shown=True) is not None:
+        return _agreement(findings, pair)
+    names = f"{measure_named(pair.of).short} and {measure_named(pair.group).short}"
     return (
-        f"Of {plural(len(related), 'pair')} of measures, none is shown to find the same samples hard, corrected for "
-        f"their number; the largest rank correlation is {_value(largest)} ({names}, n = {_n(largest)}){_seen(largest)}."
+        f"Of {plural(len(_related(findings)), 'pair')} of measures, none is shown to find the same samples hard, "
+        f"corrected for their number; the largest rank correlation is {_value(pair)} ({names}, n = {_n(pair)})"
+        f"{_seen(pair)}."
     )
 
 
@@ -183,11 +188,12 @@ def _n(finding: Finding) -> str:
 
 
 def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
-    """Per subject the pairs with the largest correlations, drawn rank against rank."""
-    drawn = groupby(["subject", "first", "second"], pairs.to_pylist())
-    for subject in findings.distinct("subject", "hardness.association"):
+    """Per subject the pairs with the largest correlations, drawn rank against rank; first that of the sentence."""
+    drawn, leading = groupby(["subject", "first", "second"], pairs.to_pylist()), _leading(findings)
+    first = "" if leading is None else leading.subject
+    for subject in sorted(findings.distinct("subject", "hardness.association"), key=lambda name: name != first):
         own = [pair for pair in _related(findings) if pair.subject == subject]
-        chosen = sorted(own, key=lambda pair: -abs(pair.value or 0.0))[:_PANELS]
+        chosen = sorted(own, key=lambda pair: (pair != leading, -abs(pair.value or 0.0)))[:_PANELS]
         plots = [_plot(pair, rows) for pair in chosen if (rows := drawn.get((subject, pair.of, pair.group)))]
         if plots:
             some = f" Of {plural(len(own), 'pair')}, the {_PANELS} that agree most." if len(own) > _PANELS else ""

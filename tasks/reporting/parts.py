@@ -148,6 +148,8 @@ class Picture:
     name: str
     alt: str
     said: Sequence[Mark] = ()
+    sample: str = ""
+    """The id of the sample that it is, where a strip shows several; what the rules say of that stands below it."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,8 @@ class NamedSample:
     """The answers to it and why it is here, at length."""
     votes: str = ""
     """What the rules say of it."""
+    pair: Sequence[str] = ()
+    """The ids of the samples that stand here side by side, if it is not one; what the rules say of each is said."""
 
 
 @dataclass(frozen=True)
@@ -337,9 +341,12 @@ def samples_named(part: Part) -> Iterator[str]:
     """The ids of the samples that a part shows or names."""
     for block in (SampleList("", part.samples), *part.blocks):
         if isinstance(block, SampleList):
-            yield from (sample.id for sample in block.samples)
-        elif isinstance(block, Gallery | MarkedTexts):
-            yield from (each.sample for each in (block.strips if isinstance(block, Gallery) else block.texts))
+            yield from (name for sample in block.samples for name in (sample.pair or [sample.id]))
+        elif isinstance(block, MarkedTexts):
+            yield from (text.sample for text in block.texts)
+        elif isinstance(block, Gallery):
+            for strip in block.strips:
+                yield from (strip.sample, *(picture.sample for picture in strip.pictures))
 
 
 def with_looks(part: Part, looks: Looks) -> Part:
@@ -352,14 +359,17 @@ def with_looks(part: Part, looks: Looks) -> Part:
 
     def seen(sample: NamedSample) -> NamedSample:
         look = looks.get(sample.id, sample)
-        return replace(sample, png=sample.png or look.png, text=sample.text or look.text, votes=look.votes)
+        each = [f"{name}: {looks[name].votes}" for name in sample.pair if name in looks and looks[name].votes]
+        votes = "\n".join(each) or look.votes
+        return replace(sample, png=sample.png or look.png, text=sample.text or look.text, votes=votes)
 
     def said(name: str, marks: Sequence[Mark]) -> Sequence[Mark]:
         return [*marks, Mark(looks[name].votes)] if name in looks and looks[name].votes else marks
 
     def strip(one: Strip) -> Strip:
-        first = [replace(picture, said=said(one.sample, picture.said)) for picture in one.pictures[:1]]
-        return replace(one, pictures=[*first, *one.pictures[1:]])
+        named = [picture.sample or (one.sample if at == 0 else "") for at, picture in enumerate(one.pictures)]
+        pairs = zip(one.pictures, named, strict=True)
+        return replace(one, pictures=[replace(picture, said=said(name, picture.said)) for picture, name in pairs])
 
     def block(one: Block) -> Block:
         match one:

@@ -5,7 +5,17 @@ import pytest
 
 from assay.data.images import png
 from assay.tasks.reporting.gallery import gallery_figure, png_size
-from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip
+from assay.tasks.reporting.parts import (
+    Gallery,
+    Mark,
+    NamedSample,
+    Part,
+    Picture,
+    SampleList,
+    Strip,
+    samples_named,
+    with_looks,
+)
 
 
 def picture(width, height=None, said=()):
@@ -50,3 +60,14 @@ def test_a_folded_gallery_says_what_is_in_it_and_how_much(parsed):
     assert "gap" in page.words
     assert "2 strips" in page.words
     assert page.mistakes == []
+
+
+def test_the_votes_on_a_sample_stand_below_its_picture_and_on_a_pair_below_both():
+    looks = {name: NamedSample(name, votes=f"border says {label}") for name, label in (("a", "benign"), ("b", "odd"))}
+    pictures = [Picture(b"", name, name, sample=name) for name in "ab"]
+    texts = SampleList("Texts", [NamedSample("a ~ b", text="x", pair=("a", "b"))])
+    part = Part("Near duplicates", "", [Gallery("Pictures", [Strip("alike", pictures)]), texts])
+    assert {*samples_named(part)} - {""} == {"a", "b"}
+    gallery, pair = with_looks(part, looks).blocks
+    assert [picture.said[0].text for picture in gallery.strips[0].pictures] == ["border says benign", "border says odd"]
+    assert pair.samples[0].votes == "a: border says benign\nb: border says odd"
