@@ -185,7 +185,7 @@ def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:
 def _strips(sample: str, seen: dict[str, Pixels], severity: int) -> list[Strip]:
     """The clean image and up to three perturbations beside it, so that pictures are large enough to compare."""
     clean = Picture(png(seen["clean"]), "clean", f"The clean image of {sample}")
-    strips = []
+    strips: list[Strip] = []
     for title, names in _STRIPS:
         shown = [
             Picture(png(seen[name]), name_of(name), f"{sample} under {name_of(name).lower()} at severity {severity}")
