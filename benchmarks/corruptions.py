@@ -2,8 +2,9 @@
 
 A row is one frame, RGB. Ours makes sequences of 31 frames at all five severities, draws included; the peer corrupts the
 same image as often, warmed up. It has none of the geometric five: those lines are without a peer; its elastic
-transform has no affine part. Before the clock starts, what draws nothing (light, blurs at a given angle, pixels, JPEG)
-is held beside the peer's pixels: `difference` is the mean one, of 255 levels.
+transform has no affine part, and its zoom is cut off at another corner. Before the clock starts, what draws nothing
+(light, blurs at a given angle, pixels, JPEG) and fog, from the same draws, are held beside the peer's pixels:
+`difference` is the mean one, of 255 levels.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import time
 import types
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import torch
@@ -27,8 +29,13 @@ from assay.tasks.corruptions.table import CORRUPTIONS
 PEERS = ("imagecorruptions-imaug==1.1.5", "opencv-python-headless==5.0.0.93", "numba==0.68.1", "llvmlite==0.50.0")
 FRAMES, SIDE = 31, 224
 DETERMINISTIC = ("brightness", "gaussian-blur", "zoom-blur")
-DETERMINISTIC += ("contrast", "pixelate", "jpeg")
-NAMED = {"brightness-up": "brightness", "jpeg": "jpeg_compression"}
+DETERMINISTIC += ("contrast", "pixelate", "jpeg", "defocus-blur", "brightness-up", "zoom-blur-steps", "fog")
+NAMED = {
+    "brightness-up": "brightness",
+    "jpeg": "jpeg_compression",
+    "elastic": "elastic_transform",
+    "zoom-blur-steps": "zoom_blur",
+}
 """What the peer calls them, where it is not by our name."""
 GEOMETRIC = ("translate", "rotate", "tilt", "scale", "shear")
 
@@ -95,8 +102,10 @@ def difference(name: str, module: types.ModuleType, picture: np.ndarray) -> floa
         own = motion_blur(image, [30.0], at["radius"], [at["sigma"]])[0]
         other = module._motion_blur(picture, radius=int(at["radius"]), sigma=at["sigma"], angle=30.0)
     elif name in DETERMINISTIC:
-        own = sequence(CORRUPTIONS.named(name), 3, image, Draws(Seeds(0, "benchmark"), ["photo"]), FRAMES)[-1]
-        other = np.asarray(peer_function(module, name)(Image.fromarray(picture), 3))
+        draws = Draws(Seeds(0, "benchmark"), ["photo"])
+        own = sequence(CORRUPTIONS.named(name), 3, image, draws, FRAMES)[-1]
+        with mock.patch("numpy.random.uniform", draws.generators(name)[0].uniform):
+            other = np.asarray(peer_function(module, name)(Image.fromarray(picture), 3))
     else:
         return None
     return round(float(np.abs(own[0].permute(1, 2, 0).numpy() * 255 - other).mean()), 2)

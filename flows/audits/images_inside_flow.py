@@ -121,11 +121,8 @@ def on_chosen(subject: Examined, chosen: HeldOut, attack: ImageAttack, audited: 
     alone = attack.model_copy(
         update={"eps": (eps,), "keep": 0, "keep_all": True, "only_accuracy": False, "transfer": False}
     )
-    trained = audited.generators
-    generators = (
-        None if trained is None else {at: generator for at, generator in trained.items() if at == eps_name(eps)}
-    )
-    return attack_subject(chosen.evaluation, *subject.model, alone, subject.name, generators)
+    learned = {at: files for at, files in (audited.generators or {}).items() if at == eps_name(eps)}
+    return attack_subject(chosen.evaluation, *subject.model, alone, subject.name, learned or None)
 
 
 @dataclass(frozen=True)

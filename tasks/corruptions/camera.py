@@ -125,25 +125,16 @@ def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:
 
 def _cumulative(rates: Tensor, most: int | None) -> Tensor:
     """P(X <= count) of every count that matters for any rate, [counts, m]; at most as many as `most`."""
+    from scipy.stats import poisson
+
     probability = torch.exp(-rates)
     steps = [probability]
-    last = _last_count(float(rates.max())) + 1 if len(rates) else 1
+    last = int(poisson.isf(_TAIL, float(rates.max()))) + 1 if len(rates) else 1
     for count in range(1, last if most is None else min(last, most)):
         probability = probability * rates / count
         # Past its tail a rate counts nothing, however the sum was rounded and whatever the other rates are.
         steps.append(torch.where(probability < _TAIL, 2.0, steps[-1] + probability))
     return torch.stack(steps)
-
-
-def _last_count(rate: float) -> int:
-    """The least count that a Poisson draw of this rate exceeds with a probability of at most `_TAIL`."""
-    count, probability = 0, math.exp(-rate)
-    cumulative = probability
-    while 1 - cumulative > _TAIL:
-        count += 1
-        probability *= rate / count
-        cumulative += probability
-    return count
 
 
 Matrix = npt.NDArray[np.float64]  # [3, 3], of homogeneous coordinates (x, y, 1) counted from the image's centre
@@ -271,9 +262,7 @@ def motion_blur(images: Tensor, angles: Sequence[float], radius: float, sigmas: 
 
 
 def _half_gaussian(taps: int, sigma: float) -> list[float]:
-    if sigma <= 0:
-        return [1.0] + [0.0] * (taps - 1)
-    weights = [math.exp(-0.5 * (tap / sigma) ** 2) for tap in range(taps)]
+    weights = [math.exp(-0.5 * (tap / max(sigma, 1e-9)) ** 2) for tap in range(taps)]
     total = sum(weights)
     return [weight / total for weight in weights]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Literal, cast
 
 from assay.infra.stages.exact import Seeds
@@ -82,6 +83,20 @@ def single(name: str, small: Row, large: Row, *, length: bool = False) -> Levels
     return Levels((name,), rows[0], rows[1], (name,) if length else ())
 
 
+def together(*constants: Levels) -> Levels:
+    """Several constants: at each severity, one value of each.
+
+    >>> together(single("radius", (1,) * 5, (2,) * 5, length=True), single("share", (0.5,) * 5, (0.6,) * 5)).large[4]
+    (2, 0.6)
+    """
+    names, lengths = (sum(column, ()) for column in zip(*((at.names, at.lengths) for at in constants), strict=True))
+    small, large = (
+        cast(Five, tuple(sum(row, ()) for row in zip(*table, strict=True)))
+        for table in zip(*((at.small, at.large) for at in constants), strict=True)
+    )
+    return Levels(names, small, large, lengths)
+
+
 def shares(name: str, small: float, large: float, *, length: bool = False) -> Levels:
     """One constant by its largest value, of which severity s takes a share of s/5."""
     shares = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -123,8 +138,19 @@ class Corruption(Named):
     levels: Levels
 
     def conformance(self) -> list[str]:
-        """What keeps the perturbation from being one, a sentence each: it is tried on a few images."""
-        return _conformance(self)
+        """What keeps the perturbation from being one, a sentence each; nothing where all is well.
+
+        Its constants are complete, frames keep the shape and the bounds, at a strength of 0 nothing happens and beyond
+        it something does, the same draws give the same frames, and no image's frames depend on the other images.
+        """
+        levels, names = self.levels, len(self.levels.names)
+        if any([len(row) for row in rows] != [names] * 5 for rows in (levels.small, levels.large)):
+            return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
+        for severity, shape in product((1, 5), _SHAPES):
+            if faults := tried(partial(_faults, self, severity, *shape)):
+                where = f"At severity {severity}, on images of {shape[0]}×{shape[1]} with {shape[2]} channels,"
+                return [f"{where} {sentence}" for sentence in faults]
+        return []
 
 
 def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws, frames: int) -> Tensor:
@@ -153,23 +179,6 @@ _CLEAN = 0.02
 """How far a pixel may move at a strength of 0, where the sequence has the image itself in its place."""
 
 
-def _conformance(corruption: Corruption) -> list[str]:
-    """What keeps a perturbation from being one, a sentence each; nothing where all is well.
-
-    Its constants are complete, frames keep the shape and the bounds, at a strength of 0 nothing happens and beyond it
-    something does, the same draws give the same frames, and no image's frames depend on the other images.
-    """
-    levels, names = corruption.levels, len(corruption.levels.names)
-    if any([len(row) for row in rows] != [names] * 5 for rows in (levels.small, levels.large)):
-        return [f"Its constants are five rows of {', '.join(levels.names)} for each of the two sizes."]
-    for severity in (1, 5):
-        for shape in _SHAPES:
-            if faults := tried(partial(_faults, corruption, severity, *shape)):
-                where = f"At severity {severity}, on images of {shape[0]}×{shape[1]} with {shape[2]} channels,"
-                return [f"{where} {sentence}" for sentence in faults]
-    return []
-
-
 def _faults(corruption: Corruption, severity: int, height: int, width: int, channels: int) -> list[str]:
     import torch
 
@@ -185,12 +194,6 @@ def _faults(corruption: Corruption, severity: int, height: int, width: int, chan
         return [f"it makes {what}: a frame per strength, {images.dtype} {expected}."]
     if not torch.equal(images, given):
         return ["it changes the images that it is handed: work on a copy."]
-    return _frame_faults(corruption, severity, images, raw)
-
-
-def _frame_faults(corruption: Corruption, severity: int, images: Tensor, raw: Tensor) -> list[str]:
-    import torch
-
     clean = clean_frame(corruption.kind, _FRAMES)
     perturbed = sequence(corruption, severity, images, _draws(range(_SAMPLES)), _FRAMES)
     moved = float((raw[clean] - images).abs().max()) if corruption.kind != "noise" else 0.0

@@ -214,13 +214,6 @@ def beside(tally: Tally, own: int, reference: int, what: Counted, severities: Se
     return Beside(*(tally.counted(at, what, severities)[..., 0].astype(np.float64) for at in (own, reference)))
 
 
-def added_errors_beside(tally: Tally, own: int, reference: int, clean: Mapping[str, Errors]) -> Beside:
-    """Wrong answers beyond those of each subject on `clean` samples: their ratios are the relative CE."""
-    wrong = beside(tally, own, reference, "wrong", range(len(tally.severities)))
-    at_first = (tally.answers * clean[tally.subjects[at]][:, None] for at in (own, reference))
-    return Beside(*(errors - clean_errors for errors, clean_errors in zip(wrong, at_first, strict=True)))
-
-
 def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:
     """How many answers to clean samples are wrong in each block [G]; of several labels, each is an answer.
 
@@ -333,9 +326,12 @@ class _Subject:
             yield self._finding("error", cell, ratio, "ratio")
 
     def added_errors(self, clean: Mapping[str, Errors]) -> Iterator[Finding]:
-        """The same of what corruption adds to the errors on clean samples; its mean is the relative mCE."""
+        """The same of wrong answers beyond those of each subject on `clean` samples; the mean is the relative mCE."""
         if clean:
-            added = added_errors_beside(self.tally, self.own, self.reference, clean)
+            tally, pair = self.tally, (self.own, self.reference)
+            wrong = beside(tally, *pair, "wrong", range(len(tally.severities)))
+            first = (tally.answers * clean[tally.subjects[at]][:, None] for at in pair)
+            added = Beside(*(errors - before for errors, before in zip(wrong, first, strict=True)))
             for cell in self._over_severities():
                 ratio = self._resampled("relative_error", cell, added.ratio(cell.perturbations))
                 yield self._finding("relative_error", cell, ratio, "ratio")

@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
+from assay.tasks.corruptions.imagenet_c import IMAGENET_C
 from assay.tasks.corruptions.table import METRICS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import About, class_text, column, columns_over, series_of, share_text, table_of
@@ -23,7 +24,7 @@ class CorruptionFindings:
     """The findings about corruptions, as the page asks for them; the first subject is the reference."""
 
     def __init__(self, findings: FindingIndex) -> None:
-        self._findings = findings
+        self.all = findings
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
@@ -34,15 +35,7 @@ class CorruptionFindings:
     def get(self, metric: str, subject: str, of: str, severity: int | None) -> Finding | None:
         """The finding, if it has a value; no severity stands for all of them together."""
         group = ALL if severity is None else severity_group(severity)
-        return self._findings.get(f"corruption.{metric}", subject, of, group)
-
-    def worst(self, metric: str, subject: str) -> Finding | None:
-        """The worst cell, one perturbation at one severity, with an interval that holds for all of them at once."""
-        return self._findings.get(f"corruption.worst_{metric}", subject)
-
-    def classes(self, subject: str) -> str:
-        """The worst class under all corruptions together, in words."""
-        return class_text("corruption", self._findings, About(subject, MEAN, ALL))
+        return self.all.get(f"corruption.{metric}", subject, of, group)
 
 
 def name_of(perturbation: str) -> str:
@@ -76,9 +69,17 @@ _STRIPS = (
     ("noise", ("gaussian-noise", "shot-noise", "speckle-noise")),
     ("single pixels", ("impulse-noise", "pixelate", "jpeg")),
     ("blur", ("gaussian-blur", "motion-blur", "zoom-blur")),
+    ("lenses", ("defocus-blur", "glass-blur", "zoom-blur-steps")),
     ("weather and light", ("snow", "spatter", "brightness", "contrast")),
+    ("fog, light, rubber", ("fog", "brightness-up", "elastic")),
     ("the camera moved", ("translate", "rotate", "tilt")),
     ("shape and size", ("scale", "shear")),
+)
+
+
+_OF_IMAGENET_C = (
+    "These are 14 of the 15 perturbations of ImageNet-C's mCE. Frost is not among them, since its photographs are not "
+    "ours to ship: beside a published mCE, take frost out of that first."
 )
 
 
@@ -94,6 +95,8 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
         blocks += _galleries(images, corruptions.severities)
     originals = [subject for subject in corruptions.subjects if "+" not in subject] or corruptions.subjects
     sentences = [_sentence(corruptions, subject) for subject in originals]
+    if {*corruptions.perturbations} == {*IMAGENET_C}:
+        sentences.append(_OF_IMAGENET_C)
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
 
 
@@ -101,10 +104,13 @@ def _sentence(corruptions: CorruptionFindings, subject: str) -> str:
     mean = corruptions.get("flip_probability", subject, MEAN, None)
     if mean is None:
         return ""
-    worst, least = (corruptions.worst(metric, subject) for metric in ("flip_probability", "accuracy"))
+    worst, least = (
+        corruptions.all.get(f"corruption.worst_{metric}", subject) for metric in ("flip_probability", "accuracy")
+    )
+    classes = class_text("corruption", corruptions.all, About(subject, MEAN, ALL))
     often = "" if worst is None else f", most often under {_where(worst)}: {share_text(worst, 2)}"
     left = "" if least is None else f" The least that it has right is {share_text(least, 2)}, under {_where(least)}."
-    left += f" On average, of {classes}." if (classes := corruptions.classes(subject)) else ""
+    left += f" On average, of {classes}." if classes else ""
     return (
         f"{subject} changes its answer in {share_text(mean, 2)} of the comparisons between frames "
         f"({plural(len(corruptions.perturbations), 'perturbation')}, n = {integer(mean.n)} images){often}.{left}"

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.corruptions.choice import Constants, Levels, single
+from assay.tasks.corruptions.choice import Constants, single, together
 from assay.tasks.corruptions.choice import Corruption as Corruption
 from assay.tasks.corruptions.choice import each as each
 from assay.tasks.corruptions.choice import shares as shares
-from assay.tasks.corruptions.imagenet_c import OF_IMAGENET_C
+from assay.tasks.corruptions.imagenet_c import IMAGENET_C, OF_IMAGENET_C
 from assay.tasks.statistics.metrics import class_metrics, metric, metrics
+from assay.tasks.subjects.settings import as_tuple
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,7 +82,7 @@ def spattered(at: Constants, images: Tensor, draws: Draws, shares: Sequence[floa
 
 
 def made_brighter(at: Constants, images: Tensor, _: Draws, shares: Sequence[float]) -> Tensor:
-    """Frames from darker to brighter."""
+    """Frames from darker, or from the image itself, to brighter."""
     from assay.tasks.corruptions.camera import brightened
 
     return each(images, shares, lambda share: brightened(images, share * at["amount"]))
@@ -103,6 +105,7 @@ def warped_by(perturbation: str, at: Constants, images: Tensor, _: Draws, shares
     return each(images, shares, lambda share: warped(images, matrix(share * amount)).clamp_(0, 1))
 
 
+BRIGHTNESS = single("amount", (0.05, 0.10, 0.15, 0.20, 0.30), (0.1, 0.2, 0.3, 0.4, 0.5))
 XU_ET_AL = (
     Corruption(
         "gaussian-noise",
@@ -129,11 +132,9 @@ XU_ET_AL = (
         "motion-blur",
         "ramp",
         motion_blurred,
-        Levels(
-            ("radius", "sigma"),
-            ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
-            ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
-            ("radius", "sigma"),
+        together(
+            single("radius", (6, 6, 6, 8, 9), (10, 15, 15, 15, 20), length=True),
+            single("sigma", (1, 1.5, 2, 2, 2.5), (3, 5, 8, 12, 15), length=True),
         ),
     ),
     Corruption(
@@ -146,61 +147,40 @@ XU_ET_AL = (
         "snow",
         "ramp",
         snowy,
-        Levels(
-            ("mean", "sd", "zoom", "threshold", "radius", "sigma", "keep"),
-            (
-                (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
-                (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
-                (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
-                (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
-                (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-            ),
-            (
-                (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
-                (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
-                (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
-                (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
-                (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
-            ),
-            ("zoom", "radius", "sigma"),
+        together(
+            single("mean", (0.1, 0.1, 0.15, 0.25, 0.3), (0.1, 0.2, 0.55, 0.55, 0.55)),
+            single("sd", (0.2, 0.2, 0.3, 0.3, 0.3), (0.3, 0.3, 0.3, 0.3, 0.3)),
+            single("zoom", (1, 1, 1.75, 2.25, 1.25), (3, 2, 4, 4.5, 2.5), length=True),
+            single("threshold", (0.6, 0.5, 0.55, 0.6, 0.65), (0.5, 0.5, 0.9, 0.85, 0.85)),
+            single("radius", (8, 10, 10, 12, 14), (10, 12, 12, 12, 12), length=True),
+            single("sigma", (3, 4, 4, 6, 12), (4, 4, 8, 8, 12), length=True),
+            single("keep", (0.95, 0.9, 0.9, 0.85, 0.8), (0.8, 0.7, 0.7, 0.65, 0.55)),
         ),
     ),
     Corruption(
         "spatter",
         "ramp",
         spattered,
-        Levels(
-            ("mean", "sd", "sigma", "threshold", "strength", "mud"),
-            (
-                (0.62, 0.1, 0.7, 0.7, 0.5, 0),
-                (0.65, 0.1, 0.8, 0.7, 0.5, 0),
-                (0.65, 0.3, 1, 0.69, 0.5, 0),
-                (0.65, 0.1, 0.7, 0.69, 0.6, 1),
-                (0.65, 0.1, 0.5, 0.68, 0.6, 1),
-            ),
-            (
-                (0.65, 0.3, 4, 0.69, 0.6, 0),
-                (0.65, 0.3, 3, 0.68, 0.6, 0),
-                (0.65, 0.3, 2, 0.68, 0.5, 0),
-                (0.65, 0.3, 1, 0.65, 1.5, 1),
-                (0.67, 0.4, 1, 0.65, 1.5, 1),
-            ),
-            ("sigma",),
+        together(
+            single("mean", (0.62, 0.65, 0.65, 0.65, 0.65), (0.65, 0.65, 0.65, 0.65, 0.67)),
+            single("sd", (0.1, 0.1, 0.3, 0.1, 0.1), (0.3, 0.3, 0.3, 0.3, 0.4)),
+            single("sigma", (0.7, 0.8, 1, 0.7, 0.5), (4, 3, 2, 1, 1), length=True),
+            single("threshold", (0.7, 0.7, 0.69, 0.69, 0.68), (0.69, 0.68, 0.68, 0.65, 0.65)),
+            single("strength", (0.5, 0.5, 0.5, 0.6, 0.6), (0.6, 0.6, 0.5, 1.5, 1.5)),
+            single("mud", (0, 0, 0, 1, 1), (0, 0, 0, 1, 1)),
         ),
     ),
-    Corruption(
-        "brightness",
-        "sweep",
-        made_brighter,
-        single("amount", (0.05, 0.10, 0.15, 0.20, 0.30), (0.1, 0.2, 0.3, 0.4, 0.5)),
-    ),
+    Corruption("brightness", "sweep", made_brighter, BRIGHTNESS),
     Corruption("translate", "sweep", moved, shares("pixels", 7, 20, length=True)),
     Corruption("rotate", "sweep", partial(warped_by, "rotate"), shares("degrees", 15, 15)),
     Corruption("tilt", "sweep", partial(warped_by, "tilt"), shares("degrees", 11.25, 15)),
     Corruption("scale", "sweep", partial(warped_by, "scale"), shares("amount", 0.30, 0.375)),
     Corruption("shear", "sweep", partial(warped_by, "shear"), shares("degrees", 15, 15)),
 )
-CORRUPTIONS = NamedChoices("perturbation", "assay.corruptions", Corruption, (*XU_ET_AL, *OF_IMAGENET_C))
+BRIGHTER = Corruption("brightness-up", "ramp", made_brighter, BRIGHTNESS)
+CORRUPTIONS = NamedChoices("perturbation", "assay.corruptions", Corruption, (*XU_ET_AL, *OF_IMAGENET_C, BRIGHTER))
+PRESETS = {"imagenet-c": IMAGENET_C}
+"""Perturbations that go by one name."""
 
 
 def in_order(tried: Collection[str]) -> Sequence[str]:
@@ -215,14 +195,14 @@ def in_order(tried: Collection[str]) -> Sequence[str]:
 if TYPE_CHECKING:
     Perturbation = str
 else:
-    Perturbation = CORRUPTIONS.literal
+    Perturbation = Literal[(*CORRUPTIONS.words, *PRESETS)]
 
 
 class Corruptions(Settings):
     """Perturbations as sequences of frames, one of which is the clean image, bit for bit."""
 
     perturbations: tuple[Perturbation, ...] = Field(default=tuple(xu.word for xu in XU_ET_AL), min_length=1)
-    """Which perturbations are tried; left out, the 14 of Xu et al."""
+    """Which perturbations are tried; left out, the 14 of Xu et al. `imagenet-c` stands for those of its mCE."""
 
     severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)
     """How strong they are, from 1 (slight) to 5."""
@@ -235,6 +215,17 @@ class Corruptions(Settings):
 
     show: int = Field(default=1, ge=0, le=8)
     """How many images are kept for the report as the subjects saw them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _presets_written_out(cls, written: object) -> object:
+        """`corruptions: imagenet-c`, or the name among `perturbations`, as the perturbations that it stands for."""
+        options: Any = {"perturbations": written} if isinstance(written, str) else written
+        listed = as_tuple(options.get("perturbations")) if isinstance(options, dict) else None
+        if not isinstance(listed, list | tuple):
+            return options
+        each = (PRESETS.get(word, (word,)) if isinstance(word, str) else (word,) for word in listed)
+        return {**options, "perturbations": tuple(chain.from_iterable(each))}
 
     @model_validator(mode="after")
     def _sequences_can_be_made(self) -> Self:

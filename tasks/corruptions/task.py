@@ -82,7 +82,11 @@ def answers_to_frames(
     `shown` says which samples are kept for the report, [n]. What is said of a sample does not depend on the others.
     """
     require_pixels(pixels, ids)
-    _require_size(pixels, ids)
+    if len(pixels) and min(pixels.shape[-2:]) < _SMALLEST:
+        raise InputError(
+            f"The image of sample {ids[0]!r} has {pixels.shape[-2]}×{pixels.shape[-1]} pixels, and corruptions need at "
+            f"least {_SMALLEST} in both directions; leave `corruptions` out, or bring larger images."
+        )
     device, block = next(iter(models.values())).device, max(model.block for model in models.values())
     for rows in _chunks(pixels, settings.frames, device, block):
         images = torch.from_numpy(pixels[rows]).to(device)
@@ -129,14 +133,6 @@ def _chunks(pixels: Pixels, frames: int, device: str, block: int) -> list[slice]
     fit = _BYTES[device] // max(1, pixels[:1].nbytes)
     step = max(1, (fit // block * block or fit) // frames)
     return [slice(start, min(start + step, len(pixels))) for start in range(0, len(pixels), step)]
-
-
-def _require_size(pixels: Pixels, ids: Sequence[str]) -> None:
-    if len(pixels) and min(pixels.shape[-2:]) < _SMALLEST:
-        raise InputError(
-            f"The image of sample {ids[0]!r} has {pixels.shape[-2]}×{pixels.shape[-1]} pixels, and corruptions need at "
-            f"least {_SMALLEST} in both directions; leave `corruptions` out, or bring larger images."
-        )
 
 
 CLEAN = "clean"

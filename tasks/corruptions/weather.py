@@ -98,21 +98,14 @@ def _relief(drops: Tensor) -> Tensor:
 
 def outline_distance(drops: Tensor) -> Tensor:
     """The Euclidean distance of each pixel from the outline of the drops [n, h, w], at most 20."""
-    framed = pad(drops.to(torch.float32), (1, 1, 1, 1), value=1.0)
-    height, width = drops.shape[-2:]
-    inside = framed[:, :height, 1:-1] * framed[:, 2:, 1:-1] * framed[:, 1:-1, :width] * framed[:, 1:-1, 2:]
-    outline = drops & (inside == 0)
-    along = torch.where(outline, 0.0, float(_FAR))
-    reach = pad(along, (0, 0, _FAR, _FAR), value=float(_FAR))
-    for step in range(1, _FAR):
-        nearest = torch.minimum(reach[:, _FAR - step :][:, :height], reach[:, _FAR + step :][:, :height])
-        along = torch.minimum(along, nearest + step)
-    squares = pad(along.square(), (_FAR, _FAR, 0, 0), value=float(_FAR**2))
-    best = squares[..., _FAR : _FAR + width]
-    for step in range(1, _FAR):
-        nearest = torch.minimum(squares[..., _FAR - step :][..., :width], squares[..., _FAR + step :][..., :width])
-        best = torch.minimum(best, nearest + step**2)
-    return best.sqrt().clamp_(max=_FAR)
+    from scipy.ndimage import binary_erosion, distance_transform_edt
+
+    distances = torch.full(drops.shape, float(_FAR))
+    for row, drop in enumerate(drops.cpu().numpy()):
+        outline = drop & ~binary_erosion(drop, border_value=1)
+        if outline.any():
+            distances[row] = torch.from_numpy(distance_transform_edt(~outline))
+    return distances.to(drops.device).clamp_(max=_FAR)
 
 
 def _equalised(levels: Tensor) -> Tensor:

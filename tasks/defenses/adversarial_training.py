@@ -55,26 +55,21 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
             raise InputError(f"{self.settings.__name__} is no Defence, as the settings of defences of images are.")
 
     def conformance(self) -> list[str]:
-        """What keeps the defence from being one, a sentence each: it is tried on a small batch."""
-        return super().conformance() + self.without_default or _conformance(self)
+        """What keeps the defence from being one, a sentence each; nothing where all is well.
+
+        Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
+        seeds give the same loss.
+        """
+        sentences = super().conformance() + self.without_default
+        for variant in () if sentences else self.settings().variants(_EPS):
+            for multilabel in (False,) if self.one_class else (False, True):
+                several = " (several labels)" if multilabel else ""
+                faults = tried(partial(_faults, self, variant, multilabel))
+                sentences += [f"As {variant.called}{several} {sentence}" for sentence in faults]
+        return sentences
 
 
 _EPS, _SAMPLES = 0.1, 6  # of the batch that a defence is tried on
-
-
-def _conformance(choice: ImageDefenceChoice[Any]) -> list[str]:
-    """What keeps a defence from being one, a sentence each; nothing where all is well.
-
-    Its settings give variants, a batch gives a finite loss with a gradient and logits for every image, and the same
-    seeds give the same loss.
-    """
-    sentences = list[str]()
-    for variant in choice.settings().variants(_EPS):
-        for multilabel in (False,) if choice.one_class else (False, True):
-            several = " (several labels)" if multilabel else ""
-            faults = tried(partial(_faults, choice, variant, multilabel))
-            sentences += [f"As {variant.called}{several} {sentence}" for sentence in faults]
-    return sentences
 
 
 def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> object:

@@ -109,24 +109,20 @@ def accuracy_findings(
     The verdict says where a model (almost) always answers the same, clean or under noise: such a model withstands every
     attack, and knows nothing. Of two classes alike in number it is right for half, under every kind of noise at once.
     """
-    return [finding for given in answers for finding in _accuracy(given, defence, subject, classes, things)]
-
-
-def _accuracy(given: Answers, defence: str, subject: str, classes: Sequence[str], things: str) -> list[Finding]:
-    """`defense.accuracy` of these answers, and class by class."""
-    verdict = ""
-    if given.given:
-        alone = one_answer(given.predicted, given.truth, len(classes))
-        if alone.verdict == "degenerate":
-            verdict = f"degenerate: {alone.share.value:.1%} of {things} are called {answer_name(alone.answer, classes)}"
-    share = accuracy(given.predicted, given.truth, given.groups)
-    about, counts = About("defense", defence, given.group, subject), given.class_counts(len(classes))
-    always = majority_rate(given.truth, len(classes), given.groups) if (given.truth >= 0).any() else None
-    return [
-        about.finding("accuracy", share, verdict=verdict),
-        *class_findings(about, counts, classes, always),
-        *recall_findings(about, counts, classes),
-    ]
+    findings: list[Finding] = []
+    for given in answers:
+        verdict = ""
+        if given.given:
+            alone = one_answer(given.predicted, given.truth, len(classes))
+            if alone.verdict == "degenerate":
+                called = answer_name(alone.answer, classes)
+                verdict = f"degenerate: {alone.share.value:.1%} of {things} are called {called}"
+        share = accuracy(given.predicted, given.truth, given.groups)
+        about, counts = About("defense", defence, given.group, subject), given.class_counts(len(classes))
+        always = majority_rate(given.truth, len(classes), given.groups) if (given.truth >= 0).any() else None
+        findings += [about.finding("accuracy", share, verdict=verdict)]
+        findings += [*class_findings(about, counts, classes, always), *recall_findings(about, counts, classes)]
+    return findings
 
 
 def comparison_findings(
@@ -280,12 +276,6 @@ def class_gain_findings(
     return findings
 
 
-def clean_texts(predictions: pa.Table, truth: Mapping[str, int]) -> Answers:
-    """The answers to the texts as they are."""
-    ids = predictions["id"].to_pylist()
-    return answers_to_texts(CLEAN, ids, predictions["predicted"].to_numpy().astype(np.int64), truth)
-
-
 def attacked_texts(called: str, attacked: pa.Table, truth: Mapping[str, int]) -> Answers:
     """The answers under a word attack; what was wrong before stays wrong, whatever the attack made of it."""
     ids = attacked["id"].to_pylist()
@@ -309,11 +299,6 @@ def answers_to_texts(
     names = [ids[place] for place in order]
     known = np.array([truth[name] for name in names], dtype=np.int64)
     return Answers(attack, group, np.array(names, dtype=np.str_), predicted[order], known, given=given)
-
-
-def by_group(answers: Sequence[Answers]) -> dict[str, Answers]:
-    """The answers by what findings call them."""
-    return {given.group: given for given in answers}
 
 
 def gain_findings(

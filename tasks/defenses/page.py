@@ -48,7 +48,7 @@ class DefenceFindings:
             for finding in of_images
             if finding.metric == "defense.mcnemar_p" and finding.slice.eps is not None
         ]
-        self.group = f"eps={tested[0].eps_text}" if tested else ""
+        self.group = f"eps={tested[0].eps_text}" if tested else ""  # defences are trained and compared in L∞
         self.attack = tested[0].name if tested else ""
         self.defended = list(product(self.subjects, self.defences))
 
@@ -194,16 +194,11 @@ def _sentence(findings: DefenceFindings, subject: str) -> str:
     )
     if len(leaders) == 1:
         return f"{opening}{share_text(best)} of {subject}+{leaders[0]}."
+    left = " to ".join(distinct(percent(end(share.value or 0.0 for share in after), 1) for end in (min, max)))
     return (
-        f"{opening}{_range_text(after, 1)} with {_names(leaders, len(findings.defences))}, which no paired test tells "
+        f"{opening}{left} with {_names(leaders, len(findings.defences))}, which no paired test tells "
         "apart (McNemar, Holm over all pairs)."
     )
-
-
-def _range_text(shares: Sequence[Finding], digits: int) -> str:
-    """A share, or from which to which several go."""
-    low, high = (percent(end(share.value or 0.0 for share in shares), digits) for end in (min, max))
-    return low if low == high else f"{low} to {high}"
 
 
 def _names(leaders: Sequence[str], of: int) -> str:

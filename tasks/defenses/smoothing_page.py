@@ -58,17 +58,13 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
 
 def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:
     """McNemar's p of two models on the images that both were asked about; 1 where there are none."""
-    sides = [certified.get((finding.subject, finding.of)) for finding in (best, other)]
-    if sides[0] is None or sides[1] is None:
-        return 1.0
-    first, second = (
-        {
-            row["id"]: row["predicted"] == row["gold"] and row["radius"] >= radius
-            for row in side.to_pylist()
-            if row["gold"] is not None
-        }
-        for side in (sides[0], sides[1])
-    )
+
+    def right(finding: Finding) -> dict[str, bool]:
+        table = certified.get((finding.subject, finding.of))
+        known = [] if table is None else [row for row in table.to_pylist() if row["gold"] is not None]
+        return {row["id"]: row["predicted"] == row["gold"] and row["radius"] >= radius for row in known}
+
+    first, second = right(best), right(other)
     both = sorted(first.keys() & second.keys())
     return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]).p_value if both else 1.0
 

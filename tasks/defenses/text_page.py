@@ -78,14 +78,6 @@ def page(findings: FindingIndex) -> Part:
     return Part("Attacked copies", sentence, blocks, "attacked-copies", tone, "loses a class" if lost else "")
 
 
-def _corrected(findings: TextDefenceFindings, gain: Finding) -> str:
-    """The p of a gain's test after Holm: what its interval, which stands by itself, does not know of."""
-    test = findings.get("mcnemar_p", gain.subject, gain.of, gain.group)
-    if test is None or test.p_value is None:
-        return ""
-    return f", {p_concluded(test.p_value, test.p_adjusted)}"
-
-
 def _over_control(findings: TextDefenceFindings, test: Finding) -> str:
     """How much of a gain is over the control: what more steps do not explain."""
     about = test.subject, test.of, test.group
@@ -111,9 +103,12 @@ def _sentence(findings: TextDefenceFindings, subject: str) -> str:
     if best is None:
         return ""
     if not shown and len(gains) > 1:
+        test = findings.get("mcnemar_p", best.subject, best.of, best.group)
+        # What its interval, which stands by itself, does not know of.
+        corrected = "" if test is None else f", {p_concluded(test.p_value, test.p_adjusted)}"
         return (
             f"The {len(gains)} changes that were tested are not told apart from none: the largest gain of {subject} is "
-            f"{points(best)} with {plural(best.n or 0, 'text')}{_corrected(findings, best)} ({subject}+{best.of} on "
+            f"{points(best)} with {plural(best.n or 0, 'text')}{corrected} ({subject}+{best.of} on "
             f"{best.group}){_over_control(findings, best)}."
         )
     before, after = (findings.get("accuracy", subject, who, best.group) for who in (NONE, best.of))

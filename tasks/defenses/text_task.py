@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,9 +26,7 @@ from assay.tasks.defenses.comparison import (
     accuracy_findings,
     answers_to_texts,
     attacked_texts,
-    by_group,
     class_gain_findings,
-    clean_texts,
     gain_findings,
 )
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -196,7 +195,9 @@ def measure_text_defences(
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
     def answers_of(model: str) -> list[Answers]:
-        trials = [clean_texts(collect(predictions[model], ["id", "predicted"]), truth)]
+        clean = collect(predictions[model], ["id", "predicted"])
+        said_clean = clean["predicted"].to_numpy().astype(np.int64)
+        trials = [answers_to_texts(CLEAN, clean["id"].to_pylist(), said_clean, truth)]
         for called, table in attacked.get(model, {}).items():
             trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, predicted in said.get(model, {}).items():
@@ -209,7 +210,7 @@ def measure_text_defences(
     ]
     attacks = {defence: made for defence, made in (controlled or {}).items() if defence in answers}
     controls = {control_of(defence) for defence in attacks}
-    trials = {model: by_group(given) for model, given in answers.items()}
+    trials = {model: {trial.group: trial for trial in given} for model, given in answers.items()}
     for defence, after in trials.items():
         if defence == NONE:
             continue
@@ -247,12 +248,9 @@ def _under_noise(
         answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called) for answer in highest
     ]
     if len(highest) > 1:
-        worst = highest[0].predicted.copy()
-        for place, sample in enumerate(ids):
-            worst[place] = next(
-                (answer.predicted[place] for answer in highest if answer.predicted[place] != truth[sample]),
-                worst[place],
-            )
+        worst, right = highest[0].predicted, np.array([truth[sample] for sample in ids])
+        for answer in reversed(highest):  # so that of several wrong answers the first stands
+            worst = np.where(answer.predicted != right, answer.predicted, worst)
         trials.append(answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
     return trials
 

@@ -5,7 +5,7 @@ Samples are drawn evenly over the classes, and those that fell to an attack come
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from assay.data.schemas import DiagnosticImages, LayerFeatures
 from assay.tasks.diagnostics.maps import (
     Layers,
     attention_maps,
-    baseline_of,
+    blurred,
     feature_maps,
     features_of,
     integrated_gradients,
@@ -135,8 +135,9 @@ def _pictures(
     if layers.mapped is not None:
         pictures.append(_picture("feature map", feature_maps(model, batch, layers.mapped), layer=layers.mapped))
     pictures.append(_picture("saliency", model.window(saliency_maps(model, batch, _target(truth, predicted, model)))))
+    baseline = torch.zeros_like(image) if settings.baseline == "black" else blurred(image)
     attribution = integrated_gradients(
-        lambda images: model.logits(images)[:, predicted], image, baseline_of(image, settings.baseline), settings.steps
+        lambda images: model.logits(images)[:, predicted], image, baseline, settings.steps
     )
     summed = model.window(attribution.values).sum(axis=0, keepdims=True).astype(np.float32)
     ends = {"total": attribution.total, "expected": attribution.expected}
@@ -186,19 +187,9 @@ def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float,
     fell = {
         sample for sample, success in zip(rows["id"].to_pylist(), rows["success"].to_pylist(), strict=True) if success
     }
-    wrong = _wrong_before(rows)
+    answers = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
+    wrong = {sample for sample, gold, clean in answers if gold is not None and clean >= 0 and gold != clean}
     telling = {sample: truth for sample, truth in truths.items() if sample in fell - wrong}
     chosen = draw_samples(telling, limit)
     others = {sample: truth for sample, truth in truths.items() if sample not in chosen}
     return chosen | draw_samples(others, limit - len(chosen))
-
-
-def known_columns(columns: frozenset[str]) -> Sequence[str]:
-    """The columns that say what is true of samples."""
-    return ["id", "gold", *([LABELS] if LABELS in columns else [])]
-
-
-def _wrong_before(rows: pa.Table) -> set[str]:
-    """Samples of one class that the subject got wrong when they were clean."""
-    answers = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
-    return {sample for sample, gold, clean in answers if gold is not None and clean >= 0 and gold != clean}

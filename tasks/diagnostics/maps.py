@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -338,11 +338,6 @@ def blurred(image: Tensor, share: float = 0.125) -> Tensor:
     padded = torch.nn.functional.pad(image[None], (reach,) * 4, mode="reflect")
     down = torch.nn.functional.conv2d(padded, kernel[:, None, :, None], groups=len(image))
     return torch.nn.functional.conv2d(down, kernel[:, None, None, :], groups=len(image))[0]
-
-
-def baseline_of(image: Tensor, kind: Literal["black", "blurred"]) -> Tensor:
-    """Where the path begins."""
-    return torch.zeros_like(image) if kind == "black" else blurred(image)
 
 
 GATES = ("fine", "coarse")

@@ -61,17 +61,6 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     }
     if len(classes) > _SHOWN:
         return [Paragraph(_alt(matrix, classes, f"{first['subject']}, {side}")) for side, matrix in sides.items()]
-    return [_chords(sides, alone, classes, findings, first, where)]
-
-
-def _chords(
-    sides: dict[str, Matrix],
-    alone: dict[str, list[int]],
-    classes: Sequence[str],
-    findings: FindingIndex,
-    first: Row,
-    where: str,
-) -> Chords:
     diagrams = []
     for side, matrix in sides.items():
         title = "clean" if side == "clean" else f"under {where}"
@@ -85,7 +74,8 @@ def _chords(
         "named together, as wide as that is frequent; the paler end of an arc is the label alone. Both circles are "
         "drawn to one scale."
     )
-    return Chords(f"{first['subject']}: labels named together, {where}", list(classes), diagrams, "images", note)
+    title = f"{first['subject']}: labels named together, {where}"
+    return [Chords(title, list(classes), diagrams, "images", note)]
 
 
 def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
@@ -132,8 +122,19 @@ def layer_blocks(findings: FindingIndex, points: pa.Table, subject: str, classes
     blocks: list[Block] = []
     if len(layers) > 1 and measured(agreements):
         blocks.append(_curve(agreements, layers, groups, subject))
-    for at, layer in enumerate(layers):
-        blocks.append(_scatters(layer, rows, agreements, groups, subject, classes, "" if at else _NOTE))
+    for layer in layers:
+        own = [row for row in rows if row["layer"] == layer]
+        plots = []
+        for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):
+            group = next(group for group in groups if group == shown or group.startswith(f"{shown}, "))
+            share = _agreement(agreements, layer, subject, group)
+            agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
+            bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
+            clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, where, classes)]
+            alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {agree}."
+            plots.append(Scatter(f"{_written(group)}: {agree}{bounds}", clouds, alt))
+        note = _NOTE if layer == layers[0] else ""
+        blocks.append(Scatters(f"{subject}: layer {layer} in the plane", plots, "t-SNE 1", "t-SNE 2", note))
     return blocks
 
 
@@ -155,28 +156,6 @@ def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str
         "Bands are 95 % intervals.",
         "percent",
     )
-
-
-def _scatters(
-    layer: str,
-    rows: Sequence[Row],
-    agreements: FindingIndex,
-    groups: Sequence[str],
-    subject: str,
-    classes: Sequence[str],
-    note: str,
-) -> Scatters:
-    own = [row for row in rows if row["layer"] == layer]
-    plots = []
-    for shown in dict.fromkeys(row["shown"] for row in own if row["shown"] != TRAIN):
-        group = next(group for group in groups if group == shown or group.startswith(f"{shown}, "))
-        share = _agreement(agreements, layer, subject, group)
-        agree = "no truth" if share is None else f"{percent(share.value, 0)} agree"
-        bounds = "" if share is None else f" {interval(share.low, share.high, digits=0)}"
-        clouds = [cloud for where in (TRAIN, shown) for cloud in _clouds(own, where, classes)]
-        alt = f"Training samples and {_written(group)} ones of {len(classes)} classes in layer {layer}: {agree}."
-        plots.append(Scatter(f"{_written(group)}: {agree}{bounds}", clouds, alt))
-    return Scatters(f"{subject}: layer {layer} in the plane", plots, "t-SNE 1", "t-SNE 2", note)
 
 
 def _clouds(rows: Sequence[Row], shown: str, classes: Sequence[str]) -> list[Cloud]:

@@ -31,7 +31,6 @@ from assay.tasks.diagnostics.inspection import (
     draw_images,
     draw_samples,
     features_partition,
-    known_columns,
     pictures_partition,
     truths_of,
 )
@@ -39,6 +38,7 @@ from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_t
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.findings import Finding, findings_table, measured
 from assay.tasks.subjects.holding_out import columns_of, rows_as_they_are, rows_with_ids
+from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.task import ROWS
 
@@ -197,7 +197,7 @@ def embed_layer(
 
 def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:
     columns = reduce_partitions(columns_of, samples)["columns"]
-    return truths_of(collect(samples, known_columns(columns)))
+    return truths_of(collect(samples, ["id", "gold", *columns & {LABELS}]))
 
 
 def _summary(findings: list[Finding]) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from assay.data.images import image_columns
 from assay.data.schemas import CorruptedImages
+from assay.tasks.corruptions.imagenet_c import IMAGENET_C
 from assay.tasks.corruptions.page import page as page_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.numerals import THIN
@@ -57,6 +58,15 @@ def test_the_sentence_has_the_mean_its_interval_and_the_worst_perturbation():
     sentence = page([*findings(subjects=("plain",)), worst]).sentence.replace(THIN, " ")
     assert sentence.startswith("plain changes its answer in 4.00 % [3.20, 4.80] of the comparisons between frames")
     assert "(3 perturbations, n = 100 images), most often under snow, severity 5: 6.00 % [4.80, 7.20]." in sentence
+
+
+def test_under_the_preset_the_page_says_what_is_missing_beside_a_published_mce():
+    def under(words):
+        return page([finding("flip_probability", "plain", of, "severity=1", 0.1) for of in (*words, "mean")])
+
+    said = "14 of the 15 perturbations of ImageNet-C's mCE. Frost is not among them"
+    assert said in under(IMAGENET_C).sentence
+    assert said not in under(IMAGENET_C[1:]).sentence
 
 
 def test_of_defended_copies_the_sentence_is_silent_and_the_panels_are_not():
