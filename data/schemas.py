@@ -158,6 +158,11 @@ class NearDuplicates(ListedTable):
     """
 
 
+class LabelDoubts(ListedTable):
+    """One row per subject and sample with a gold label: which class is likely by confident learning, how probable the
+    subject finds the gold one, and whether the label is doubtful."""
+
+
 class HardnessPairs(ListedTable):
     """One row per pair of measures and group of samples of about one rank by `first`: how hard they are by `second`.
 

@@ -15,6 +15,7 @@ from assay.flows.audits.data import DATA
 from assay.flows.audits.duplicates import DUPLICATES
 from assay.flows.audits.hardness import hardness_over
 from assay.flows.audits.images import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
+from assay.flows.audits.label_errors import LABEL_ERRORS
 from assay.flows.audits.overfitting import OVERFITTING
 from assay.flows.audits.people import PEOPLE
 from assay.flows.audits.services import SERVICES
@@ -46,6 +47,7 @@ _SINGLE: tuple[AnyKind, ...] = (
     TERMS,
     TEXTS,
     SLICES,
+    LABEL_ERRORS,
     DUPLICATES,
     OVERFITTING,
     SERVICES,

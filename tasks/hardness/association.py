@@ -23,7 +23,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.hardness.measures import CONFIDENCE, THETA, Columns, Floats
+from assay.tasks.hardness.measures import CONFIDENCE, GOLD_DOUBT, THETA, Columns, Floats
 from assay.tasks.statistics.clusters import (
     Integers,
     codes_of,
@@ -268,10 +268,11 @@ def _findings(name: str, tested: Association, of: str, group: str, significance:
 def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Iterator[Finding]:
     """`hardness.auc` of every measure: how often an error of the subject is harder than what it gets right; and
     `hardness.auc_gain`, the difference from ours (from the confidence, without an order), paired by cluster (DeLong
-    1988). A measure that speaks of right answers only cannot rank errors, and has none."""
+    1988). A measure that speaks of right answers only cannot rank errors, and one that knows the gold label would do so
+    by knowing it: neither has one."""
     codes, kept_by = codes_of(clusters), dict[str, Bools]()
     groups = int(codes.max(initial=-1)) + 1
-    for name, values in columns.all.items():
+    for name, values in ((name, values) for name, values in columns.all.items() if name != GOLD_DOUBT):
         kept = answers.known & ~np.isnan(values)
         right, there = answers.right[kept], len(np.unique(codes[kept]))
         if why_not_tested(len(right), int(right.sum()), there, len(np.unique(values[kept])) < 2):

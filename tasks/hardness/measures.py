@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 CONFIDENCE, MARGIN, THETA, DISAGREEMENT = "confidence", "margin", "theta_l", "disagreement"
-DYNAMICS = "dynamics"
+DYNAMICS, GOLD_DOUBT = "dynamics", "gold_doubt"
 _ORACLE = "toki"
 _SUM_TOLERANCE = 1e-3
 
@@ -73,6 +73,12 @@ def margin_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     largest, second = _two_largest(predictions)
     more = pc.fill_null(pc.list_value_length(predictions["probabilities"]), 0).to_numpy() > 2
     return rows_of(predictions["id"], 1 - (largest - second), np.isfinite(largest) & more, measure, subject)
+
+
+def gold_doubt_rows(doubts: pa.Table, measure: str, _subject: str) -> pa.Table:
+    """1 − the probability that each subject gives the gold label: it knows the truth, so it ranks nobody's errors."""
+    values = pc.subtract(1.0, doubts["self_confidence"])
+    return pa.table([doubts["id"], doubts["subject"], pa.repeat(measure, len(values)), values], SampleHardness.schema)
 
 
 def fallen(attacked: pa.Table, measure: str, subject: str) -> pa.Table:
@@ -166,6 +172,9 @@ MEASURES: Mapping[str, Measure] = {
         _rows_as_they_are,
         negated=False,
     ),
+    GOLD_DOUBT: Measure(
+        "doubtful gold", "whose gold label the subject doubts", "1 − gold's chance", gold_doubt_rows, negated=False
+    ),
     "eps": Measure("small ε", "what falls at a small ε", "ε", fallen),
     "flips": Measure("flips", "what flips under corruption", "flips", flipped, negated=False),
     "words": Measure("few words", "what few words turn", "words", reworded),
@@ -216,9 +225,11 @@ class Columns:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Which measures are related: all with each other, as far as one of the two is the subject's own."""
+        """Which measures are related: all with each other, as far as one of the two is the subject's own; its doubt of
+        gold and its confidence are read off one answer, and agree for nothing."""
         own = self.own
-        return [pair for pair in combinations(self.all, 2) if not own or pair[0] in own or pair[1] in own]
+        related = (pair for pair in combinations(self.all, 2) if not own or pair[0] in own or pair[1] in own)
+        return [pair for pair in related if GOLD_DOUBT not in pair or not {CONFIDENCE, MARGIN}.intersection(pair)]
 
     @property
     def confidence(self) -> Floats | None:

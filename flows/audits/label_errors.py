@@ -1,0 +1,102 @@
+"""Label errors as a kind of audit: which gold labels subjects contradict that have not learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.flows.audits.challenge_clashes import several_labels
+from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Key, Measured, Written
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.label_errors.confident import METRICS, LabelErrors
+from assay.tasks.subjects.kinds import kind_of
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings, LabelDoubts, SampleHardness
+    from assay.tasks.reporting.parts import Part
+    from assay.tasks.statistics.findings import FindingIndex
+
+
+IN_SAMPLE = "came trained: if it has learned from these labels, it doubts too few of them"
+
+
+@dataclass(frozen=True)
+class DoubtedLabels:
+    """The findings, and what is known of every sample with a gold label; nothing without subjects."""
+
+    findings: tuple[Artifact[Findings], ...] = ()
+    doubts: Artifact[LabelDoubts] | None = None
+
+
+def run(ground: Ground, settings: LabelErrors | None) -> DoubtedLabels:
+    """Hold gold against what subjects say that predict out of their folds, or samples that were set apart."""
+    from assay.flows.audits.data import Data
+    from assay.flows.audits.subjects_flow import predictions_of
+    from assay.infra.stages.runs import current_run
+    from assay.tasks.label_errors.confident import doubt_labels
+
+    data, predictions = ground.of(Data), predictions_of(ground)
+    if settings is None or not predictions:
+        return DoubtedLabels()
+    for name in came_trained(ground.pipeline):
+        current_run().notice(f"label_errors: {name} {IN_SAMPLE}.")
+    audit = doubt_labels(data.samples, predictions, data.classes, settings)
+    return DoubtedLabels((audit.findings,), audit.doubts)
+
+
+def came_trained(pipeline: AuditRequest) -> list[str]:
+    """The subjects of which nobody here knows what they learned from."""
+    return [each.name for each in pipeline.subjects if not kind_of(each).learns(each.named, each.train)]
+
+
+def clashes(pipeline: Written) -> Iterator[Clash]:
+    """There is a subject, and one class a sample."""
+    if pipeline.get("label_errors") is None:
+        return
+    if not (pipeline.get("subject") or pipeline.get("subjects")):
+        yield Clash(("label_errors",), "are found by what a subject says, and nothing is audited: add a subject")
+    if several_labels(pipeline):
+        yield Clash(("label_errors",), "need one class a sample, and source.labels has several: leave label_errors out")
+
+
+def hardness(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:
+    """How little each subject believes the gold label of a sample."""
+    from assay.tasks.hardness.measures import GOLD_DOUBT
+    from assay.tasks.hardness.task import find_hardness
+
+    if made.doubts is not None:
+        yield find_hardness(made.doubts, GOLD_DOUBT, "")
+
+
+def page(ground: Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterator[Part]:
+    """How many gold labels are doubtful, and the samples."""
+    from assay.flows.audits.data import classes_of
+    from assay.infra.stages.partitions import collect
+    from assay.tasks.label_errors.page import page as of_labels
+
+    settings = ground.pipeline.asked(LabelErrors)
+    if made.doubts is not None and settings is not None:
+        doubts = collect(made.doubts, None)
+        notes = [f"{name} {IN_SAMPLE}." for name in came_trained(ground.pipeline)]
+        yield of_labels(findings, doubts, classes_of(ground), settings.shown, notes)
+
+
+LABEL_ERRORS = AuditKind(
+    "label-errors",
+    lambda pipeline: pipeline.asked(LabelErrors) is not None,
+    run,
+    keys=(
+        Key(
+            "label_errors",
+            LabelErrors,
+            "Which gold labels the subjects' out-of-sample answers confidently contradict; `{}`: every default.",
+            "{}",
+        ),
+    ),
+    stands_on=("data", "tables", "subjects"),
+    measures=(Measured("label_errors", METRICS, ("label_errors",)),),
+    clashes=clashes,
+    hardness=hardness,
+    page=page,
+)
