@@ -158,7 +158,7 @@ def test_the_answers_stand_in_the_first_1600_pixels(pipeline: str, tmp_path: Pat
     file.write_text(page_of_run(pipeline), encoding="utf-8")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser_here(), args=list(QUIET))
-        for width, tallest in ((390, 1_900 if pipeline == "first-night" else 1_600), (1280, 1_600), (1920, 1_600)):
+        for width, tallest in ((390, 1_600), (1280, 1_600), (1920, 1_600)):
             page = chromium.new_page(viewport={"width": width, "height": 900})
             page.goto(file.as_uri(), wait_until="load")
             ends = [page.locator(place).bounding_box() for place in ("#state", "#verdicts", "#next", ".not-asked")]
