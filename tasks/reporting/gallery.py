@@ -143,11 +143,8 @@ def gallery_figure(gallery: Gallery) -> Markup:
     single = all(len(strip.pictures) == 1 for strip in gallery.strips)
     how = "gallery stacked" if gallery.stacked else "gallery single" if single else "gallery"
     strips = tag("div", *map(_strip, gallery.strips), class_=how)
-    if not gallery.collapsed:
-        return figure(gallery.title, gallery.note, strips)
-    note = tag("p", gallery.note, class_="note") if gallery.note else None
-    count = tag("span", plural(len(gallery.strips), "strip"), class_="count")
-    return tag("details", tag("summary", gallery.title, " ", count), note, strips, class_="fold")
+    count = plural(len(gallery.strips), "strip") if gallery.collapsed else ""
+    return figure(gallery.title, gallery.note, strips, folded=count)
 
 
 def png_size(png: bytes) -> tuple[int, int]:
@@ -198,16 +195,11 @@ def marked_figure(block: MarkedTexts) -> Markup:
         tag("li", tag("mark", "word", _sign(tone, ""), class_=f"{tone} w3"), " ", meaning)
         for tone, meaning in block.legend.items()
     ]
-    head = tag(
-        "figcaption",
-        tag("h3", block.title),
-        tag("p", block.note, class_="note") if block.note else None,
-        tag("ul", *legend, class_="legend") if legend else None,
-    )
     if not block.texts:
-        return tag("figure", head, tag("p", "No texts.", class_="empty"))
+        return figure(block.title, block.note, tag("p", "No texts.", class_="empty"))
     texts = [_text(text, {str(tone): meaning for tone, meaning in block.legend.items()}) for text in block.texts]
-    return tag("figure", head, tag("div", *texts, class_="texts"))
+    key = tag("ul", *legend, class_="legend") if legend else None
+    return figure(block.title, block.note, key, tag("div", *texts, class_="texts"))
 
 
 def step(weight: float) -> int:

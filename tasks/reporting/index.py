@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from assay.infra.errors import first_named
 from assay.tasks.reporting import numerals, svg
-from assay.tasks.reporting.head import SIGNS, Head, head_markup
-from assay.tasks.reporting.layout import anchors, badge, document, safe_link, status_tone
+from assay.tasks.reporting.head import Head, head_markup
+from assay.tasks.reporting.layout import anchors, badge, contents, document, safe_link, status_tone
 from assay.tasks.reporting.markup import Markup, join, tag, text
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.reporting.report import MISSED, Headline, RunEntry
@@ -120,15 +120,8 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     summary = f"{numerals.plural(len(ordered) - missed, 'run')} of {numerals.plural(len(names), 'pipeline')}"
     summary += f", {numerals.plural(missed, 'night')} missed" if missed else ""
     empty = tag("p", "No run has been reported yet.", class_="lead")
-    links = [
-        tag(
-            "li",
-            tag("a", name, href=f"#{place}"),
-            tag("span", SIGNS[status_tone(_nights(runs)[-1].status)], class_="sign"),
-        )
-        for place, (name, runs) in zip(places, groups, strict=True)
-    ]
-    nav = tag("nav", tag("p", "Pipelines", class_="toc-title"), tag("ol", *links), class_="toc", aria_label="Pipelines")
+    states = [status_tone(_nights(runs)[-1].status) for _, runs in groups]
+    nav = contents(zip(places, names, states, strict=True), "Pipelines")
     head = tag(
         "header",
         tag("p", "Assay · robustness audits", class_="kicker"),
@@ -137,8 +130,8 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         head_markup(_last_nights(groups)) if ordered else empty,
         tag("p", budget, class_="note") if budget else None,
     )
-    states = [_at_a_glance(list(zip(places, groups, strict=True))), tag("p", _KEY, class_="note")] if ordered else []
-    page = tag("div", nav, tag("main", head, *states, *sections, id="report"), class_="page")
+    glance = [_at_a_glance(list(zip(places, groups, strict=True))), tag("p", _KEY, class_="note")] if ordered else []
+    page = tag("div", nav, tag("main", head, *glance, *sections, id="report"), class_="page")
     skip = tag("a", "Skip to the runs", href="#report", class_="skip")
     return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
 

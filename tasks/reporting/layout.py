@@ -167,13 +167,13 @@ def render_report(report: Report) -> str:
     """The report as one self-contained HTML page: no network, complete without JavaScript, every datum escaped."""
     parts = list(zip(anchors(report.parts), report.parts, strict=True))
     back = [*appendix_sections(report)]
-    contents: list[tuple[str, str, str]] = [(anchor, part.title, part.verdict) for anchor, part in parts]
-    contents += [(section.anchor, section.title, "") for section in back]
+    listed: list[tuple[str, str, str]] = [(anchor, part.title, part.verdict) for anchor, part in parts]
+    listed += [(section.anchor, section.title, "") for section in back]
     body = [
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag(
             "div",
-            _contents(contents),
+            contents(listed, "Contents"),
             tag(
                 "main",
                 _head(report),
@@ -387,7 +387,8 @@ def _notices(report: Report) -> Markup:
     return join(pieces)
 
 
-def _contents(entries: Sequence[tuple[str, str, str]]) -> Markup:
+def contents(entries: Iterable[tuple[str, str, str]], title: str) -> Markup:
+    """The links to sections, by their anchors and titles, with the sign of each."""
     lines = []
     for anchor, title, tone in entries:
         sign = SIGNS.get(tone, "") if tone != "neutral" else ""
@@ -397,7 +398,7 @@ def _contents(entries: Sequence[tuple[str, str, str]]) -> Markup:
             else None
         )
         lines.append(tag("li", tag("a", title, href=f"#{anchor}"), mark))
-    return tag("nav", tag("p", "Contents", class_="toc-title"), tag("ol", *lines), class_="toc", aria_label="Contents")
+    return tag("nav", tag("p", title, class_="toc-title"), tag("ol", *lines), class_="toc", aria_label=title)
 
 
 def safe_link(link: str) -> bool:

@@ -73,14 +73,17 @@ def rows_markup(rows: Iterable[Sequence[str]]) -> Markup:
     return tag("pre", "\n".join(lines), class_="rows", tabindex=0)
 
 
-def figure(title: str, note: str, *content: Child, class_: str | None = None) -> Markup:
-    """A figure: its title, a note where there is one, and what it shows.
+def figure(title: str, note: str, *content: Child, class_: str | None = None, folded: str = "") -> Markup:
+    """A figure: its title, a note where there is one, and what it shows; `folded` away behind its title and a count.
 
     >>> figure("Shares", "", tag("p", "half"))
     '<figure><figcaption><h3>Shares</h3></figcaption><p>half</p></figure>'
     """
-    caption = tag("figcaption", tag("h3", title), tag("p", note, class_="note") if note else None)
-    return tag("figure", caption, *content, class_=class_)
+    said = tag("p", note, class_="note") if note else None
+    if folded:
+        summary = tag("summary", title, " ", tag("span", folded, class_="count"))
+        return tag("details", summary, said, *content, class_="fold")
+    return tag("figure", tag("figcaption", tag("h3", title), said), *content, class_=class_)
 
 
 def _printable(value: str) -> str:

@@ -145,11 +145,8 @@ def table_figure(table: DataTable) -> Markup:
         rest = scroller(f"{table.title}: the rest", grid(table.columns, silent, f"{table.title}: the rest"))
         summary = tag("summary", f"{numerals.integer(len(silent))} {'more, ' if loud else ''}none shown")
         box = join([box, tag("details", summary, rest, class_="fold")])
-    if not table.collapsed:
-        return figure(table.title, table.note, box, class_="table")
-    note = tag("p", table.note, class_="note") if table.note else None
-    count = tag("span", numerals.plural(len(table.rows), "row"), class_="count")
-    return tag("details", tag("summary", table.title, " ", count), note, box, class_="fold")
+    count = numerals.plural(len(table.rows), "row") if table.collapsed else ""
+    return figure(table.title, table.note, box, class_="table", folded=count)
 
 
 _MANY = 200
