@@ -219,10 +219,10 @@ def _reasons(findings: FindingIndex, base: str) -> Lines:
     """How much of what is right is untrustworthy: corrected by how often the oracle is right, where that is known."""
     if base in _alike(findings):
         return
-    for called in measured(findings.select("trust.untrustworthy", subject=base, group="all"))[:1]:
-        share = findings.get("trust.untrustworthy_corrected", *called.about)
+    for doubted in measured(findings.select("trust.untrustworthy", subject=base, group="all"))[:1]:
+        share = findings.get("trust.untrustworthy_corrected", *doubted.about)
         known = "its own errors allowed for" if share is not None else "but how often it is right here is not known"
-        judged = f"By TOKI ({called.of}), {_share(share or called)} of what {base} gets right is untrustworthy"
+        judged = f"By TOKI ({doubted.of}), {_share(share or doubted)} of what {base} gets right is untrustworthy"
         yield f"{judged}, {known}.", "neutral"
 
 

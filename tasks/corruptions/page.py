@@ -27,7 +27,7 @@ class CorruptionFindings:
         self.all = findings
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
-        self.subjects = sorted(subjects, key=lambda subject: (subject in compared, subject))
+        self.subjects = sorted(subjects, key=lambda name: (name in compared, "+" in name, name))
         self.perturbations = list(in_order(set(tried) - {MEAN, ""}))
         severities = {finding.slice.severity for finding in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
