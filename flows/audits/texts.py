@@ -33,6 +33,8 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
     """A guided attack needs the oracle that guides it; attacked copies need a classifier that learns from them."""
     attacks = [as_dict(attack) for attack in as_list(pipeline.get("attacks"))]
     texts = {attack_name(attack) for attack in attacks if attack_kind(pipeline, attack) == "texts"}
+    choices = {attack_name(attack): attack_choice(pipeline, attack) for attack in attacks}
+    turned = {name for name, choice in choices.items() if isinstance(choice, TextAttackChoice) and choice.must_change}
     trust = pipeline.get("trust")
     for position, attack in enumerate(attacks):
         if attack.get("attack") != "guided":
@@ -56,6 +58,12 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         learns = kind_called("classifier").learns
+        if defense.get("attack") in turned:
+            yield Clash(
+                ("defenses", position, "attack"),
+                f"{defense['attack']} makes texts say the opposite, which their labels do not: name another attack",
+            )
+            continue
         readers = [subject for _, subject in each_subject(pipeline) if isinstance(subject.get("classifier"), str)]
         if defense.get("attack") not in (*texts, MIXED):
             continue
@@ -97,8 +105,10 @@ def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     from assay.tasks.attacks.texts.resolved import COUNTERFITTED, MINILM, WORD_VECTORS, resolve_word_attack
     from assay.tasks.attacks.texts.settings import WordAttack
     from assay.tasks.language.embeddings.ensemble import NAMES
+    from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET
 
-    known = {"encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, COUNTERFITTED)}
+    lists = COUNTERFITTED, OPEN_WORDNET, WORDNET
+    known = {"encoder": (MINILM, WORD_VECTORS), "vectors": (*NAMES, *lists)}
     for position, settings in enumerate(pipeline.attacks):
         if isinstance(settings, WordAttack):
             yield from missing_if_fails(("attacks", position), known, partial(resolve_word_attack, settings, folder))

@@ -32,6 +32,7 @@ from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
+from assay.tasks.attacks.texts.checklist import Check
 from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
 from assay.tasks.attacks.texts.page import page
@@ -117,7 +118,12 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
 
     def copies(self) -> list[AttackedCopies]:
         """The defences by attacks on whole texts."""
-        return defences_by(self.ground.pipeline.defenses, self.attacks)
+        return defences_by(self.ground.pipeline.defenses, self.taught)
+
+    @property
+    def taught(self) -> list[AnyTextAttack]:
+        """The attacks that copies are made with: those whose texts still are of their class."""
+        return [attack for attack in self.attacks if not TEXT_ATTACKS.of(attack).must_change]
 
     def attack(self, model: Examined, original: Examined, attack: AnyTextAttack) -> TextAttack:
         """One attack on the audited texts."""
@@ -238,7 +244,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
     def attacked_copies(self, subject: Examined, defence: AttackedCopies) -> Artifact[Samples]:
         """The training texts, those of a share of them attacked: by one attack, or by one of all that each draws."""
         training, text = subject.learned_from, subject.resolved.settings.text
-        chosen = copied_attacks(defence, self.attacks)
+        chosen = copied_attacks(defence, self.taught)
         attacked: list[Artifact[AttackedTexts]] = []
         noisy: list[Artifact[Samples]] = []
         for part, attack in enumerate(chosen):
@@ -271,7 +277,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
             subject.name,
             self.ground.pipeline.statistics.significance,
             {
-                defence.called: tuple(attack.called for attack in copied_attacks(defence, self.attacks))
+                defence.called: tuple(attack.called for attack in copied_attacks(defence, self.taught))
                 for defence in self.copies()
                 if defence.control
             },
@@ -281,8 +287,8 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
 
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
-    """Which attacks are compared: all but noise with each other, the guided ones first."""
-    searching = [attack for attack in attacks if not isinstance(attack, Noise)]
+    """Which attacks are compared: those that search with each other, the guided ones first."""
+    searching = [attack for attack in attacks if not isinstance(attack, Noise | Check)]
     first = sorted(searching, key=lambda attack: not TEXT_ATTACKS.of(attack).guided)
     return [(attack.called, other.called) for attack, other in combinations(first, 2)]
 

@@ -160,6 +160,8 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
     rewrite: Callable[[str, int, Ask, TextSettings, np.random.Generator], str] | None = None
     questions: Callable[[TextSettings, int], int] | None = None
     """How many questions it asks about a text at most, given the number of classes; None where answers decide that."""
+    must_change: bool = False
+    """Whether what `rewrite` makes says the opposite: then an answer that stands is what is wrong."""
     variants: Callable[[TextSettings, Prompt, Callable[[str], Prompt]], Iterable[tuple[str, Messages]]] | None = None
 
     def __post_init__(self) -> None:

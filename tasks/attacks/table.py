@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.infra.settings import Settings
 from assay.infra.user_code.choices import TaggedChoices
 from assay.tasks.attacks.apgd import APGD_ATTACK, APGDT_ATTACK
 from assay.tasks.attacks.autoattack import AUTOATTACK, AutoAttack
@@ -26,7 +27,10 @@ from assay.tasks.attacks.square import SQUARE_ATTACK
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
+from assay.tasks.attacks.texts.checklist import CHECKLIST
 from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
+from assay.tasks.attacks.texts.masked import BERT_ATTACK
+from assay.tasks.attacks.texts.misspelling import DEEPWORDBUG_ATTACK
 from assay.tasks.attacks.texts.questions import QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
@@ -65,6 +69,23 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
     bundles=BUNDLES,
 )
 
+TEXT_PRESETS: dict[str, Settings] = {
+    "textfooler": A2T(
+        name="textfooler",
+        ranking="deletion",
+        vectors="counterfitted-neighbors",
+        candidates=50,
+        modified=1.0,
+        similarity=0.878,
+    ),
+    "pwws": A2T(
+        name="pwws", ranking="saliency", vectors="open-english-wordnet", candidates=50, modified=1.0, similarity=0.878
+    ),
+}
+"""Published word attacks of the parts of A2T, under its check of meaning: TextFooler (Jin et al. 2020) and PWWS (Ren et
+al. 2019). TextFooler asks an angular similarity of 0.841, which is a cosine of 0.878; PWWS asks none, and gets the same
+limit. Opposites are refused, and parts of speech kept, by default of either."""
+
 TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
     "attack on texts",
     GROUP,
@@ -73,9 +94,13 @@ TEXT_ATTACKS: TaggedChoices[AnyTextAttackChoice] = TaggedChoices(
         TextAttackChoice(A2T),
         TextAttackChoice(Guided, guided=True),
         TextAttackChoice(Noise, questions=lambda noise, _: len(noise.kinds) * len(noise.severities)),
+        BERT_ATTACK,
+        DEEPWORDBUG_ATTACK,
         INJECTION_ATTACK,
+        *CHECKLIST,
         *QUESTION_ATTACKS,
     ),
+    presets=TEXT_PRESETS,
 )
 
 TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
@@ -84,7 +109,12 @@ TERM_ATTACKS: TaggedChoices[AnyTermAttackChoice] = TaggedChoices(
 
 AnyTextAttack = WordAttack | Noise | TextRewrite
 ATTACKS: TaggedChoices[AttackChoice] = TaggedChoices(
-    "attack", GROUP, AttackChoice, (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS), presets=PRESETS, bundles=BUNDLES
+    "attack",
+    GROUP,
+    AttackChoice,
+    (*IMAGE_ATTACKS, *TEXT_ATTACKS, *TERM_ATTACKS),
+    presets={**PRESETS, **TEXT_PRESETS},
+    bundles=BUNDLES,
 )
 if TYPE_CHECKING:
     AnyAttack = ImageAttack | AnyTextAttack | QuestionAttack | TermAttack

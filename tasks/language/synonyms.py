@@ -46,12 +46,30 @@ def synonym_pairs(source: str | Path | None = None) -> list[Pair]:
         text = resources.files("assay.data").joinpath("lexicons", "synonyms.tsv").read_text(encoding="utf-8")
         return _read(text, "the list of Assay")
     if source == WORDNET:
-        return _sampled(_nltk_members())
+        instead = f"say `synonyms: {OPEN_WORDNET}` (catalogue), or leave trust.synonyms out to use Assay's list"
+        return _sampled(_nltk_members(instead))
     if source == OPEN_WORDNET:
         from assay.data.catalog import located
 
         return _sampled(open_wordnet_members(located(OPEN_WORDNET).folder))
     return _read(read_given_text(Path(source), "The file of synonyms"), str(source))
+
+
+def synonym_lists(source: str) -> dict[str, list[str]]:
+    """Of each single word the single words that share a set of synonyms with it: of `open-english-wordnet`, `wordnet`,
+    or another language of NLTK's wordnets by its code (`wordnet:fra`)."""
+    if source == OPEN_WORDNET:
+        from assay.data.catalog import located
+
+        sets = open_wordnet_members(located(OPEN_WORDNET).folder)
+    else:
+        sets = _nltk_members(f"say `{OPEN_WORDNET}` (catalogue, English)", source.partition(":")[2] or "eng")
+    lists: dict[str, set[str]] = {}
+    for members in sets:
+        words = {normalised(word) for word in members if is_one_word(word)}
+        for word in words:
+            lists.setdefault(word, set()).update(words - {word})
+    return {word: sorted(others) for word, others in sorted(lists.items()) if others}
 
 
 def open_wordnet_members(folder: Path) -> list[list[str]]:
@@ -61,11 +79,15 @@ def open_wordnet_members(folder: Path) -> list[list[str]]:
         return [line.rstrip("\n").split("\t")[3].split("|") for line in file]
 
 
-def _nltk_members() -> list[list[str]]:
-    synsets = _nltk_synsets(
-        f"say `synonyms: {OPEN_WORDNET}` (catalogue), or leave trust.synonyms out to use the list that comes with Assay"
-    )
-    return [synset.lemma_names() for synset in synsets]
+def _nltk_members(instead: str, language: str = "eng") -> list[list[str]]:
+    synsets = _nltk_synsets(instead)
+    try:
+        return [synset.lemma_names(language) for synset in synsets]
+    except Exception as fault:  # NLTK raises what it likes where a language is not known, or not installed
+        raise InputError(
+            f"NLTK's wordnets have no words of the language {language!r} here; run `python -m nltk.downloader omw-1.4` "
+            "and name it by its code of three letters (fra, spa, jpn)."
+        ) from fault
 
 
 def _nltk_synsets(instead: str) -> list[Any]:

@@ -185,6 +185,12 @@ def negations() -> frozenset[str]:
     return _listed("negations.txt")
 
 
+@functools.cache
+def given_names() -> tuple[str, ...]:
+    """Given names of many countries, in alphabetical order."""
+    return tuple(sorted(_listed("names.txt")))
+
+
 def _listed(file: str) -> frozenset[str]:
     text = resources.files("assay.data").joinpath("lexicons", file).read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())

@@ -61,9 +61,11 @@ class Offered:
 
     def __call__(self, word: str, code: int) -> Sequence[str]:
         """The replacements of a word in a text of a class."""
-        if word in self.attack.keep:
-            return ()
-        return [replacement for replacement in self.listed(word, code) if not self.attack.refuses(word, replacement)]
+        return [replacement for replacement in self.listed(word, code) if self.permits(word, replacement)]
+
+    def permits(self, word: str, replacement: str) -> bool:
+        """Whether a word may give way to another."""
+        return word not in self.attack.keep and not self.attack.refuses(word, replacement)
 
     def refused(self, text: str, code: int) -> int | None:
         """How many replacements of a text's words are their opposites, and left out; None where opposites may stay."""
@@ -127,11 +129,14 @@ def _confirmed(outcome: Outcome, text: str, before: Probabilities, after: Probab
 def prepared(kit: AttackKit) -> tuple[WordAttacker, Offered]:
     """The attack of a kit, and what it may put in; each process puts it together once."""
     from assay.tasks.attacks.texts.composing import compose
+    from assay.tasks.attacks.texts.textattack_parts import MaskedSwap
 
     model = load_text_model(kit.subject, kit.files, kit.classes)
     encoder, second = encoders(kit.attack, kit.vectors)
     offered = Offered(look_up(kit.swaps), kit.attack)
-    return compose(model, kit.attack.settings, encoder, offered, second), offered
+    masked, settings = kit.attack.masked, kit.attack.settings
+    swap = None if masked is None else MaskedSwap(str(masked.folder), settings.candidates, offered.permits)
+    return compose(model, settings, encoder, offered, second, swap), offered
 
 
 def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, Encoder]:

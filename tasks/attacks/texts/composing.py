@@ -13,6 +13,7 @@ from assay.tasks.attacks.texts.textattack_import import textattack
 textattack()
 
 from textattack import Attack  # noqa: E402
+from textattack.constraints.overlap import LevenshteinEditDistance  # noqa: E402
 from textattack.constraints.pre_transformation import MaxModificationRate, RepeatModification  # noqa: E402
 
 from assay.tasks.attacks.texts.rewriting import Change, Outcome  # noqa: E402
@@ -24,6 +25,7 @@ from assay.tasks.attacks.texts.textattack_parts import (  # noqa: E402
     EvaluatedModel,
     FixedWords,
     ListedSwap,
+    MaskedSwap,
     RankedSwaps,
     SamePartOfSpeech,
     SimilarSentence,
@@ -39,6 +41,14 @@ MOST_WORDS = 2000
 may be changed is counted by these."""
 _BEYOND = 2
 _ALL_AT_ONCE = 1 << 20  # candidates of a step; the subject cuts them into its own blocks
+
+_SEARCHES: dict[Ranking, str] = {
+    "gradient": "gradient",
+    "deletion": "delete",
+    "unknown": "unk",
+    "saliency": "weighted-saliency",
+}
+"""The rankings, as TextAttack's greedy search calls them."""
 
 NO_TEXT, NO_WORD, STOP_WORDS = "the text is empty", "the text has no word", "the text has no word that may be changed"
 NOT_LISTED = "no replacement is known for any word that may be changed"
@@ -69,7 +79,7 @@ class WordAttacker:
     listed: FixedWords
     """The rule that words for which nothing is listed are not tried: the subject need not be asked about them."""
     victim: EvaluatedModel
-    swap: ListedSwap
+    swap: ListedSwap | MaskedSwap
     similar: SimilarSentence
     ranking: Ranking
     encoder: Encoder
@@ -81,7 +91,8 @@ class WordAttacker:
         words = words_of(text)
         head, self.victim.tail = self._attacked_part(text, words)
         original = SpannedText(head)
-        self.swap.look_up = lambda word: self.candidates(word, label)
+        if isinstance(self.swap, ListedSwap):
+            self.swap.look_up = lambda word: self.candidates(word, label)
         reason = self._obstacle(original)
         if reason:
             return Outcome("skipped", reason, text, len(words))
@@ -154,15 +165,18 @@ def compose(
     encoder: Encoder,
     candidates: Callable[[str, int], Sequence[str]],
     second: Encoder,
+    masked: MaskedSwap | None = None,
 ) -> WordAttacker:
     """The attack that the settings describe; a subject without gradients is ranked by deletion.
 
     `candidates(word, label)` lists what may take the place of a word in a text of that class; the `second` encoder
-    is asked about the attacked text alone.
+    is asked about the attacked text alone. A `masked` model offers words by their sentence instead.
     """
-    swap, similar = ListedSwap(), SimilarSentence(settings.similarity)
-    victim, ranking = EvaluatedModel(model), settings.ranking if isinstance(model, TokenModel) else "deletion"
-    listed = FixedWords(lambda _: lambda word: bool(swap._get_replacement_words(word.text)))
+    swap, similar = masked or ListedSwap(), SimilarSentence(settings.similarity)
+    victim, ranking = EvaluatedModel(model), settings.ranking
+    if ranking == "gradient" and not isinstance(model, TokenModel):
+        ranking = "deletion"
+    listed = FixedWords(lambda _: lambda word: swap.offers(word.text))
     constraints = [
         RepeatModification(),
         FixedWords(lambda _: lambda word: may_change(word.text)),
@@ -170,10 +184,11 @@ def compose(
         listed,
         MaxModificationRate(max_rate=float(settings.modified), min_threshold=settings.modified_floor),
         *([SamePartOfSpeech()] if settings.part_of_speech else []),
+        *([LevenshteinEditDistance(settings.most_edits)] if settings.most_edits else []),
         similar,
     ]
     goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
-    search = RankedSwaps("gradient" if ranking == "gradient" else "delete")
+    search = RankedSwaps(_SEARCHES[ranking])
     attack = CountedAttack(goal, constraints, swap, search)
     return WordAttacker(attack, listed, victim, swap, similar, ranking, encoder, second, candidates)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.language.relatedness import CHANCE
 from assay.tasks.language.words import normalised
 from assay.tasks.statistics.auc import macro_auc
@@ -110,6 +111,8 @@ def word_findings(
         findings = [
             replace(finding, value=None, low=None, high=None, n=table.num_rows, verdict=BLIND) for finding in findings
         ]
+    if (why == MUST_CHANGE).any():
+        findings[0] = replace(findings[0], verdict=MUST_CHANGE)
     findings += [
         share_by(
             "attack.skipped",

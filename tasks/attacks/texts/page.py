@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assay.tasks.attacks.table import METRICS
-from assay.tasks.attacks.texts.measures import BLIND, carriers
+from assay.tasks.attacks.texts.measures import BLIND, SUCCESS, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
 from assay.tasks.attacks.texts.page_findings import ShownTexts, WordFindings, compared, opposites
+from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,
@@ -67,8 +68,8 @@ def examples_block(shown: ShownTexts) -> MarkedTexts | None:
 
 def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
     before, after = (class_label(row[when], shown.classes) for when in ("before", "after"))
-    fooled = row["before"] != row["after"]
-    answers = [Mark(f"{before} → {after}" if fooled else f"{before}, still", "bad" if fooled else "good")]
+    moved = f"{before} → {after}" if row["before"] != row["after"] else f"{before}, still"
+    answers = [Mark(moved, "bad" if row["status"] == SUCCESS else "good")]
     changes = len(row["news"])
     if row["words"] is not None:
         alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
@@ -267,8 +268,9 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
     lines: list[str] = []
     if worst is not None:
         words, floor = (findings.get(metric, subject, worst.of) for metric in ("perturbed_words", "above_chance"))
+        does = "leaves the answer of {} as it was" if worst.verdict == MUST_CHANGE else "changes the answer of {}"
         lines.append(
-            f"{worst.of} changes the answer of {subject} on {share_text(worst)} of the {integer(worst.n)} texts that "
+            f"{worst.of} {does.format(subject)} on {share_text(worst)} of the {integer(worst.n)} texts that "
             "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
         )
         if floor is not None:

@@ -5,6 +5,7 @@ sentences.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,10 +15,19 @@ from assay.infra.errors import InputError, SettingError, blame_setting
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import read_given_file, read_given_text
 from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts.masked import BertAttack
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
-from assay.tasks.language.synonyms import Pair, list_of_opposites, reverses, wordnet_opposites
+from assay.tasks.language.synonyms import (
+    OPEN_WORDNET,
+    WORDNET,
+    Pair,
+    list_of_opposites,
+    reverses,
+    synonym_lists,
+    wordnet_opposites,
+)
 from assay.tasks.language.words import is_one_word, normalised
 from assay.tasks.subjects.token_networks.sources import require_own_files
 
@@ -58,6 +68,8 @@ class ResolvedWordAttack:
     lists: NeighbourFile | None = None
     keep: frozenset[str] = frozenset()
     antonyms: frozenset[Pair] = frozenset()
+    masked: ResolvedEncoder | None = None
+    """The masked language model that offers replacements."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -72,6 +84,7 @@ class ResolvedWordAttack:
             " ".join(sorted(self.keep)),
             repr(sorted(self.antonyms)),
             "" if self.settings.antonyms == "allow" else list_of_opposites(),
+            *([self.masked.content] if self.masked else []),
         ]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -138,10 +151,19 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
     with blame_setting("antonyms", settings.antonyms):
         antonyms: frozenset[Pair] = wordnet_opposites() if settings.antonyms == "wordnet" else frozenset()
     resolved = ResolvedWordAttack(settings, encoder, keep=keep, antonyms=antonyms)
+    if isinstance(settings, BertAttack):
+        with blame_setting("masked_model", settings.masked_model):
+            folder = beside / settings.masked_model
+            return replace(resolved, masked=_network(settings.masked_model, folder, "masked_model", "masked model"))
     if not isinstance(settings, A2T):
         return resolved
     with blame_setting("vectors", settings.vectors):
         lists = _lists(settings.vectors, beside)
+        if settings.part_of_speech and lists and lists.name.startswith(f"{WORDNET}:") and lists.name != "wordnet:eng":
+            raise InputError(
+                f"The words of {lists.name} are of no English dictionary, by which parts of speech are told: set "
+                "part_of_speech: false, and list the stop words of the language in `keep`."
+            )
         if lists is None:
             named = settings.vectors or "fasttext"
             return replace(resolved, providers=resolve_providers([named], beside))
@@ -174,14 +196,19 @@ def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
     if named == WORD_VECTORS:
         return ResolvedEncoder(named)
     folder = minilm_folder() if named == MINILM else beside / named
+    return _network(named, folder, "encoder", "sentence encoder", f", `{MINILM}` or `{WORD_VECTORS}`")
+
+
+def _network(named: str, folder: Path, setting: str, what: str, instead: str = "") -> ResolvedEncoder:
+    """The network in a folder, with the hash of what is in there."""
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
         raise InputError(
-            f"{folder} (the attack's `encoder`) is no sentence encoder: it has no {' and no '.join(missing)}; name a "
-            f"folder of Hugging Face, `{MINILM}` or `{WORD_VECTORS}`."
+            f"{folder} (the attack's `{setting}`) is no {what}: it has no {' and no '.join(missing)}; name a folder of "
+            f"Hugging Face{instead}."
         )
-    files = {file: read_given_file(Path(contained(folder, file, f"The encoder {named}"))) for file in FILES}
-    require_own_files(files, f"The encoder {named}")
+    files = {file: read_given_file(Path(contained(folder, file, f"The {what} {named}"))) for file in FILES}
+    require_own_files(files, f"The {what} {named}")
     content = " ".join(hashlib.sha256(content).hexdigest() for content in files.values())
     return ResolvedEncoder(named, str(folder), content)
 
@@ -191,6 +218,8 @@ def _lists(named: str | None, beside: Path) -> NeighbourFile | None:
         from assay.data.catalog import located
 
         path = located(COUNTERFITTED).folder / _LISTS_IN_CATALOGUE
+    elif named is not None and named.partition(":")[0] in (WORDNET, OPEN_WORDNET):
+        return NeighbourFile(named, json.dumps(synonym_lists(named)).encode())
     elif named is not None and named.endswith((".json", ".json.gz")):
         path = beside / named
     else:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from assay.data.schemas import AttackedTexts
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to
 from assay.tasks.language.words import words_of
 from assay.tasks.subjects.predictions import answered_classes
@@ -131,18 +132,20 @@ def rewrite_rows(
                 raise InputError(f"The attack {choice.word} made a {type(new).__name__} of a text, expected a text.")
         changes = tuple(changed_stretches(text, new))
         after = model.probabilities([new])[0] if changes else said
-        fooled = int(answered_classes(after)) != predicted
+        stands = int(answered_classes(after)) == predicted
+        fooled = stands is choice.must_change
+        reason = MUST_CHANGE if choice.must_change else STANDS if stands else ""
         outcome = Outcome(
             "skipped" if not changes else "success" if fooled else "failed",
-            WRONG if wrong else UNTOUCHED if not changes else "" if fooled else STANDS,
+            WRONG if wrong else UNTOUCHED if not changes else reason,
             new,
             len(words_of(text)),
             changes,
             float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None,
             queries=asking.queries,
         )
-        about = {"id": sample, "gold": gold, "refused": 0, "encoder": encoder.name, "second_encoder": ""}
-        about |= {"ranking": "", "providers": [], "limits": []}
+        about = {"id": sample, "gold": None if choice.must_change else gold, "refused": 0}
+        about |= {"encoder": encoder.name, "second_encoder": "", "ranking": "", "providers": [], "limits": []}
         rows.append(about | outcome_columns(outcome, text, said, after, chances=chances))
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 

@@ -8,11 +8,15 @@ from pydantic import Field
 
 from assay.infra.settings import Settings
 
-Ranking = Literal["gradient", "deletion"]
+Ranking = Literal["gradient", "deletion", "unknown", "saliency"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 RELATED: Literal["related"] = "related"
 MORE, NO_MORE = "more than chance", "no more than chance"
 """The verdicts on an attack of `attack.above_chance`: whether it does what asking again would not."""
+
+
+MUST_CHANGE = "the prediction must change"
+"""The verdict on the rate of an attack whose texts say the opposite: a success is a prediction that stands."""
 
 
 class NamedAttack(Settings):
@@ -31,8 +35,9 @@ class WordAttack(NamedAttack):
     """What every word attack has."""
 
     ranking: Ranking = "gradient"
-    """Which words are tried first: those with the largest gradient, or whose deletion costs the prediction most (what a
-    subject without gradients always gets)."""
+    """Which words are tried first: those with the largest gradient (a subject without gradients gets `deletion`); whose
+    deletion costs the prediction most, or an unknown word in their place (`unknown`); or what that costs weighted by
+    what their best replacement does (`saliency`)."""
 
     candidates: int = Field(default=20, ge=1, le=1000)
     """How many replacements are tried for a word."""
@@ -72,6 +77,11 @@ class WordAttack(NamedAttack):
         """How similar a replacement's vector has to be, where the settings say; `related` is θ_relate."""
         return None
 
+    @property
+    def most_edits(self) -> int | None:
+        """How many characters of a text may be edited; None where words alone are counted."""
+        return None
+
 
 class A2T(WordAttack):
     """A2T (Yoo and Qi 2021): synonyms from embedding neighbours, tried in the order of the gradient."""
@@ -81,9 +91,10 @@ class A2T(WordAttack):
 
     vectors: str | None = Field(default=None, min_length=1)
     """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
-    `counterfitted-neighbors`, or a file of neighbour lists (.json, .json.gz). Left out, `fasttext`, which learns little
-    from few texts; `encoder` (MiniLM, extra `encoders`) knows more. Where a replacement must be a synonym, name lists
-    made for that."""
+    `counterfitted-neighbors`, a file of neighbour lists (.json, .json.gz), or the synonyms of `open-english-wordnet`
+    (the catalogue's), `wordnet` or `wordnet:fra` (NLTK's, another language by its code). Left out, `fasttext`, which
+    learns little from few texts; `encoder` (MiniLM, extra `encoders`) knows more. Where a replacement must be a
+    synonym, name lists made for that."""
 
     min_cosine: Cosine | Literal["related"] | None = None
     """How similar a replacement's vector is to the word's, at least. Left out, 0.8 in a file of vectors, else the

@@ -185,7 +185,7 @@ def pools_in(keywords: pa.Table, classes: int) -> Pools:
 def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
     """The neighbour lists in a JSON file: every word with the words that may take its place."""
     try:
-        raw = json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+        raw = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
     except (OSError, EOFError, ValueError) as fault:
         raise InputError(f"The neighbour lists {name} cannot be read as JSON ({fault}).") from fault
     fits = isinstance(raw, dict) and all(

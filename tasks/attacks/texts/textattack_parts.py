@@ -30,10 +30,11 @@ from textattack.goal_functions import UntargetedClassification  # noqa: E402
 from textattack.models.wrappers import ModelWrapper  # noqa: E402
 from textattack.search_methods import GreedyWordSwapWIR  # noqa: E402
 from textattack.shared import AttackedText  # noqa: E402
-from textattack.transformations import WordSwap  # noqa: E402
+from textattack.transformations import WordSwap, WordSwapMaskedLM  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import recover_word_case  # noqa: E402
 
 from assay.tasks.attacks.texts.similarity import Compared, could_be_alike  # noqa: E402
+from assay.tasks.language.embeddings.encoder import LOADING  # noqa: E402
 from assay.tasks.language.words import Word, normalised, words_of  # noqa: E402
 from assay.tasks.subjects.predictions import answered_classes  # noqa: E402
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel  # noqa: E402
@@ -200,8 +201,12 @@ class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
     fooled the subject already. Of two classes both put candidates in the same order.
     """
 
+    reached = 1.0
+    """What is added where the goal is reached; 0 while words are ranked, as TextAttack ranks them."""
+
     def _get_score(self, model_output: Any, text: object) -> Any:
-        return 1 - model_output[self.ground_truth_output] + float(self._is_goal_complete(model_output, text))
+        score = 1 - model_output[self.ground_truth_output]
+        return score + self.reached * float(self._is_goal_complete(model_output, text))
 
     def _process_model_outputs(self, _: Sequence[object], scores: Any) -> Any:
         return scores  # probabilities already; TextAttack would take a softmax of those that sum to 1.00001
@@ -218,6 +223,10 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
         super().__init__()
         self.look_up: LookUp = lambda _: ()
 
+    def offers(self, word: str) -> bool:
+        """Whether anything is listed for a word."""
+        return bool(self._get_replacement_words(word))
+
     def _get_replacement_words(self, word: str) -> list[str]:
         form = normalised(word)
         cased = [recover_word_case(swap, word) for swap in self.look_up(form)]
@@ -229,6 +238,35 @@ class ListedSwap(WordSwap):  # type: ignore[misc]
             for index in sorted(indices_to_modify)
             for replacement in self._get_replacement_words(current_text.spans[index].text)
         ]
+        return [candidate for candidate in candidates if candidate is not None]
+
+
+class MaskedSwap(WordSwapMaskedLM):  # type: ignore[misc]
+    """The transformation of BERT-Attack: what a masked language model puts in a word's place, as TextAttack asks it, in
+    the case of the word."""
+
+    def __init__(self, folder: str, candidates: int, permits: Callable[[str, str], bool]) -> None:
+        """The model lies in a folder; `permits` says of a word whether another may take its place."""
+        from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
+
+        model = AutoModelForMaskedLM.from_pretrained(folder, **LOADING)
+        marks = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "mask", "unk")}
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=f"{folder}/tokenizer.json", **marks)
+        longest = int(model.config.max_position_embeddings)
+        super().__init__("bert-attack", model, tokenizer, longest, max_candidates=candidates)
+        self._permits = permits
+
+    def offers(self, _word: str) -> bool:
+        """Whether anything is offered for a word: of the sentence's words, for all."""
+        return True
+
+    def _get_transformations(self, current_text: SpannedText, indices_to_modify: set[int]) -> list[SpannedText]:
+        candidates = []
+        for text in super()._get_transformations(current_text, sorted(indices_to_modify)):
+            (index,) = text.attack_attrs["newly_modified_indices"]
+            word, new = current_text.spans[index].text, text.word(index)
+            if self._permits(normalised(word), normalised(new)):
+                candidates.append(current_text.swapped(index, recover_word_case(new, word)))
         return [candidate for candidate in candidates if candidate is not None]
 
 
@@ -292,10 +330,15 @@ def replacements(text: SpannedText) -> dict[int, str]:
 
 
 class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
-    """The greedy search: words by the L1 norm of their mean gradient, or by what their deletion costs; equal ones in
-    reading order."""
+    """The greedy search: words by the L1 norm of their mean gradient, or by what their deletion costs, equal ones in
+    reading order; by unknown words and by weighted saliency as TextAttack ranks them."""
 
     def _get_index_order(self, initial_text: SpannedText, **_: object) -> tuple[list[int], bool]:
+        if self.wir_method in ("unk", "weighted-saliency"):
+            self.goal_function.reached = 0.0
+            order, over = super()._get_index_order(initial_text)
+            self.goal_function.reached = 1.0
+            return [int(index) for index in order][:MOST_RANKED], over
         _, changeable = self.get_indices_to_order(initial_text)
         indices = sorted(changeable)[:MOST_RANKED]
         if not indices:

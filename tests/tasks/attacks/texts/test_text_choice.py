@@ -93,7 +93,7 @@ def test_its_settings_are_those_of_an_attack_on_texts() -> None:
 
 
 def test_word_attacks_are_told_from_noise_by_their_table() -> None:
-    assert [one.word for one in TEXT_ATTACKS if one.swaps_words] == ["a2t", "guided"]
+    assert [one.word for one in TEXT_ATTACKS if one.swaps_words] == ["a2t", "guided", "bert-attack", "deepwordbug"]
     assert [one.word for one in TEXT_ATTACKS if one.guided] == ["guided"]
     assert all(issubclass(one.settings, WordAttack) == one.swaps_words for one in TEXT_ATTACKS)
 

@@ -109,14 +109,19 @@ def beside(ranking: str, threshold: float = 0.75) -> Beside:
             WordEmbeddingDistance(embedding, min_cos_sim=0.8),
         ],
         ta.transformations.WordSwapEmbedding(max_candidates=8, embedding=embedding),
-        ta.search_methods.GreedyWordSwapWIR("gradient" if ranking == "gradient" else "delete"),
+        ta.search_methods.GreedyWordSwapWIR(CALLED.get(ranking, ranking)),
     )
     settings = WordAttack(ranking=ranking, similarity=threshold, part_of_speech=False)
     ours = compose(model, settings, CharacterEncoder(), lambda word, _: listed.get(word, ()), CharacterEncoder())
     return Beside(model, ours, theirs)
 
 
-@pytest.mark.parametrize("ranking", ["gradient", "deletion"])
+CALLED = {"deletion": "delete", "unknown": "unk", "saliency": "weighted-saliency"}
+
+
+@pytest.mark.parametrize(
+    "ranking", ["gradient", "deletion", "unknown", pytest.param("saliency", marks=pytest.mark.slow)]
+)
 def test_on_the_same_candidates_textattacks_own_parts_succeed_on_the_same_texts(ranking):
     both = beside(ranking)
     told = []

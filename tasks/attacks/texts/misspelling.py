@@ -1,0 +1,73 @@
+"""Misspelt words that no dictionary knows (DeepWordBug, Gao et al. 2018): in the words that matter most two letters
+change places, or one is replaced, left out or put in.
+
+The published attack may turn a word into another one (`bad` into `bed`), which says something else. Here a misspelling
+that is a word itself is left out: a reader still sees which word was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.texts.settings import Ranking, WordAttack
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class DeepWordBug(WordAttack):
+    """Misspellings of the words whose replacement by an unknown word costs the prediction most, in any language."""
+
+    attack: Literal["deepwordbug"] = "deepwordbug"
+    """Which attack it is."""
+
+    ranking: Ranking = "unknown"
+    """Which words are tried first, as of `a2t`."""
+
+    modified: float = Field(default=1.0, gt=0, le=1)
+    """The share of a text's words that may be changed."""
+
+    part_of_speech: bool = False
+    """Whether a replacement must share a part of speech with the word; a misspelt word has none."""
+
+    edits: int = Field(default=30, ge=1)
+    """How many characters of a text may be edited in all (Levenshtein's distance)."""
+
+    @property
+    def most_edits(self) -> int:
+        """As `edits` says."""
+        return self.edits
+
+
+def misspellings(
+    words: Sequence[str], _texts: Sequence[str], _settings: DeepWordBug, seed: int
+) -> Mapping[str, list[str]]:
+    """Of each word up to four misspellings, by letters of the words themselves; none that is a word.
+
+    >>> sorted(map(len, misspellings(["wonderful"], [], DeepWordBug(), 0)["wonderful"]))
+    [8, 9, 9, 10]
+    """
+    from assay.infra.stages.exact import Seeds
+    from assay.tasks.attacks.texts.similarity import parts_of_speech
+
+    letters, seeds = sorted({letter for word in words for letter in word if letter.isalpha()}), Seeds(seed, "letters")
+    known = {"", *words}
+    made = {word: edited(word, letters, seeds.generator(word)) for word in words}
+    return {word: [new for new in some if new not in known and not parts_of_speech(new)] for word, some in made.items()}
+
+
+def edited(word: str, letters: Sequence[str], generator: np.random.Generator) -> Iterator[str]:
+    """A word with two letters swapped, with one replaced, without one, and with one more; places and letters drawn."""
+    at, pair = int(generator.integers(len(word))), int(generator.integers(max(1, len(word) - 1)))
+    letter, other = (letters[int(generator.integers(len(letters)))] for _ in range(2)) if letters else ("", "")
+    yield word[:pair] + word[pair : pair + 2][::-1] + word[pair + 2 :]
+    yield word[:at] + letter + word[at + 1 :]
+    yield word[:at] + word[at + 1 :]
+    yield word[:at] + other + word[at:]
+
+
+DEEPWORDBUG_ATTACK = TextAttackChoice(DeepWordBug, replacements=misspellings)
