@@ -144,7 +144,7 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]], reasons
         return []
     if not outside:
         return [f"{source.called}: what was measured agrees with the paper wherever it gives a number ({len(held)})."]
-    sentence = f"{source.called}: {len(outside)} of {len(held)} differ from the paper by more than our interval"
+    sentence = f"{source.called}: {len(outside)} of {len(held)}{_BEYOND}"
     bare = sum(finding.low is None or finding.high is None for _, finding in outside)
     sentence += f" ({bare} of ours have none)" if bare else ""
     apart = {
@@ -161,6 +161,7 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]], reasons
     return [f"{sentence}: {why}."]
 
 
+_BEYOND = " differ from the paper by more than our interval"
 _fill = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
 
 
@@ -183,7 +184,9 @@ def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> st
         stated.update(f"{head}\n{line}" for line in lines)
         blocks += [f"**{title}**", "\n".join([head, "|---" * len(shown[0]) + "|", *new])]
     for heading, notes in _notes(table, filled):
-        items = [f"- {_escaped_text(note)}" for note in notes if note not in stated and not note.startswith(" ")]
+        new = [note for note in notes if note not in stated and not note.startswith(" ")]
+        heading = heading + _BEYOND.replace(" differ", "") if any(_BEYOND in note for note in new) else heading
+        items = [f"- {_escaped_text(note.replace(_BEYOND, ''))}" for note in new]
         filled_items = (_fill(item, subsequent_indent="  ") for item in items)
         blocks += ["\n".join([f"{heading}:", "", *filled_items])] if items else []
         stated.update(notes)
