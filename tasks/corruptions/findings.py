@@ -312,8 +312,10 @@ class _Subject:
             if cell.of == MEAN:
                 flips = beside(self.tally, self.own, self.reference, "flips", cell.severities)
                 ratio = self._resampled("relative_flip_probability", cell, flips.ratio(cell.perturbations), ratio)
+            verdict = ""
             # Among many cells some intervals leave 1 out by chance; the overall mean is one question, asked before.
-            verdict = _flip_verdict(ratio) if (cell.of, cell.group) == (MEAN, ALL) else ""
+            if ratio is not None and (cell.of, cell.group) == (MEAN, ALL):
+                verdict = "flips more" if ratio.low > 1 else "flips less" if ratio.high < 1 else ""
             yield self._finding("relative_flip_probability", cell, ratio, "ratio", verdict)
 
     def errors(self) -> Iterator[Finding]:
@@ -380,9 +382,3 @@ class _Subject:
         low, high = (None if np.isnan(end) else end for end in interval[1:])
         n = self.tally.samples if "flip" in metric else self.tally.judged
         return Finding(*named, interval.value, low, high, n, verdict=verdict, unit=unit)
-
-
-def _flip_verdict(relative: Interval | None) -> str:
-    if relative is None or np.isnan(relative.low) or relative.low <= 1 <= relative.high:
-        return ""
-    return "flips more" if relative.low > 1 else "flips less"

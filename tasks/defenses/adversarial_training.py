@@ -1,15 +1,16 @@
 """Adversarial training of image subjects: what such a defence is, and ours with what each does with every batch.
 
 PGD on the batch, against the network as it would answer, drawn per epoch and sample: standard adversarial training
-(Madry et al. 2017; Xu et al. 2020, Eq. 6), Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1), and
-Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10).
+(Madry et al. 2017; Xu et al. 2020, Eq. 6), Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1),
+Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10), MART (Wang et al. 2020), and TRADES
+(Zhang et al. 2019). Its authors start an attack at x + 0.001·N; here every attack starts uniformly within ε.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +18,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import Tagged, tried
 from assay.tasks.attacks.settings import step_size_for
-from assay.tasks.defenses.settings import Defence, MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.settings import MART, TRADES, Defence, MAAdvT, MisclassificationAware, MPAdvT, Standard
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -202,7 +203,7 @@ MPADVT = ImageDefenceChoice(MPAdvT, mpadvt)
 _LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm be infinite
 
 
-def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
+def maadvt(settings: MisclassificationAware, seeds: Seeds, *, margin: bool = False) -> BatchHook:
     """A hook that trains on attacked images, and holds the answers to them near those to the clean ones (Alg. 2)."""
     from assay.tasks.subjects.images.training import Descent
 
@@ -212,20 +213,27 @@ def maadvt(settings: MAAdvT, seeds: Seeds) -> BatchHook:
         clean = log_probabilities(batch.model, batch.model.logits(batch.images))
         logits = batch.model.logits(images)
         adversarial = log_probabilities(batch.model, logits)
-        return Descent(misclassification_aware_loss(clean, adversarial, batch.targets, settings.weight), logits)
+        loss = misclassification_aware_loss(clean, adversarial, batch.targets, settings.weight, margin=margin)
+        return Descent(loss, logits)
 
     return hook
 
 
-def misclassification_aware_loss(clean: Tensor, adversarial: Tensor, targets: Tensor, weight: float) -> Tensor:
+def misclassification_aware_loss(
+    clean: Tensor, adversarial: Tensor, targets: Tensor, weight: float, *, margin: bool = False
+) -> Tensor:
     """The mean over the batch of CE(C(x'), y) + λ·R (Eq. 9 and 10), from log probabilities [n, k] of x and of x'.
 
-    The authors' code adds a margin term, -log(1 - p) of the strongest wrong class, that the paper does not have.
+    With a `margin` it is MART's: -log(1 - p) of the strongest wrong class of x' is added. (The code of Xu et al. has
+    that term, and their paper does not.)
     """
     from torch.nn import functional
 
-    cross_entropy = functional.nll_loss(adversarial, targets, reduction="none")
-    return (cross_entropy + weight * regularisation(clean, adversarial, targets)).mean()
+    loss = functional.nll_loss(adversarial, targets, reduction="none")
+    if margin:
+        wrong = adversarial.exp().scatter(1, targets[:, None], 0.0).amax(dim=1)
+        loss = loss - (1 - wrong).clamp_min(_LEAST).log()
+    return (loss + weight * regularisation(clean, adversarial, targets)).mean()
 
 
 def regularisation(clean: Tensor, adversarial: Tensor, targets: Tensor) -> Tensor:
@@ -257,6 +265,28 @@ def log_probabilities(model: ImageModel, logits: Tensor) -> Tensor:
     return functional.log_softmax(logits.float(), dim=1)
 
 
-MAADVT = ImageDefenceChoice(
-    MAAdvT, maadvt, one_class="MAAdvT compares the probabilities of classes that exclude each other (Eq. 7)"
-)
+_EXCLUSIVE = "compares the probabilities of classes that exclude each other"
+MAADVT = ImageDefenceChoice(MAAdvT, maadvt, one_class=f"MAAdvT {_EXCLUSIVE} (Eq. 7)")
+MART_DEFENCE = ImageDefenceChoice(MART, partial(maadvt, margin=True), one_class=f"MART {_EXCLUSIVE}")
+
+
+def trades(settings: TRADES, seeds: Seeds) -> BatchHook:
+    """A hook that trains on clean images, and holds the answers within ε near them (Zhang et al.)."""
+    import torch
+
+    from assay.tasks.subjects.images.training import Descent
+
+    def hook(batch: Batch) -> Descent:
+        model, eps = batch.model, settings.budget * settings.reach(batch.epoch)
+        with answering(model.network), torch.no_grad():
+            before = log_probabilities(model, model.logits(batch.images))
+        drifting = replace(batch, loss=lambda logits, _: divergence(before, log_probabilities(model, logits)).mean())
+        images = attacked(drifting, eps, settings.steps, settings.step_size, seeds)
+        clean, logits = model.logits(batch.images), model.logits(images)
+        apart = divergence(log_probabilities(model, clean), log_probabilities(model, logits)).mean()
+        return Descent(batch.loss(clean, batch.targets) + settings.beta[0] * apart, logits)
+
+    return hook
+
+
+TRADES_DEFENCE = ImageDefenceChoice(TRADES, trades, one_class=f"TRADES {_EXCLUSIVE}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assay.infra.errors import all_named
 from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.page import eps_text, spaced_ticks
-from assay.tasks.defenses.class_page import class_table, losses
+from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.defenses.table import METRICS
 from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
-_VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|scratch|subject))+$")
+_VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|beta=[^-]+|scratch|subject|last|best))+$")
 
 
 class DefenceFindings:
@@ -79,22 +79,21 @@ class DefenceFindings:
         """The best defence, and those that no test tells apart from it, by what they leave right, the best first."""
         best = self.best(subject)
         left = self._accuracies(subject)
-        near = [defence for defence in left if defence != best and not self._differ(subject, best, defence)]
+        near = [defence for defence in left if defence != best and not self.differ(subject, best, defence)]
         return [best, *sorted(near, key=lambda defence: -left[defence])] if best else []
 
     def _accuracies(self, subject: str) -> dict[str, float]:
         """What the defences leave right at the telling ε that do not always say the same, of those that met the
         deciding attack: one on which it broke met less, and would look better for it."""
-        met = [
-            defence
-            for defence in self.defences
-            if self.test(subject, defence) and not self.degenerate(subject, defence)
-        ]
-        return {
-            defence: share.value or 0.0 for defence in met if (share := self.accuracy(subject, defence, self.group))
-        }
+        return {share.of: share.value or 0.0 for share in measured(self.scores("accuracy", subject))}
 
-    def _differ(self, subject: str, first: str, second: str) -> bool:
+    def scores(self, metric: str, subject: str) -> Iterator[Finding | None]:
+        """`defense.metric` of those defences at the telling ε."""
+        for defence in self.defences:
+            if self.test(subject, defence) and not self.degenerate(subject, defence):
+                yield self.all.get(f"defense.{metric}", subject, defence, self.group)
+
+    def differ(self, subject: str, first: str, second: str) -> bool:
         """Whether McNemar's test, after Holm over all pairs, tells two defences apart at the telling ε."""
         pairs = (f"{first} - {second}", f"{second} - {first}")
         tests = (self.all.first("defense.between_p", subject=subject, of=pair) for pair in pairs)
@@ -138,7 +137,8 @@ def variant(defence: str) -> str:
     ('scratch, λ = 3', '', 'ε = 4/255')
     """
     pieces = defence.removeprefix(family(defence)).strip("-").split("-")
-    return ", ".join(piece.replace("lambda=", "λ = ").replace("eps=", "ε = ") for piece in pieces if piece)
+    symbols = {"eps=": "ε = ", "lambda=": "λ = ", "beta=": "β = "}
+    return ", ".join(re.sub("^(eps|lambda|beta)=", lambda name: symbols[name[0]], piece) for piece in pieces if piece)
 
 
 def family(defence: str) -> str:
@@ -152,8 +152,9 @@ def family(defence: str) -> str:
 
 _CROWDED = 0.12  # of the axis: ticks nearer than that to the one before carry no name
 _LEARNING = (
-    "Training accuracy is that on the images as the defence attacked them; validation images are clean, were set aside "
-    "from those that may train, and choose nothing."
+    "Training accuracy is that on the images as the defence attacked them; validation images were set aside from those "
+    "that may train. They are clean and choose nothing, but where a model stops at its best epoch: there they are "
+    "attacked, and choose that epoch."
 )
 _TRADE = "Further up withstands more, further right costs less. Whiskers are 95 % intervals (Wilson)."
 
@@ -176,7 +177,8 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
     ]
     subjects = defence_findings.subjects
     lost = [f"{line}." for subject in subjects if (line := defence_findings.losses(subject))]
-    sentences = [*lost, *(_sentence(defence_findings, subject) for subject in subjects), *constant]
+    told = [tell(defence_findings, subject) for subject in subjects for tell in (_sentence, _price, _overfitting)]
+    sentences = [*lost, *told, *constant]
     judged = "red flag" if constant else "loses a class" if lost else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
     return Part("Defences", sentence, blocks, "defences", "bad" if judged else "neutral", judged)
@@ -199,6 +201,33 @@ def _sentence(findings: DefenceFindings, subject: str) -> str:
         f"{opening}{left} with {_names(leaders, len(findings.defences))}, which no paired test tells "
         "apart (McNemar, Holm over all pairs)."
     )
+
+
+def _price(findings: DefenceFindings, subject: str) -> str:
+    """Which defence leads by balanced accuracy, which by its worst class, and what each costs on clean images."""
+    lines = []
+    for called, metric in (("balanced accuracy", "balanced_accuracy"), ("the worst class", "worst_recall")):
+        scores = measured(findings.scores(metric, subject))
+        if len(findings.defences) < 2 or not scores:
+            return ""
+        lead = max(scores, key=lambda score: score.value or 0.0)
+        cost = findings.all.get("defense.gain", subject, lead.of, CLEAN)
+        clean = "" if cost is None else f" (clean images change by {points(cost)})"
+        lines.append(f"by {called} {lead.of} leads with {share_text(lead)}{clean}")
+    return f"Under attack, {' and '.join(lines)}."
+
+
+def _overfitting(findings: DefenceFindings, subject: str) -> str:
+    """Of a defence with its best and its last epoch, whether learning on lost robustness (Rice et al. 2020)."""
+    lines = []
+    for best in findings.defences:
+        last = re.sub(r"-best(?=-|$)", "-last", best)
+        shares = [findings.accuracy(subject, defence, findings.group) for defence in (best, last)]
+        if last != best and shares[0] is not None and shares[1] is not None:
+            worse = findings.differ(subject, best, last) and (shares[0].value or 0.0) > (shares[1].value or 0.0)
+            verdict = "robust overfitting" if worse else "no robust overfitting is shown"
+            lines.append(f"{best} keeps {share_text(shares[0])} and {last} {share_text(shares[1])}: {verdict}.")
+    return " ".join(lines)
 
 
 def _names(leaders: Sequence[str], of: int) -> str:

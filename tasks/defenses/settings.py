@@ -16,6 +16,8 @@ from assay.tasks.subjects.settings import Eps, EpsGrid, Training, as_tuple, eps_
 
 Start = Literal["subject", "scratch"]
 Starts = Annotated[tuple[Start, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Stop = Literal["last", "best"]
+Stops = Annotated[tuple[Stop, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 Weight = Annotated[float, Field(ge=0, le=1000)]
 Weights = Annotated[tuple[Weight, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
@@ -42,6 +44,10 @@ class Defence(Settings):
     """Over how many epochs the attack grows to its full ε. From `scratch`, without it, a network may settle on one
     answer for everything."""
 
+    stop: Stops = Field(default=("last",), exclude_if=lambda stop: stop == ("last",))
+    """Which epoch's weights count: the `last`, or the `best`, at which most of the held-out training samples
+    (`train.validation`) withstand PGD with 10 steps; both make two models, and show robust overfitting."""
+
     train: Training | None = None
     """How the defended model is trained; left out, as the subject was (one that came with weights: by the defaults)."""
 
@@ -56,7 +62,7 @@ class Defence(Settings):
         >>> [one.called for one in Standard(eps=(0.05, 0.1)).variants(0.1)]
         ['standard-eps=0.05', 'standard-eps=0.1']
         """
-        grids = {"eps": self.eps or (audited,), "start": self.start, **self._grids()}
+        grids = {"eps": self.eps or (audited,), "start": self.start, "stop": self.stop, **self._grids()}
         several = [name for name, values in grids.items() if len(values) > 1]
         variants = []
         for values in product(*grids.values()):
@@ -135,11 +141,9 @@ class MPAdvT(Defence):
         return self
 
 
-class MAAdvT(Defence):
-    """Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10); for one class per image."""
+class MisclassificationAware(Defence):
+    """What MAAdvT and MART have; for one class per image."""
 
-    defense: Literal["maadvt"] = "maadvt"
-    """Which defence it is."""
     steps: int = Field(default=5, ge=1, le=1000)
     """How many steps the attack inside the training takes."""
     lambda_: Weights = Field(default=(6.0,), alias="lambda")
@@ -155,10 +159,42 @@ class MAAdvT(Defence):
         return {"lambda_": self.lambda_}
 
 
+class MAAdvT(MisclassificationAware):
+    """Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10)."""
+
+    defense: Literal["maadvt"] = "maadvt"
+    """Which defence it is."""
+
+
+class MART(MisclassificationAware):
+    """Misclassification-Aware adveRsarial Training (Wang et al. 2020): MAAdvT, and the strongest wrong class is
+    pushed down as well."""
+
+    defense: Literal["mart"] = "mart"
+    """Which defence it is."""
+    lambda_: Weights = Field(default=(5.0,), alias="lambda")
+    """λ: how much the answers to an image and to its attacked self are held together, most for images not known yet."""
+
+
+class TRADES(Defence):
+    """Accuracy on clean images, and answers that stay what they are around them (Zhang et al. 2019); for one
+    class per image."""
+
+    defense: Literal["trades"] = "trades"
+    """Which defence it is."""
+    steps: int = Field(default=5, ge=1, le=1000)
+    """How many steps the attack inside the training takes: it drives the answer away from that to the clean image."""
+    beta: Weights = (6.0,)
+    """β, 1/λ in the paper: how much the answers to an image and to its attacked self are held together."""
+
+    def _grids(self) -> dict[str, tuple[Any, ...]]:
+        return {"beta": self.beta}
+
+
 def _name_part(option: str, value: Any) -> str:
     if option == "eps":
         return eps_name(value)
-    return f"lambda={value:g}" if option == "lambda_" else str(value)
+    return value if isinstance(value, str) else f"{option.rstrip('_')}={value:g}"
 
 
 MIXED = "mixed"

@@ -7,12 +7,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from assay.infra.user_code.choices import TaggedChoices
-from assay.tasks.defenses.adversarial_training import GROUP, MAADVT, MPADVT, STANDARD, DefenceChoice, ImageDefenceChoice
+from assay.tasks.defenses.adversarial_training import (
+    GROUP,
+    MAADVT,
+    MART_DEFENCE,
+    MPADVT,
+    STANDARD,
+    TRADES_DEFENCE,
+    DefenceChoice,
+    ImageDefenceChoice,
+)
 from assay.tasks.defenses.settings import AttackedCopies, Defence
 from assay.tasks.statistics.metrics import class_metrics, metric, metrics
 
 IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
-    "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT)
+    "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT, TRADES_DEFENCE, MART_DEFENCE)
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from assay.infra.stages.partitions import collect, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.measures import COLUMNS
+from assay.tasks.defenses.adversarial_training import attacked
 from assay.tasks.defenses.comparison import (
     CLEAN,
     NONE,
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.checkpoints import Checkpoints
 
 
+JUDGING_STEPS = 10
+"""Of the PGD that says which epoch is the best."""
+
+
 def defend_images(
     training: pa.Table,
     *,
@@ -65,6 +71,12 @@ def defend_images(
     Its card says of which subject it was made, with which defence, and from where it started.
     """
     require_defensible(defense, LABELS in training.column_names, subject.settings.name)
+    options, stops = defense.train or subject.settings.train or Training(), defense.stop == ("best",)
+    if stops and not options.validation:
+        raise InputError(
+            f"{called} stops at its best epoch by the samples held out for validation, and `train.validation` is 0: "
+            "set some aside, or leave `stop` out."
+        )
     lessons = labelled_images(training, classes)
     about = {
         "defends": subject.settings.name,
@@ -76,13 +88,16 @@ def defend_images(
         return trained(
             replace(model, name=called),
             lessons,
-            defense.train or subject.settings.train or Training(),
+            options,
             subject,
             classes,
             seeds=seeds,
             checkpoints=checkpoints,
             hook=IMAGE_DEFENCES.of(defense).hook(defense, seeds),
             about=about,
+            attack=partial(attacked, eps=defense.budget, steps=JUDGING_STEPS, step_size=None, seeds=seeds)
+            if stops
+            else None,
         )
 
     return deterministically(learn, torch_device_here())
@@ -122,10 +137,13 @@ def defend_subject(
         classes=tuple(names),
         seeds=stage_seeds(),
     )
-    last = defended.last_epoch()
-    aside = last["validation_accuracy"]
-    shown = "" if aside is None else f", {aside:.1%} of the clean validation samples right"
-    say(f"{name} · {last['epoch']} epochs of {training.rows} samples{shown}")
+    curve = collect(defended.curve, None).sort_by("epoch").to_pylist()
+    stops = defense.stop == ("best",)
+    counts = max(curve, key=lambda row: (row["validation_accuracy"] or 0.0, -row["epoch"])) if stops else curve[-1]
+    aside, how = counts["validation_accuracy"], "attacked" if stops else "clean"
+    shown = "" if aside is None else f", {aside:.1%} of the {how} validation samples right"
+    best = f", the best after {counts['epoch']}" if stops else ""
+    say(f"{name} · {len(curve)} epochs of {training.rows} samples{best}{shown}")
     return defended
 
 

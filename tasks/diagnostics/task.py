@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -41,6 +43,9 @@ from assay.tasks.subjects.holding_out import columns_of, rows_as_they_are, rows_
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.task import ROWS
+
+Sources = Mapping[str, Artifact[Samples] | Artifact[AdversarialImages]]
+"""Images by what they are seen under."""
 
 
 class Embedded(NamedTuple):
@@ -93,23 +98,12 @@ def look_inside(
     fell = None if first is None else collect(attacked[first], ["id", "eps", "gold", "clean", "success"])
     ids = draw_images(truths, fell, eps.get(first or "", 0.0), settings.images)
     inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
-    sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {CLEAN: chosen, **images}
-    tables = []
-    for at, (shown, source) in enumerate(sources.items()):
-        pictures = map_partitions(
-            pictures_partition,
-            source,
-            into=DiagnosticImages,
-            name=f"part-{at}",
-            inspected=inspected,
-            shown=shown,
-            eps=eps.get(shown, 0.0),
-            truths={sample: truths[sample] for sample in ids},
-            ids=ids,
-        )
-        tables.append(collect(pictures, None))
+    sources: Sources = {CLEAN: chosen, **images}
+    known = {sample: truths[sample] for sample in ids}
+    look = partial(map_partitions, pictures_partition, into=DiagnosticImages, inspected=inspected, truths=known)
+    tables = _in_each(look, "part", sources, eps, dict.fromkeys(sources, ids))
     say(f"{inspected.name} · {len(ids)} images, {', '.join(sources)}")
-    return write_table(pa.concat_tables(tables), into=DiagnosticImages)
+    return write_table(pa.concat_tables(tables.values()), into=DiagnosticImages)
 
 
 @stage(version=1, title="embed layers", draws=True, gpu=True)
@@ -125,23 +119,10 @@ def embed_layers(
     """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
     truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
     inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
-    sources: dict[str, Artifact[Samples] | Artifact[AdversarialImages]] = {TRAIN: training, CLEAN: chosen, **images}
-    features = {
-        shown: collect(
-            map_partitions(
-                features_partition,
-                source,
-                into=LayerFeatures,
-                name=f"features-{at}",
-                inspected=inspected,
-                shown=shown,
-                eps=eps.get(shown, 0.0),
-                ids=frozenset(truths[TRAIN if shown == TRAIN else CLEAN]),
-            ),
-            None,
-        )
-        for at, (shown, source) in enumerate(sources.items())
-    }
+    sources: Sources = {TRAIN: training, CLEAN: chosen, **images}
+    look = partial(map_partitions, features_partition, into=LayerFeatures, inspected=inspected)
+    ids = {shown: frozenset(truths[TRAIN if shown == TRAIN else CLEAN]) for shown in sources}
+    features = _in_each(look, "features", sources, eps, ids)
     layers = list(dict.fromkeys(features[TRAIN]["layer"].to_pylist()))
     seeds = {layer: stage_seeds().integer(layer) for layer in layers}
     points: Artifact[LayerPoints] = map_pieces(
@@ -174,6 +155,16 @@ def count_labels(
     say(f"{name} · {attack} · {images} images")
     table = co_occurrence_table(counts, name, attack, eps)
     return Counted(write_table(table, into=CoOccurrence), write_table(findings_table(findings), into=Findings))
+
+
+def _in_each(
+    look: Callable[..., Any], name: str, sources: Sources, eps: Mapping[str, float], ids: Mapping[str, frozenset[str]]
+) -> dict[str, pa.Table]:
+    """What a look at the images of every circumstance makes, by its name; `ids` are those that are looked at."""
+    return {
+        shown: collect(look(source, name=f"{name}-{at}", shown=shown, eps=eps.get(shown, 0.0), ids=ids[shown]), None)
+        for at, (shown, source) in enumerate(sources.items())
+    }
 
 
 def embed_layer(

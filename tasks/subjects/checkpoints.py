@@ -194,6 +194,18 @@ class Snapshots:
         self.checkpoints.save(step, total, {**files, **self.kept})
 
 
+@dataclass
+class BestEpoch(Snapshots):
+    """Checkpoints that keep the weights of the epoch with most right on the validation samples, the first of equals."""
+
+    def save(self, step: int, total: int, files: Mapping[str, bytes]) -> None:
+        """Keeps the files of a step, and with them the best weights so far."""
+        right = [Epoch(*row).validation_accuracy or 0.0 for row in json.loads(files[_CURVE])]
+        if right.index(max(right)) == step - 1:
+            self.kept = {f"{_EPOCH}best": files[NETWORK]}
+        self.checkpoints.save(step, total, {**files, **self.kept})
+
+
 def earlier_selves(files: Mapping[str, bytes]) -> list[dict[str, bytes]]:
     """The files that the subject had after each kept epoch, in order; none where none was kept."""
     now = {name: content for name, content in files.items() if name not in _epoch_files(files)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,10 @@ from assay.tasks.subjects.token_networks.sources import PROCESSOR
 from assay.tasks.subjects.trained import Epoch, curve_table
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from assay.tasks.subjects.checkpoints import Checkpoints
-    from assay.tasks.subjects.images.training import BatchHook
+    from assay.tasks.subjects.images.training import Batch, BatchHook
     from assay.tasks.subjects.settings import Training
 
 PROBED = 32  # images from which one sees whether a network's output is a softmax already
@@ -164,18 +164,25 @@ def trained(
     checkpoints: Checkpoints,
     hook: BatchHook | None = None,
     about: Mapping[str, Any] | None = None,
+    attack: Callable[[Batch], Tensor] | None = None,
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The files (`card.json`, `model.safetensors`) and the curve of a model, trained further where there are options.
 
-    A defence hands over its hook, and in `about` what the card should say of it.
+    A defence hands over its hook, and in `about` what the card should say of it; with an `attack`, the weights are
+    those of the epoch that withstood it best on the validation images (Rice et al. 2020).
     """
-    from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs, weights_of
+    from assay.tasks.subjects.checkpoints import BestEpoch, Snapshots, kept_epochs, weights_of
     from assay.tasks.subjects.images.training import plainly, train
 
     curve: list[Epoch] = []
-    snapshots = Snapshots(checkpoints, frozenset() if options is None or about else kept_epochs(options))
+    kept = frozenset[int]() if options is None or about else kept_epochs(options)
+    snapshots = Snapshots(checkpoints, kept) if attack is None else BestEpoch(checkpoints, kept)
     if options is not None:
-        curve = train(model, lessons, options, seeds=seeds, checkpoints=snapshots, hook=hook or plainly)
+        curve = train(model, lessons, options, seeds=seeds, checkpoints=snapshots, hook=hook or plainly, attack=attack)
+    if attack is not None:
+        (best,) = snapshots.kept.values()
+        load_state(model.network, best, model.name)
+        snapshots.kept.clear()
     card = _card(model, lessons, options, subject, classes) | dict(about or {})
     encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
     return {CARD: encoded, WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)

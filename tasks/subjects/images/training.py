@@ -178,8 +178,10 @@ def train(
     seeds: Seeds,
     checkpoints: Checkpoints,
     hook: BatchHook = plainly,
+    attack: Callable[[Batch], Tensor] | None = None,
 ) -> list[Epoch]:
-    """Trains the model's network in place, from the weights it has, and says how every epoch went."""
+    """Trains the model's network in place, from the weights it has, and says how every epoch went; with an `attack`,
+    validation images are attacked."""
     aside = (
         drawn(lessons.contents(), options.validation, "validation")
         if options.validation
@@ -195,7 +197,7 @@ def train(
         with torch.random.fork_rng(devices=[torch.cuda.current_device()] if model.device == "cuda" else []):
             torch.manual_seed(Seeds(seeds.run_seed, f"{seeds.stage}/torch {epoch}").integer(bits=62))  # dropout's draws
             loss, accuracy = course.epoch(epoch, learners, optimizer)
-        return Epoch(epoch + 1, loss, accuracy, course.accuracy(judges))
+        return Epoch(epoch + 1, loss, accuracy, course.accuracy(judges, attack))
 
     curve = training_curve(model.network, optimizer, options, checkpoints, learn, f" of {model.name}")
     model.network.eval()
@@ -232,16 +234,21 @@ class _Course:
             tally.add(descent, batch.targets)
         return tally.loss, tally.accuracy
 
-    def accuracy(self, rows: Rows) -> float | None:
-        """The share of these samples that the network knows; None where there are none."""
+    def accuracy(self, rows: Rows, attack: Callable[[Batch], Tensor] | None = None) -> float | None:
+        """The share of these samples that the network knows (attacked or clean); None where there are none."""
         if len(rows) == 0:
             return None
         self.model.network.eval()
         tally = _Tally(self.lessons.multilabel, self.model)
-        with torch.inference_mode():
-            for start in range(0, len(rows), self.model.block):
-                some = rows[start : start + self.model.block]
-                logits = self.model.logits(self._images(some))
+        loss = loss_for("cross-entropy", multilabel=self.lessons.multilabel, softmaxed=self.model.softmaxed)
+        for start in range(0, len(rows), self.model.block):
+            some = rows[start : start + self.model.block]
+            images = self._images(some)
+            if attack is not None:
+                names = tuple(self.lessons.ids[row] for row in some)
+                images = attack(Batch(self.model, images, self._targets(some), names, self.seeds, loss, epoch=0))
+            with torch.inference_mode():
+                logits = self.model.logits(images)
                 tally.add(Descent(torch.zeros((), device=logits.device), logits), self._targets(some))
         return tally.accuracy
 

@@ -14,7 +14,7 @@ from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.task import attack_subject
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.settings import MART, TRADES, MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject
 from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -60,7 +60,7 @@ def recovered(subject: ResolvedSubject, defense, first: int = 1797, steps: int =
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["subject", "scratch"])
-@pytest.mark.parametrize("defense", [Standard(), MPAdvT(), MAAdvT()], ids=["standard", "mpadvt", "maadvt"])
+@pytest.mark.parametrize("defense", [Standard(), MPAdvT(), MAAdvT(), TRADES(), MART()], ids=lambda one: one.called)
 def test_at_least_forty_points_come_back_at_a_clean_cost_of_three_at_most(run, defense, start):
     """From random weights in twice the epochs, as the subject's own are no head start then, and with a warm-up."""
     scratch = {"train": Training(epochs=30), "warmup": 10} if start == "scratch" else {}

@@ -6,10 +6,19 @@ from dataclasses import replace
 import pytest
 import torch
 from tiny_subjects import answers, tiny_images, tiny_model
+from torch.nn import functional
 
 from assay.infra.stages.exact import Seeds
-from assay.tasks.defenses.adversarial_training import answering, attacked, draw_perturbation, maadvt, mpadvt, standard
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.adversarial_training import (
+    answering,
+    attacked,
+    draw_perturbation,
+    maadvt,
+    mpadvt,
+    standard,
+    trades,
+)
+from assay.tasks.defenses.settings import TRADES, MAAdvT, MPAdvT, Standard
 from assay.tasks.subjects.images.training import Batch, loss_for
 
 torch.set_num_threads(1)
@@ -111,3 +120,58 @@ def test_without_a_weight_maadvt_is_standard_training():
     assert more.loss.item() > plain.loss.item()
     more.loss.backward()
     assert all(weights.grad is not None for weights in given.model.network.parameters())
+
+
+def published_trades(model, x_natural, y, start, step_size, epsilon, perturb_steps, beta):
+    """The loss of TRADES as its authors' repository has it (trades.py), from a given start of the attack."""
+    criterion_kl = torch.nn.KLDivLoss(reduction="sum")
+    model.eval()
+    x_adv = start.detach()
+    for _ in range(perturb_steps):
+        x_adv.requires_grad_()
+        with torch.enable_grad():
+            adversarial, natural = model(x_adv).log_softmax(dim=1), model(x_natural).softmax(dim=1)
+            loss_kl = criterion_kl(adversarial, natural)
+        grad = torch.autograd.grad(loss_kl, [x_adv])[0]
+        x_adv = x_adv.detach() + step_size * torch.sign(grad.detach())
+        x_adv = torch.min(torch.max(x_adv, x_natural - epsilon), x_natural + epsilon)
+        x_adv = torch.clamp(x_adv, 0.0, 1.0)
+    model.train()
+    logits = model(x_natural)
+    loss_natural = functional.cross_entropy(logits, y)
+    loss_robust = (1.0 / len(x_natural)) * criterion_kl(
+        functional.log_softmax(model(x_adv), dim=1), functional.softmax(model(x_natural), dim=1)
+    )
+    return loss_natural + beta * loss_robust
+
+
+def test_trades_is_the_published_loss_from_the_same_start():
+    given = batch()
+    network = torch.nn.Sequential(Normalized(given.model), given.model.network)
+    start = attacked(given, 0.1, 1, 0.0, SEEDS)  # a step of no length: the start alone
+    theirs = published_trades(network, given.images, given.targets, start, 0.04, 0.1, 4, 6.0)
+    ours = trades(TRADES(eps=(0.1,), steps=4, step_size=0.04), SEEDS)(given)
+    assert ours.loss.item() == pytest.approx(theirs.item(), rel=1e-4)
+    gradients = [torch.autograd.grad(loss, list(given.model.network.parameters())) for loss in (ours.loss, theirs)]
+    for own, published in zip(*gradients, strict=True):
+        torch.testing.assert_close(own, published, atol=1e-4, rtol=1e-2)
+
+
+class Normalized(torch.nn.Module):
+    """What a model does to pixels before its network sees them."""
+
+    def __init__(self, model) -> None:
+        super().__init__()
+        self.mean, self.std = (torch.tensor(values).reshape(1, -1, 1, 1) for values in (model.mean, model.std))
+
+    def forward(self, images):
+        return (images - self.mean) / self.std
+
+
+def test_trades_without_a_beta_learns_clean_images_and_with_one_drives_answers_away_from_the_clean_ones():
+    given = batch()
+    plain = trades(TRADES(eps=(0.1,), steps=3, beta=(0,)), SEEDS)(given)
+    clean = given.loss(given.model.logits(given.images), given.targets)
+    assert plain.loss.item() == pytest.approx(clean.item(), rel=1e-6)
+    held = trades(TRADES(eps=(0.1,), steps=3, beta=(6,)), SEEDS)(given)
+    assert held.loss.item() > plain.loss.item() + 0.01

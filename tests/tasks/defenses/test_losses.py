@@ -5,6 +5,7 @@ from math import exp, log
 import pytest
 import torch
 from tiny_subjects import tiny_model
+from torch.nn import functional
 
 from assay.tasks.defenses.adversarial_training import (
     divergence,
@@ -61,3 +62,44 @@ def test_a_network_that_answers_with_probabilities_is_taken_at_its_word():
     assert log_probabilities(softmaxed, said)[0, :2].exp().tolist() == [0.5, 0.5]
     assert torch.isfinite(log_probabilities(softmaxed, said)).all()
     assert log_probabilities(tiny_model(3), said).exp().sum().item() == pytest.approx(1)
+
+
+def published_mart(logits, logits_adv, y, beta):
+    """The loss of MART as its authors' repository has it (mart.py, after the attack)."""
+    adv_probs = functional.softmax(logits_adv, dim=1)
+    tmp1 = torch.argsort(adv_probs, dim=1)[:, -2:]
+    new_y = torch.where(tmp1[:, -1] == y, tmp1[:, -2], tmp1[:, -1])
+    wrong = functional.nll_loss(torch.log(1.0001 - adv_probs + 1e-12), new_y)
+    loss_adv = functional.cross_entropy(logits_adv, y) + wrong
+    nat_probs = functional.softmax(logits, dim=1)
+    true_probs = torch.gather(nat_probs, 1, (y.unsqueeze(1)).long()).squeeze()
+    kl = torch.nn.KLDivLoss(reduction="none")
+    loss_robust = (1.0 / len(y)) * torch.sum(
+        torch.sum(kl(torch.log(adv_probs + 1e-12), nat_probs), dim=1) * (1.0000001 - true_probs)
+    )
+    return loss_adv + float(beta) * loss_robust
+
+
+@pytest.mark.parametrize("weight", [0.0, 5.0])
+def test_mart_is_the_published_loss_and_its_gradient(weight):
+    drawn = torch.Generator().manual_seed(0)
+    clean, adversarial = (torch.randn(32, 10, generator=drawn, dtype=torch.float64) * 2 for _ in range(2))
+    y = torch.randint(10, (32,), generator=drawn)
+    values, gradients = [], []
+    for loss in (
+        lambda a, b: misclassification_aware_loss(a.log_softmax(1), b.log_softmax(1), y, weight, margin=True),
+        lambda a, b: published_mart(a, b, y, weight),
+    ):
+        pair = [logits.clone().requires_grad_(True) for logits in (clean, adversarial)]
+        values.append(loss(*pair))
+        gradients.append(torch.autograd.grad(values[-1], pair, materialize_grads=True))
+    assert values[0].item() == pytest.approx(values[1].item(), abs=2e-3)  # the authors add 0.0001 inside the logarithm
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=2e-2)
+
+
+def test_mart_punishes_the_strongest_wrong_class_once_more_than_maadvt():
+    plain, boosted = (
+        float(misclassification_aware_loss(CLEAN, ADVERSARIAL, TARGETS, 6, margin=margin)) for margin in (False, True)
+    )
+    assert boosted - plain == pytest.approx((-log(1 - 0.6) - log(1 - 0.3)) / 2)

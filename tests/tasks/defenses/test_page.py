@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -199,3 +201,33 @@ def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_fir
     assert [(mark.text, mark.tone) for mark in marks] == [("loses malignant", "bad"), ("better", "neutral")]
     kept = changes(page([*FINDINGS, *class_findings(lost=False)], {}))["maadvt-lambda=6", "ε = 0.1"]
     assert (kept.text, kept.tone) == ("better", "good")
+
+
+def of_classes(defence: str, balanced: float, worst: float) -> list[Finding]:
+    about = {"of": defence, "group": "eps=0.1", "subject": "plain", "n": 450, "unit": "share"}
+    return [
+        Finding("defense.balanced_accuracy", value=balanced, low=balanced - 0.05, high=balanced + 0.05, **about),
+        Finding("defense.worst_recall", value=worst, low=worst - 0.1, high=worst + 0.1, verdict="8", **about),
+    ]
+
+
+def test_who_wins_is_said_by_balanced_accuracy_and_by_the_worst_class_with_its_price():
+    found = [*of_subject(), *of_classes("standard", 0.7, 0.5), *of_classes("maadvt-lambda=6", 0.75, 0.4)]
+    sentence = page(found, {}).sentence.replace(THIN, " ")
+    assert "by balanced accuracy maadvt-lambda=6 leads with 75.0 % [70.0, 80.0] (clean images change by −3" in sentence
+    assert "by the worst class standard leads with 50.0 % [40.0, 60.0]" in sentence
+    assert "leads" not in page(of_subject(), {}).sentence
+
+
+@pytest.mark.parametrize(("p", "verdict"), [(0.001, "robust overfitting"), (0.4, "no robust overfitting is shown")])
+def test_best_and_last_epoch_show_robust_overfitting_where_a_test_does(p, verdict):
+    found = [accuracy("none", "clean", 0.98), accuracy("none", "eps=0.1", 0.3)]
+    for defence, left in (("trades-best-beta=6", 0.8), ("trades-last-beta=6", 0.7)):
+        found += [accuracy(defence, "clean", 0.97), accuracy(defence, "eps=0.1", left)]
+        found += compared(defence, "clean", -0.01, 0.2) + compared(defence, "eps=0.1, worst", left - 0.3, 0.001)
+    between = Finding("defense.between_p", "trades-best-beta=6 - trades-last-beta=6", "eps=0.1, worst", "plain")
+    found.append(replace(between, value=p, p_value=p, n=450, verdict="better" if p < 0.01 else NEEDED))
+    sentence = page(found, {}).sentence.replace(THIN, " ")
+    kept = "trades-best-beta=6 keeps 80.0 % [75.0, 85.0] and trades-last-beta=6 70.0 % [65.0, 75.0]"
+    assert f"{kept}: {verdict}." in sentence
+    assert family("trades-best-beta=6") == "trades"

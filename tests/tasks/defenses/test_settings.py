@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.settings import MART, TRADES, MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.table import AnyDefence
 
 DEFENCE: TypeAdapter[AnyDefence] = TypeAdapter(AnyDefence)
@@ -26,6 +26,20 @@ def test_every_combination_of_values_is_a_model_with_a_name_of_its_own():
     }
 
 
+def test_best_and_last_are_two_models_and_last_alone_leaves_no_trace():
+    both = TRADES(stop=("best", "last"), beta=(1, 6)).variants(0.1)
+    assert [one.called for one in both] == [
+        "trades-best-beta=1",
+        "trades-best-beta=6",
+        "trades-last-beta=1",
+        "trades-last-beta=6",
+    ]
+    assert [one.stop for one in both[::2]] == [("best",), ("last",)]
+    assert "stop" not in Standard(stop="last").model_dump()
+    assert Standard(stop="best").model_dump()["stop"] == ("best",)
+    assert (MART().weight, DEFENCE.validate_python({"mart": {"lambda": 3}})) == (5.0, MART(lambda_=(3,)))
+
+
 def test_a_defence_without_an_eps_takes_the_audits():
     assert [one.variants(0.1)[0].budget for one in (Standard(), Standard(name="own", eps=(0.2,)))] == [0.1, 0.2]
     (one,) = MPAdvT().variants(0.1)
@@ -37,7 +51,9 @@ def test_a_defence_without_an_eps_takes_the_audits():
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ("mart", "there is no defence 'mart'; there are standard, mpadvt, maadvt"),
+        ("free", "there is no defence 'free'; there are standard, mpadvt, maadvt, trades, mart"),
+        ({"trades": {"lambda": 6}}, "Extra inputs"),
+        ({"mart": {"stop": "early"}}, "'last' or 'best'"),
         ({"standard": {"eps": 0}}, "no attack to defend against"),
         ({"mpadvt": {"steps": (5, 1)}}, "write the smaller one first"),
         ({"mpadvt": {"range": (0.04, 0.01)}}, "write the smaller one first"),

@@ -13,7 +13,7 @@ from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.trainings import Checkpoints
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.task import attack_subject
-from assay.tasks.defenses.settings import MAAdvT, MPAdvT, Standard
+from assay.tasks.defenses.settings import TRADES, MAAdvT, MPAdvT, Standard
 from assay.tasks.defenses.task import defend_subject, measure_defences
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.subjects.images.model import load_image_model
@@ -51,6 +51,17 @@ def end_after(monkeypatch, step: int) -> None:
             raise EndedError
 
     monkeypatch.setattr(Checkpoints, "save", save)
+
+
+def test_what_stops_at_its_best_epoch_needs_samples_to_choose_it_by(run):
+    train = Training(epochs=2, batch_size=16, validation=0)
+    (variant,) = TRADES(steps=1, stop="best", train=train).variants(0.05)
+    with pytest.raises(InputError, match=r"tiny\+trades stops at its best epoch by the samples held out"):
+        defended(variant)
+    (variant,) = TRADES(steps=1, stop="best", train=Training(epochs=2, batch_size=16)).variants(0.05)
+    made = defended(variant)
+    assert set(read_files(made.files)) == {"card.json", "model.safetensors"}
+    assert json.loads(read_files(made.files)["card.json"])["defence"]["stop"] == ["best"]
 
 
 @pytest.mark.slow

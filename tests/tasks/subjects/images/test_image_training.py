@@ -7,7 +7,7 @@ from torch import nn
 
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import learning_files, restore, weights_of
+from assay.tasks.subjects.checkpoints import BestEpoch, learning_files, restore, weights_of
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.training import Batch, Descent, loss_for, plainly, train
@@ -90,6 +90,52 @@ def test_an_interrupted_training_ends_with_the_same_bits(options, end_after):
     assert train(resumed, lessons(), options, seeds=SEEDS, checkpoints=interrupted) == curve
     assert weights_of(resumed.network) == weights_of(undisturbed.network)
     assert [one.epoch for one in curve] == [1, 2, 3, 4]
+
+
+def spoilt_after(epochs):
+    """A hook that learns the right classes first and, after so many epochs, wrong ones."""
+
+    def hook(batch: Batch) -> Descent:
+        targets = batch.targets if batch.epoch < epochs else (batch.targets + 1) % 3
+        logits = batch.model.logits(batch.images)
+        return Descent(batch.loss(logits, targets), logits)
+
+    return hook
+
+
+@pytest.mark.parametrize("end_after", [0, 2, 4])
+def test_a_training_that_gets_worse_stops_at_its_best_epoch_interrupted_or_not(end_after):
+    """Planted: 3 epochs that learn, and 3 that learn wrong classes."""
+    options = Training(epochs=6, batch_size=32, schedule="constant", learning_rate=0.01)
+    start, attacked = model().network.state_dict(), []
+
+    def fresh() -> ImageModel:
+        fresh = model()
+        fresh.network.load_state_dict(start)
+        return fresh
+
+    def attack(batch: Batch) -> torch.Tensor:
+        attacked.append(batch.ids)
+        return batch.images * 0.9
+
+    def learn(learner: ImageModel, memory) -> list:
+        memory = BestEpoch(memory, frozenset())
+        curve = train(learner, lessons(), options, seeds=SEEDS, checkpoints=memory, hook=spoilt_after(3), attack=attack)
+        return [curve, memory.kept]
+
+    memory = Memory(end_after)
+    if end_after:
+        with pytest.raises(KeyboardInterrupt):
+            learn(fresh(), memory)
+    curve, kept = learn(fresh(), memory)
+    right = [epoch.validation_accuracy for epoch in curve]
+    best = right.index(max(right))
+    assert best < 3
+    assert right[best] > right[-1] + 0.3
+    short, lasting = fresh(), options.model_copy(update={"epochs": best + 1})
+    train(short, lessons(), lasting, seeds=SEEDS, checkpoints=Memory(), attack=attack)
+    assert kept == {"epoch-best": weights_of(short.network)}
+    assert len({tuple(ids) for ids in attacked}) == 1  # the same samples after every epoch, never a training one
 
 
 def test_checkpoints_hold_no_pickle():
