@@ -5,7 +5,7 @@ attack, corrupted; each with its interval, and with what one constant answer get
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from assay.tasks.reporting.head import Scorecard
@@ -18,14 +18,6 @@ CLEAN = "clean"
 SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r"}
 """What is scored by no share of right answers, and what the score is called."""
 _OVERFITTED = {"overfit": "shown", "underpowered": "too few samples"}
-
-
-@dataclass(frozen=True)
-class Question:
-    """A column of the scorecard: its head, and the finding that answers it for a subject."""
-
-    title: str
-    answer: Callable[[FindingIndex, str], Finding | None]
 
 
 def clean(findings: FindingIndex, subject: str) -> Finding | None:
@@ -90,15 +82,16 @@ def overfitted(findings: FindingIndex, subject: str) -> Finding | None:
     return next((test for test in findings.select("overfitting.p_value", subject=subject) if test.verdict), None)
 
 
-QUESTIONS = (
-    Question("Clean", clean),
-    Question("Worst class", worst_class),
-    Question("Hardest tenth", hardest),
-    Question("Under attack", attacked),
-    Question("Corrupted", corrupted),
-    Question("Right for the right reasons", trusted),
-    Question("Overfitting", overfitted),
-)
+QUESTIONS: Mapping[str, Callable[[FindingIndex, str], Finding | None]] = {
+    "Clean": clean,
+    "Worst class": worst_class,
+    "Hardest tenth": hardest,
+    "Under attack": attacked,
+    "Corrupted": corrupted,
+    "Right for the right reasons": trusted,
+    "Overfitting": overfitted,
+}
+"""The columns of the scorecard: the head of each, and the finding that answers it for a subject."""
 
 
 def subjects_of(findings: FindingIndex) -> list[str]:
@@ -109,15 +102,15 @@ def subjects_of(findings: FindingIndex) -> list[str]:
 
 def answers_of(findings: FindingIndex) -> list[Finding]:
     """All that stands in the scorecard, subject by subject."""
-    answers = (question.answer(findings, subject) for subject in subjects_of(findings) for question in QUESTIONS)
+    answers = (answer(findings, subject) for subject in subjects_of(findings) for answer in QUESTIONS.values())
     return [answer for answer in answers if answer is not None]
 
 
-def _asked(findings: FindingIndex) -> list[tuple[Question, list[Finding | None]]]:
+def _asked(findings: FindingIndex) -> list[tuple[str, list[Finding | None]]]:
     """The questions that some subject was asked, each with the answers of all subjects."""
     subjects = subjects_of(findings)
-    answered = ((each, [each.answer(findings, subject) for subject in subjects]) for each in QUESTIONS)
-    return [(question, answers) for question, answers in answered if any(answers)]
+    answered = ((title, [answer(findings, subject) for subject in subjects]) for title, answer in QUESTIONS.items())
+    return [(title, answers) for title, answers in answered if any(answers)]
 
 
 def scorecard(findings: FindingIndex) -> Scorecard | None:
@@ -125,7 +118,7 @@ def scorecard(findings: FindingIndex) -> Scorecard | None:
     subjects, asked = subjects_of(findings), _asked(findings)
     if not asked:
         return None
-    titles = [_titled(question, next(filter(None, answers))) for question, answers in asked]
+    titles = [_titled(title, next(filter(None, answers))) for title, answers in asked]
     rows = [(subject, [_mark(findings, answers[at]) for _, answers in asked]) for at, subject in enumerate(subjects)]
     alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
     return Scorecard(titles, rows, alone, _checks(findings))
@@ -158,11 +151,11 @@ def _moved(was: Mark | None, now: Mark | None, gain: float) -> Mark | None:
     return Mark(f"{was.text} → {now.text}", tone, f"{now.below}\nbefore {before}")
 
 
-def _titled(question: Question, finding: Finding) -> str:
+def _titled(title: str, finding: Finding) -> str:
     """The head of a column, with the ε that it is at, or that what stands in it is a larger piece than a tenth."""
     if finding.slice.stratum is not None:
         return "Hardest end"
-    return f"{question.title}, ε = {finding.slice.eps_text}" if finding.slice.eps_text else question.title
+    return f"{title}, ε = {finding.slice.eps_text}" if finding.slice.eps_text else title
 
 
 def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:

@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -48,18 +48,9 @@ _LINEAGE_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Section:
-    """A section at the end of the report: where it is, what it is called, and its HTML."""
-
-    anchor: str
-    title: str
-    markup: Markup
-
-
-def appendix_sections(report: Report) -> Iterator[Section]:
-    """The sections at the end of the report, those that have something to show."""
-    yield Section(READING, READING_TITLE, reading_section())
+def appendix_sections(report: Report) -> Iterator[tuple[str, str, Markup]]:
+    """The anchor, the title and the HTML of each section at the end of the report that has something to show."""
+    yield READING, READING_TITLE, reading_section()
     if report.findings:
         yield _appendix_section("findings", "Findings", _findings(report.findings))
     if report.lineage:
@@ -93,9 +84,9 @@ def _written(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _appendix_section(anchor: str, title: str, *content: Markup) -> Section:
+def _appendix_section(anchor: str, title: str, *content: Markup) -> tuple[str, str, Markup]:
     heading = tag("h2", title, id=f"{anchor}-h")
-    return Section(anchor, title, tag("section", heading, *content, id=anchor, aria_labelledby=f"{anchor}-h"))
+    return anchor, title, tag("section", heading, *content, id=anchor, aria_labelledby=f"{anchor}-h")
 
 
 def _folded(summary: str, *content: Markup) -> Markup:
@@ -168,7 +159,7 @@ def render_report(report: Report) -> str:
     parts = list(zip(anchors(report.parts), report.parts, strict=True))
     back = [*appendix_sections(report)]
     listed: list[tuple[str, str, str]] = [(anchor, part.title, part.verdict) for anchor, part in parts]
-    listed += [(section.anchor, section.title, "") for section in back]
+    listed += [(anchor, title, "") for anchor, title, _ in back]
     body = [
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag(
@@ -179,7 +170,7 @@ def render_report(report: Report) -> str:
                 _head(report),
                 _notices(report),
                 *(_section(anchor, part, report.findings) for anchor, part in parts),
-                tag("div", *(section.markup for section in back), class_="appendix"),
+                tag("div", *(markup for *_, markup in back), class_="appendix"),
                 id="report",
             ),
             class_="page",

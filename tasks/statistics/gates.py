@@ -117,12 +117,15 @@ def _breach(gate: Gate, finding: Finding) -> str | None:
     if value is None and (gate.at_most is not None or gate.at_least is not None or gate.is_on_change):
         why = finding.verdict.removeprefix("not measured").strip(": ")
         return f"was not measured: {why}" if why else "was not measured"
-    if value is not None and gate.on == "interval" and (breach := _interval_breach(gate, finding)):
-        return breach
-    if value is not None and gate.at_most is not None and value > gate.at_most:
-        return f"is {_shown(finding)}, above {gate.at_most:g}"
-    if value is not None and gate.at_least is not None and value < gate.at_least:
-        return f"is {_shown(finding)}, below {gate.at_least:g}"
+    low, high, reaches = value, value, ""
+    if value is not None and gate.on == "interval":
+        low, high, reaches = finding.low, finding.high, "and its interval reaches "
+        if low is None or high is None:
+            return f"is {_shown(finding)}, and has no interval to be judged by"
+    if high is not None and gate.at_most is not None and high > gate.at_most:
+        return f"is {_shown(finding)}, {reaches}above {gate.at_most:g}"
+    if low is not None and gate.at_least is not None and low < gate.at_least:
+        return f"is {_shown(finding)}, {reaches}below {gate.at_least:g}"
     if gate.verdict is not None and finding.verdict != gate.verdict:
         return f"has the verdict {finding.verdict!r}, not {gate.verdict!r}"
     return None
@@ -132,17 +135,6 @@ def _judged_value(finding: Finding) -> float | None:
     """The value that a gate judges: of a test the p that its verdict rests on, so that the two agree."""
     rests_on_p = finding.value == finding.p_value and finding.p_adjusted is not None
     return finding.p_adjusted if rests_on_p else finding.value
-
-
-def _interval_breach(gate: Gate, finding: Finding) -> str | None:
-    """Why its interval does not keep to the bound."""
-    if finding.low is None or finding.high is None:
-        return f"is {_shown(finding)}, and has no interval to be judged by"
-    if gate.at_most is not None and finding.high > gate.at_most:
-        return f"is {_shown(finding)}, and its interval reaches above {gate.at_most:g}"
-    if gate.at_least is not None and finding.low < gate.at_least:
-        return f"is {_shown(finding)}, and its interval reaches below {gate.at_least:g}"
-    return None
 
 
 def _shown(finding: Finding) -> str:
