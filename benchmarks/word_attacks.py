@@ -86,7 +86,7 @@ def ours(rows: int, stopwatch: Stopwatch) -> None:
     from assay.tasks.attacks.texts.settings import A2T
     from assay.tasks.attacks.texts.similarity import NetworkEncoder
     from assay.tasks.language.embeddings.encoder import minilm_folder
-    from assay.tasks.language.spaces import Vocabulary
+    from assay.tasks.language.relatedness import Vocabulary
     from assay.tasks.subjects.texts.network import HuggingFaceClassifier, NetworkModel
 
     network, vocabulary = subject()

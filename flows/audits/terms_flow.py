@@ -30,8 +30,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, collect_rows
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.measures import counts_of
+from assay.tasks.attacks.terms.measures import CLEAN, Stage, counts_of
 from assay.tasks.attacks.terms.page import (
     examples_block,
     most_moved,

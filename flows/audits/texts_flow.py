@@ -35,8 +35,8 @@ from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
 from assay.tasks.attacks.texts.checklist import Check
 from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, ORIGINAL, SEVERITY, answers_under_noise, group_of
 from assay.tasks.attacks.texts.noise import NOISE as NOISE_KIND
+from assay.tasks.attacks.texts.page import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.page import page
-from assay.tasks.attacks.texts.page_findings import ShownTexts as AttackedTextsPage
 from assay.tasks.attacks.texts.resolved import SwapSearch, resolve_word_attack
 from assay.tasks.attacks.texts.settings import Guided, Noise, TextRewrite, WordAttack
 from assay.tasks.attacks.texts.task import (

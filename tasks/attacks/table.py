@@ -3,7 +3,7 @@ attack is a module of its own, and a line here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import TaggedChoices
@@ -28,10 +28,8 @@ from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
 from assay.tasks.attacks.texts.checklist import CHECKLIST
-from assay.tasks.attacks.texts.injection import INJECTION_ATTACK
-from assay.tasks.attacks.texts.masked import BERT_ATTACK
-from assay.tasks.attacks.texts.misspelling import DEEPWORDBUG_ATTACK
-from assay.tasks.attacks.texts.questions import QUESTION_ATTACKS
+from assay.tasks.attacks.texts.published import BERT_ATTACK, DEEPWORDBUG_ATTACK
+from assay.tasks.attacks.texts.questions import INJECTION_ATTACK, QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
 
@@ -69,18 +67,10 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
     bundles=BUNDLES,
 )
 
+_MEANING: dict[str, Any] = {"candidates": 50, "modified": 1.0, "similarity": 0.878}
 TEXT_PRESETS: dict[str, Settings] = {
-    "textfooler": A2T(
-        name="textfooler",
-        ranking="deletion",
-        vectors="counterfitted-neighbors",
-        candidates=50,
-        modified=1.0,
-        similarity=0.878,
-    ),
-    "pwws": A2T(
-        name="pwws", ranking="saliency", vectors="open-english-wordnet", candidates=50, modified=1.0, similarity=0.878
-    ),
+    "textfooler": A2T(name="textfooler", ranking="deletion", vectors="counterfitted-neighbors", **_MEANING),
+    "pwws": A2T(name="pwws", ranking="saliency", vectors="open-english-wordnet", **_MEANING),
 }
 """Published word attacks of the parts of A2T, under its check of meaning: TextFooler (Jin et al. 2020) and PWWS (Ren et
 al. 2019). TextFooler asks an angular similarity of 0.841, which is a cosine of 0.878; PWWS asks none, and gets the same

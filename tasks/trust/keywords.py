@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.tasks.language.embeddings.provider import Vectors
-from assay.tasks.language.relatedness import cosines, unit
-from assay.tasks.language.spaces import Space
+from assay.tasks.language.relatedness import Space, cosines, unit
 from assay.tasks.language.words import spelling
 
 if TYPE_CHECKING:

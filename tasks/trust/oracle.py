@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from assay.data.schemas import TrustLabels, TrustSettings
 from assay.infra.errors import InputError
-from assay.tasks.language.relatedness import cosines
-from assay.tasks.language.spaces import Anchors, Space, related_words
+from assay.tasks.language.relatedness import Anchors, Space, cosines, related_words
 from assay.tasks.language.words import words_of
 from assay.tasks.trust.keywords import Pool, agreed, election, opinions_of, spoken_for
 from assay.tasks.trust.measures import cells_of, g_mean

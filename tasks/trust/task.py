@@ -34,8 +34,7 @@ from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_provider
 from assay.tasks.language.embeddings.provider import word_vectors
-from assay.tasks.language.relatedness import Theta, theta_relate
-from assay.tasks.language.spaces import Space, anchors_in, spaces_from
+from assay.tasks.language.relatedness import Space, Theta, anchors_in, spaces_from, theta_relate
 from assay.tasks.language.words import spelling
 from assay.tasks.statistics.findings import findings_from, findings_table
 from assay.tasks.statistics.groups import groups_by_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.tasks.language.spaces import Space
+from assay.tasks.language.relatedness import Space
 from assay.tasks.trust.keywords import Pool
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from assay.data.published import ARAUJO_EMBEDDED, ARAUJO_PIPELINES, ARAUJO_SETS, ARAUJO_TABLES, TermsRow
 from assay.flows.reproduce.paper_table import Line, Ours, PaperTable, Result, Source, paper_table, verdict
-from assay.tasks.attacks.terms.estimates import CLEAN, Stage
-from assay.tasks.attacks.terms.page_blocks import TermFindings
+from assay.tasks.attacks.terms.measures import CLEAN, Stage
+from assay.tasks.attacks.terms.page import TermFindings
 
 Rows = Sequence[TermsRow]
 MEASURES: Mapping[Stage, tuple[str, ...]] = {"ner": ("precision", "recall", "f1"), "sts": ("pearson", "spearman")}

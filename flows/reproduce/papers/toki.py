@@ -17,7 +17,7 @@ from assay.flows.reproduce.paper_table import (
     papers_number,
 )
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.page_findings import WordFindings, limits_in_words
+from assay.tasks.attacks.texts.page import WordFindings, limits_in_words
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {

@@ -16,8 +16,14 @@ from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.table import TERM_ATTACKS
 from assay.tasks.attacks.terms.changes import CHANGED
-from assay.tasks.attacks.terms.estimates import CLEAN, HELPS, LOWER, TOO_FEW, Key, Stage, cut_finding
 from assay.tasks.attacks.terms.measures import (
+    CLEAN,
+    HELPS,
+    LOWER,
+    TOO_FEW,
+    Key,
+    Stage,
+    cut_finding,
     keys_of,
     known_entities,
     match_rows,

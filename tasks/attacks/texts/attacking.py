@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -31,25 +31,19 @@ if TYPE_CHECKING:
 Probabilities = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AttackKit:
     """Everything that an attack on texts needs; two with one `key` are the same, so a worker builds one attack."""
 
     key: str
-    subject: ResolvedSubject
-    files: dict[str, bytes]
-    classes: int
-    attack: ResolvedWordAttack
-    swaps: pa.Table
-    vectors: pa.Table
-    limits: pa.Table
+    subject: ResolvedSubject = field(compare=False)
+    files: dict[str, bytes] = field(compare=False)
+    classes: int = field(compare=False)
+    attack: ResolvedWordAttack = field(compare=False)
+    swaps: pa.Table = field(compare=False)
+    vectors: pa.Table = field(compare=False)
+    limits: pa.Table = field(compare=False)
     """Of `CosineLimits`: how near a replacement is, by source of vectors, and whether that means anything."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AttackKit) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,7 @@ may be changed is counted by these."""
 _BEYOND = 2
 _ALL_AT_ONCE = 1 << 20  # candidates of a step; the subject cuts them into its own blocks
 
-_SEARCHES: dict[Ranking, str] = {
-    "gradient": "gradient",
-    "deletion": "delete",
-    "unknown": "unk",
-    "saliency": "weighted-saliency",
-}
+_SEARCHES = {"gradient": "gradient", "deletion": "delete", "unknown": "unk", "saliency": "weighted-saliency"}
 """The rankings, as TextAttack's greedy search calls them."""
 
 NO_TEXT, NO_WORD, STOP_WORDS = "the text is empty", "the text has no word", "the text has no word that may be changed"

@@ -15,7 +15,7 @@ from assay.infra.errors import InputError, SettingError, blame_setting
 from assay.infra.storage.folders import contained
 from assay.infra.user_code.references import read_given_file, read_given_text
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.masked import BertAttack
+from assay.tasks.attacks.texts.published import BertAttack
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
 from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers

@@ -33,8 +33,16 @@ from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_provider
 from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
 from assay.tasks.language.embeddings.provider import Provider, word_vectors
-from assay.tasks.language.relatedness import SynonymArea, pair_cosines, synonym_area, theta_relate
-from assay.tasks.language.spaces import Anchors, Space, Vocabulary, related_words
+from assay.tasks.language.relatedness import (
+    Anchors,
+    Space,
+    SynonymArea,
+    Vocabulary,
+    pair_cosines,
+    related_words,
+    synonym_area,
+    theta_relate,
+)
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import is_one_word, may_change, normalised, spelling, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -168,7 +176,7 @@ def guided_rows(
 
 def pools_in(keywords: pa.Table, classes: int) -> Pools:
     """The pools in a table of `Keywords`; words that an attack may not put in are left out of them."""
-    from assay.tasks.language.spaces import anchors_in
+    from assay.tasks.language.relatedness import anchors_in
 
     rows = keywords.select(["code", "word", "importance", "keyword"]).to_pylist()
     words = sorted({row["word"] for row in rows if may_change(row["word"]) and is_one_word(row["word"])})

@@ -85,7 +85,7 @@ from assay.tasks.attacks.texts.swaps import (
     sentence_piece,
 )
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter
-from assay.tasks.language.spaces import spaces_from
+from assay.tasks.language.relatedness import spaces_from
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
 from assay.tasks.reporting.numerals import percent, plural

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.tasks.language.embeddings.provider import TableProvider
-from assay.tasks.language.spaces import Vocabulary
+from assay.tasks.language.relatedness import Vocabulary
 
 WORDS = [f"w{i:03d}" for i in range(200)]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_spaces import at, space
 
-from assay.tasks.language.spaces import Anchors, related_words
+from assay.tasks.language.relatedness import Anchors, related_words
 from assay.tasks.trust.oracle import (
     NO_KEYWORDS,
     NO_WORDS,

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from assay.tasks.attacks.terms.page import examples_block, scored_example, tagged_example
+from assay.tasks.attacks.terms.page import TermFindings, examples_block, scored_example, severity_text, tagged_example
 from assay.tasks.attacks.terms.page import page as page_of
-from assay.tasks.attacks.terms.page_blocks import TermFindings, severity_text
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Panels
 from assay.tasks.reporting.report import Report

@@ -12,8 +12,7 @@ import pytest
 from assay.infra.errors import InputError
 from assay.tasks.attacks.table import ATTACKS, TEXT_PRESETS
 from assay.tasks.attacks.texts.composing import compose
-from assay.tasks.attacks.texts.masked import BertAttack
-from assay.tasks.attacks.texts.misspelling import DeepWordBug, edited, misspellings
+from assay.tasks.attacks.texts.published import BertAttack, DeepWordBug, edited, misspellings
 from assay.tasks.attacks.texts.resolved import resolve_word_attack
 from assay.tasks.attacks.texts.settings import A2T
 from assay.tasks.attacks.texts.similarity import CharacterEncoder

@@ -25,7 +25,7 @@ from assay.tasks.attacks.texts.swaps import (
     synonym_cosine,
 )
 from assay.tasks.language.embeddings.provider import TableProvider
-from assay.tasks.language.spaces import Vocabulary
+from assay.tasks.language.relatedness import Vocabulary
 
 # Positive words lie at 0°, negative ones at 90°, weekdays at 180°.
 VECTORS = {

@@ -30,7 +30,7 @@ from assay.tasks.attacks.texts.task import attack_words, compare_words, find_nei
 from assay.tasks.attacks.texts.textattack_parts import EvaluatedModel
 from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.provider import TableProvider
-from assay.tasks.language.spaces import Vocabulary
+from assay.tasks.language.relatedness import Vocabulary
 from assay.tasks.language.synonyms import reverses, synonym_pairs
 from assay.tasks.language.words import is_negation, is_stop_word, normalised, stop_words, words_of
 from assay.tasks.statistics.findings import FindingIndex, findings_from

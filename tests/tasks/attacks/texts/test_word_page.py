@@ -7,8 +7,8 @@ import pytest
 
 from assay.data.schemas import ChangedTexts
 from assay.tasks.attacks.texts.measures import carriers, word_examples
+from assay.tasks.attacks.texts.page import ShownTexts
 from assay.tasks.attacks.texts.page import page as page_of
-from assay.tasks.attacks.texts.page_findings import ShownTexts
 from assay.tasks.reporting.gallery import changed_lines, masked_lines
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, MarkedTexts, Panels

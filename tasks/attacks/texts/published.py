@@ -1,8 +1,10 @@
-"""Misspelt words that no dictionary knows (DeepWordBug, Gao et al. 2018): in the words that matter most two letters
-change places, or one is replaced, left out or put in.
+"""Published word attacks under Assay's check of meaning: DeepWordBug (Gao et al. 2018), which misspells the words that
+matter most, and BERT-Attack (Li et al. 2020), which puts in what a masked language model thinks likely.
 
-The published attack may turn a word into another one (`bad` into `bed`), which says something else. Here a misspelling
-that is a word itself is left out: a reader still sees which word was meant.
+The published DeepWordBug may turn a word into another one (`bad` into `bed`), which says something else; here a
+misspelling that is a word itself is left out. A masked model knows what fits into the sentence, not what means the
+same: antonyms fit as well. So BERT-Attack's check of meaning is another network's (MiniLM), opposites are refused, and
+parts of speech kept, which the published attack does not ask.
 """
 
 from __future__ import annotations
@@ -71,3 +73,30 @@ def edited(word: str, letters: Sequence[str], generator: np.random.Generator) ->
 
 
 DEEPWORDBUG_ATTACK = TextAttackChoice(DeepWordBug, replacements=misspellings)
+
+
+class BertAttack(WordAttack):
+    """What a masked language model thinks likely in the place of the words whose replacement by an unknown word costs
+    the prediction most."""
+
+    attack: Literal["bert-attack"] = "bert-attack"
+    """Which attack it is."""
+
+    masked_model: str = Field(min_length=1, examples=["bert-base-uncased"])
+    """The folder of a masked language model of Hugging Face (`config.json`, `tokenizer.json`, `model.safetensors`)."""
+
+    ranking: Ranking = "unknown"
+    """Which words are tried first, as of `a2t`."""
+
+    candidates: int = Field(default=8, ge=1, le=1000)
+    """How many replacements are tried for a word; the paper's 48 take hours where a word has several pieces."""
+
+    modified: float = Field(default=0.4, gt=0, le=1)
+    """The share of a text's words that may be changed."""
+
+    encoder: str | None = Field(default="minilm", min_length=1)
+    """Who says how similar texts are, as of `a2t`; word vectors of the training texts do not know what the model puts
+    in."""
+
+
+BERT_ATTACK = TextAttackChoice(BertAttack, replacements=lambda *_: {})
