@@ -109,13 +109,13 @@ def test_an_accepted_run_is_what_later_ones_are_held_against(
     assert "accepted by ada on" in capsys.readouterr().out
     _, results = judge_run(runs[2], "pipelines.yaml", place)
     assert results[3].outcome == "failed"
-    assert answer(["accept", runs[2], "--why", "new scanner", "--store", place]) == 0
+    assert answer(["accept", runs[2], "--why", "new scanner", "--new-level", "--store", place]) == 0
     _, results = judge_run(runs[-1], "pipelines.yaml", place)
     assert results[3].outcome == "passed"
     index = (folder / "store" / "reports" / "index.html").read_text()
-    assert "accepted by ada" in index
+    assert "accepted by ada" in index  # the first one
     assert "new scanner" in index
-    assert f"<title>Baseline: {runs[2]}, accepted by ada on" in index
+    assert f"<title>Baseline: {runs[2]}, accepted as a new level by ada on" in index
     assert f"<title>{runs[2]}: subject.accuracy (" in index
     perform_night(folder, "night")
     record = latest(folder, "night")[1]
