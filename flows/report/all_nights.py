@@ -104,12 +104,5 @@ def _entry(line: object) -> RunEntry | None:
 def _without_report(run: RunRecord) -> RunEntry:
     """The line of a run that was refused, broke or was killed before there was anything to report."""
     failure = run.failures[0].splitlines()[0] if run.failures and run.failures[0] else ""
-    return RunEntry(
-        run=run.id,
-        pipeline=run.pipeline,
-        started=run.started,
-        seconds=run.seconds,
-        status=run.status,
-        verdict=failure,
-        sample=sample_in_words(run),
-    )
+    same = {name: getattr(run, name) for name in ("pipeline", "started", "seconds", "status")}
+    return RunEntry(**same, run=run.id, verdict=failure, sample=sample_in_words(run))

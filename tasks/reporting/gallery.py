@@ -29,7 +29,7 @@ def heat(values: npt.ArrayLike, low: float, high: float) -> Rgb:
     >>> (255 * heat([[0.0, 1.0]], 0, 1)[:, 0, 0]).round().tolist()
     [0.0, 34.0, 78.0]
     """
-    return _coloured(_within(values, low, high), _HEAT)
+    return _coloured(values, low, high, _HEAT)
 
 
 def signed(values: npt.ArrayLike, reach: float) -> Rgb:
@@ -38,16 +38,12 @@ def signed(values: npt.ArrayLike, reach: float) -> Rgb:
     >>> (255 * signed([[0.0]], 1)[:, 0, 0]).round().tolist()
     [247.0, 247.0, 247.0]
     """
-    return _coloured(_within(values, -reach, reach), _SIGNED)
+    return _coloured(values, -reach, reach, _SIGNED)
 
 
-def _within(values: npt.ArrayLike, low: float, high: float) -> npt.NDArray[np.float64]:
-    width = high - low
-    scaled = (np.asarray(values, np.float64) - low) / (width if width > 0 else 1.0)
-    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
-
-
-def _coloured(shares: npt.NDArray[np.float64], anchors: tuple[str, ...]) -> Rgb:
+def _coloured(values: npt.ArrayLike, low: float, high: float, anchors: tuple[str, ...]) -> Rgb:
+    scaled = (np.asarray(values, np.float64) - low) / (high - low if high > low else 1.0)
+    shares = np.clip(np.nan_to_num(scaled), 0.0, 1.0)
     colours = np.array([[int(colour[at : at + 2], 16) for at in (0, 2, 4)] for colour in anchors]) / 255
     places = np.linspace(0, 1, len(anchors))
     return np.stack([np.interp(shares, places, colours[:, channel]) for channel in range(3)]).astype(np.float32)

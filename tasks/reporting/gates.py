@@ -82,15 +82,10 @@ def _passed(gates: Sequence[GateResult]) -> str:
         kept = len(gates) - len(unsure)
         return f"{kept} of {plural(len(gates), 'gate')} passed, and none failed the run. {unsure[0].sentence}"
     if not broken:
-        return (
-            f"All {plural(len(gates), 'gate')} passed." if len(gates) > 1 else "The one gate of this pipeline passed."
-        )
+        return f"All {len(gates)} gates passed." if len(gates) > 1 else "The one gate of this pipeline passed."
     failed = sum(gate.outcome == "failed" for gate in gates)
-    return (
-        f"{failed} of {plural(len(gates), 'gate')} failed. {broken[0].sentence}"
-        if failed
-        else f"{len(broken)} of {plural(len(gates), 'gate')} could not be asked. {broken[0].sentence}"
-    )
+    how = f"{failed or len(broken)} of {plural(len(gates), 'gate')} {'failed' if failed else 'could not be asked'}"
+    return f"{how}. {broken[0].sentence}"
 
 
 def _correction(findings: Sequence[Finding], settings: Statistics) -> str:

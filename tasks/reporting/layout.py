@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -243,27 +243,25 @@ def anchors(parts: Sequence[Part]) -> list[str]:
     return taken[len(_RESERVED) :]
 
 
+_FIGURES: Mapping[type, Callable[..., Markup]] = {
+    LinePlot: line_figure,
+    Panels: panels_figure,
+    BarPlot: bar_figure,
+    Scatters: scatters_figure,
+    Chords: chords_figure,
+    DataTable: table_figure,
+    Gallery: gallery_figure,
+    MarkedTexts: marked_figure,
+}
+_DRAWN = (LinePlot, Panels, BarPlot, Scatters, Chords)
+
+
 def block_markup(block: Shown, identity: str) -> Markup:
     """One block of a part."""
-    match block:
-        case LinePlot():
-            return line_figure(block, identity)
-        case Panels():
-            return panels_figure(block, identity)
-        case BarPlot():
-            return bar_figure(block, identity)
-        case DataTable():
-            return table_figure(block)
-        case Gallery():
-            return gallery_figure(block)
-        case MarkedTexts():
-            return marked_figure(block)
-        case Scatters():
-            return scatters_figure(block, identity)
-        case Chords():
-            return chords_figure(block, identity)
-        case Paragraph():
-            return tag("p", unbroken(block.text), class_="prose")
+    if isinstance(block, Paragraph):
+        return tag("p", unbroken(block.text), class_="prose")
+    figure = _FIGURES[type(block)]
+    return figure(block, identity) if isinstance(block, _DRAWN) else figure(block)
 
 
 def badge(tone: str, words: str = "") -> Markup:
@@ -306,9 +304,6 @@ def _own_findings(part: Part, findings: Sequence[Finding]) -> Markup | None:
     if not own:
         return None
     return tag("a", numerals.plural(own, "finding"), href="#findings", class_="own", data_find=part.findings)
-
-
-_DRAWN = (LinePlot, Panels, BarPlot, Scatters, Chords)
 
 
 def _opens(part: Part, block: Shown) -> bool:
