@@ -204,17 +204,18 @@ def _sentence(findings: DefenceFindings, subject: str) -> str:
 
 
 def _price(findings: DefenceFindings, subject: str) -> str:
-    """Which defence leads by balanced accuracy, which by its worst class, and what each costs on clean images."""
+    """With which defence balanced accuracy and the worst class's recall have their highest value, and what it costs on
+    clean images; no test says that it is the best."""
     lines = []
-    for called, metric in (("balanced accuracy", "balanced_accuracy"), ("the worst class", "worst_recall")):
+    for called, metric in (("balanced accuracy", "balanced_accuracy"), ("the worst class's recall", "worst_recall")):
         scores = measured(findings.scores(metric, subject))
         if len(findings.defences) < 2 or not scores:
             return ""
         lead = max(scores, key=lambda score: score.value or 0.0)
         cost = findings.all.get("defense.gain", subject, lead.of, CLEAN)
         clean = "" if cost is None else f" (clean images change by {points(cost)})"
-        lines.append(f"by {called} {lead.of} leads with {share_text(lead)}{clean}")
-    return f"Under attack, {' and '.join(lines)}."
+        lines.append(f"{called} is highest with {lead.of}, {share_text(lead)}{clean}")
+    return f"By value alone, under attack {' and '.join(lines)}."
 
 
 def _overfitting(findings: DefenceFindings, subject: str) -> str:
