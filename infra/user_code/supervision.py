@@ -29,7 +29,7 @@ import assay
 from assay.infra.errors import InputError, RunError, Stopped
 from assay.infra.terminal import is_interrupted, printable
 
-_SYSTEM = ("/proc", "/dev", "/sys", "/etc", "/usr", "/lib", "/lib64", "/run", "/var/lib")
+_MACHINE = ("/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/run/", "/var/lib/")
 
 
 @dataclass(eq=False)
@@ -89,8 +89,12 @@ def accesses_by(module: str, home: str = "") -> Accesses:
 
 
 def is_of_the_system(path: str) -> bool:
-    """Whether a file belongs to the interpreter, its libraries, the machine or Assay: nobody's model."""
-    return path.startswith(_libraries())
+    """Whether a file belongs to the interpreter, its libraries, the machine or Assay: nobody's model.
+
+    An environment may be reached through a link, as in `current/bin/assay`; a link to a file of the machine is not
+    the machine's.
+    """
+    return path.startswith(_libraries() + _MACHINE) or os.path.realpath(path).startswith(_libraries())
 
 
 def source_of(path: str) -> str:
@@ -110,10 +114,10 @@ def _install() -> None:
 def _libraries() -> tuple[str, ...]:
     ours = Path(assay.__file__).parent
     places = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getusersitepackages(), *site.getsitepackages()}
-    places |= {*sysconfig.get_paths().values(), *_SYSTEM}
+    places |= {*sysconfig.get_paths().values()}
     places |= {str(ours / storey) for storey in ("flows", "tasks", "data", "infra")}
-    places |= {os.path.realpath(place) for place in places}
-    return tuple(sorted(f"{place.rstrip('/')}/" for place in places if place.rstrip("/")))
+    folders = {f"{path.rstrip('/')}/" for place in places for path in (place, os.path.realpath(place))}
+    return tuple(sorted(folder for folder in folders if not folder.startswith(_MACHINE)))
 
 
 def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:

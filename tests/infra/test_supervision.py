@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from assay.infra.errors import RunError
 from assay.infra.user_code import supervision
-from assay.infra.user_code.supervision import working_in
+from assay.infra.user_code.supervision import is_of_the_system, working_in
 
 
 @pytest.fixture
@@ -127,3 +128,13 @@ def test_where_this_machine_has_no_such_folder_code_runs_where_it_is(tmp_path: P
     home = os.getcwd()
     with working_in(str(tmp_path / "elsewhere")):
         assert os.getcwd() == home
+
+
+def test_an_environment_behind_a_link_is_nobodys_model_and_a_link_to_a_file_of_the_machine_is_somebodys(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "current").symlink_to(sys.prefix)
+    (tmp_path / "zones").symlink_to("/etc/hosts")
+    assert is_of_the_system(f"{tmp_path}/current/bin/assay")
+    assert is_of_the_system("/etc/hosts")
+    assert not is_of_the_system(f"{tmp_path}/zones")
