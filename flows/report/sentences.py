@@ -21,7 +21,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
-from assay.tasks.attacks.texts.settings import NO_MORE
+from assay.tasks.attacks.texts.settings import MUST_CHANGE, NO_MORE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
 from assay.tasks.reporting.numerals import coefficient, integer, interval, number, percent, plural
@@ -177,8 +177,9 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
 
 
 def _success(findings: FindingIndex, subject: str) -> Finding | None:
-    """How often the attack on texts that succeeds most does."""
-    return highest(rate for rate in findings.select("attack.success_rate", subject=subject) if not rate.group)
+    """How often the attack on texts that changes most answers does."""
+    rates = findings.select("attack.success_rate", subject=subject)
+    return highest(rate for rate in rates if not rate.group and rate.verdict != MUST_CHANGE)
 
 
 def _lost(findings: FindingIndex, base: str) -> Lines:

@@ -70,7 +70,8 @@ _STATEMENT = re.compile(rf"\b({'|'.join([*_CONTRACTED, *_VERBS])})\b( not\b)?", 
 
 
 def negate(text: str, _predicted: int, _ask: Ask, _settings: Negation, _generator: np.random.Generator) -> str:
-    """The text with every statement turned round.
+    """The text with every statement turned round; as it is where one of them has no verb that `not` can follow, for
+    then nobody can say whether the whole says the opposite.
 
     >>> negate("It was good. I don't like the end.", 0, None, Negation(), None)
     'It was not good. I do like the end.'
@@ -81,7 +82,9 @@ def negate(text: str, _predicted: int, _ask: Ask, _settings: Negation, _generato
         verb = match[1][0] + plain[1:] if plain else match[1]
         return verb if plain or match[2] else f"{verb} not"
 
-    return _STATEMENT.sub(turned, text.replace("\u2019", "'"))
+    plain_text = text.replace("\u2019", "'")
+    statements = [part for part in re.split(r"[.!?;]", plain_text) if words_of(part)]
+    return _STATEMENT.sub(turned, plain_text) if all(map(_STATEMENT.search, statements)) else text
 
 
 CHECKLIST = (

@@ -125,9 +125,18 @@ class WordFindings:
         """The share of the texts that were not attacked, in all and for each reason, which is the group."""
         return measured(self.all.select("attack.skipped", subject=subject, of=attack))
 
+    def unlike(self, subject: str) -> list[str]:
+        """The pairs of attacks that are shown to differ in success."""
+        tests = [test for test in self.all.select("attack.mcnemar_p", subject=subject) if " - " in test.of]
+        return [test.of for test in tests if test.verdict in ("more often", "less often")]
+
+    def rates(self, subject: str) -> list[Finding]:
+        """How often each attack succeeds, where it could try anything."""
+        return measured(self.get("success_rate", subject, attack) for attack in self.attacks)
+
     def worst(self, subject: str) -> Finding | None:
-        """The attack that succeeds most often."""
-        return highest(self.get("success_rate", subject, attack) for attack in self.attacks)
+        """The attack that changes answers most often."""
+        return highest(rate for rate in self.rates(subject) if rate.verdict != MUST_CHANGE)
 
 
 def limits_in_words(limits: Mapping[str, float]) -> str:
@@ -214,6 +223,7 @@ def _same_limits(first: Mapping[str, float], second: Mapping[str, float]) -> boo
 
 LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
 _MOST = 15
+_PAIRS = 3  # of attacks, up to which each is told even where no difference is shown
 
 
 def examples_block(shown: ShownTexts) -> MarkedTexts | None:
@@ -430,15 +440,25 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
     lines: list[str] = []
     if worst is not None:
         words, floor = (findings.get(metric, subject, worst.of) for metric in ("perturbed_words", "above_chance"))
-        does = "leaves the answer of {} as it was" if worst.verdict == MUST_CHANGE else "changes the answer of {}"
         lines.append(
-            f"{worst.of} {does.format(subject)} on {share_text(worst)} of the {integer(worst.n)} texts that "
+            f"{worst.of} changes the answer of {subject} on {share_text(worst)} of the {integer(worst.n)} texts that "
             "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
         )
         if floor is not None:
             lines.append(f"Beyond what {subject} changes by itself that is {share_text(floor)}: {floor.verdict}.")
+    lines += [
+        f"{rate.of} leaves the answer of {subject} as it was on {share_text(rate)} of the {integer(rate.n)} texts that "
+        "say the opposite then."
+        for rate in findings.rates(subject)
+        if rate.verdict == MUST_CHANGE
+    ]
     lines += [_tried_nothing(findings, subject, attack) for whose, attack in findings.tried if whose == subject]
-    lines += [compared(findings, subject, pair) for whose, pair in findings.pairs if whose == subject]
+    pairs = [pair for whose, pair in findings.pairs if whose == subject]
+    named = pairs if len(pairs) <= _PAIRS else findings.unlike(subject)
+    lines += [compared(findings, subject, pair) for pair in named]
+    if len(pairs) > _PAIRS:
+        other = plural(len(pairs) - len(named), "other pair")
+        lines.append(f"Of {other} of attacks no difference in success is shown on {subject}.")
     noise = noise_sentence(noise_findings, subject)
     lines = [capital(line) for line in lines if line]
     return " ".join([*lines, *([noise if lines else f"{subject}: {noise}"] if noise else [])])
@@ -476,9 +496,7 @@ def _blind_text(findings: WordFindings, subject: str, attack: str) -> str:
 
 def _rates_plot(findings: WordFindings) -> list[Block]:
     """How often each attack succeeds on each subject, if any could try anything."""
-    rates = measured(
-        findings.get("success_rate", subject, attack) for subject in findings.subjects for attack in findings.attacks
-    )
+    rates = [rate for subject in findings.subjects for rate in findings.rates(subject)]
     if not rates:
         return []
     names = [f"{rate.of} on {rate.subject}" for rate in rates]
@@ -492,7 +510,8 @@ def _rates_plot(findings: WordFindings) -> list[Block]:
             f"Success rate of word attacks: {rates_text}.",
             [rate.low for rate in rates],
             [rate.high for rate in rates],
-            "A success is another answer, of the texts that were not wrong before and could be attacked. "
+            "A success is another answer (of texts that say the opposite, the same), of the texts that were not wrong "
+            "before and could be attacked. "
             f"{opposites(findings)}Whiskers are 95 % intervals (Wilson).",
             "percent",
         )
