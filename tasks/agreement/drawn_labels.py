@@ -10,14 +10,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.tasks.reporting.estimates import bars_of
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
-from assay.tasks.reporting.parts import BarPlot, NamedSample, Part, SampleList
+from assay.tasks.reporting.parts import NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.stratified_ppi import Codes, Drawn, Floats, Ratio, labelled_share
 
 PPI, CLASSICAL = "ppi++", "classical"
 """With what was expected of all samples, and by the labels alone."""
+_BARS = "A bar for each estimate, with its interval: by PPI++, which uses what was expected, and by the labels alone."
 _WAYS = {PPI: "PPI++", CLASSICAL: "labels alone"}
 
 METRICS = (
@@ -117,16 +119,8 @@ def people_page(findings: FindingIndex, samples: int, cannot_tell: int, against:
     if cannot_tell:
         sentences.append(f"Left out: {plural(cannot_tell, 'sample')} whose class people could not tell.")
     compared = findings.select("people.accuracy")
-    plot = BarPlot(
-        f"Right on the {integer(samples)} samples",
-        [f"{share.subject or share.group}, {_WAYS[share.of]}" for share in compared],
-        [share.value for share in compared],
-        "Share right",
-        "A bar for each estimate, with its interval: by PPI++, which uses what was expected, and by the labels alone.",
-        [share.low for share in compared],
-        [share.high for share in compared],
-        scale="percent",
-    )
+    names = [f"{share.subject or share.group}, {_WAYS[share.of]}" for share in compared]
+    plot = bars_of(f"Right on the {integer(samples)} samples", names, compared, "Share right", _BARS)
     examples = [SampleList("Where people say otherwise", against)] if against else []
     return Part(f"What people said of {plural(labelled, 'sample')}", " ".join(sentences), [plot, *examples], "people")
 

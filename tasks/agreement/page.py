@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.tasks.reporting.estimates import share_text
+from assay.tasks.reporting.estimates import bars_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, number
 from assay.tasks.reporting.parts import BarPlot, Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, measured
@@ -40,16 +40,9 @@ def _plots(findings: FindingIndex, people: Sequence[str]) -> list[BarPlot]:
     shares = measured(findings.get("annotators.with_gold", of=name) for name in people)
     if not shares:
         return []
-    return [
-        BarPlot(
-            "How often each annotator says what gold says",
-            [share.of for share in shares],
-            [share.value for share in shares],
-            "of the samples with a known class that they labelled",
-            "; ".join(f"{share.of} {share_text(share)} of {integer(share.n)}" for share in shares) + ".",
-            [share.low for share in shares],
-            [share.high for share in shares],
-            "Whiskers are 95 % intervals.",
-            "percent",
-        )
-    ]
+    alt = "; ".join(f"{share.of} {share_text(share)} of {integer(share.n)}" for share in shares) + "."
+    title, x_label = (
+        "How often each annotator says what gold says",
+        "of the samples with a known class that they labelled",
+    )
+    return [bars_of(title, [share.of for share in shares], shares, x_label, alt, "Whiskers are 95 % intervals.")]

@@ -8,6 +8,7 @@ settles them (`filter_by="confident_learning"`). Labels that were flipped on pur
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -97,30 +98,18 @@ def label_error_findings(
 ) -> tuple[Doubted, list[Finding]]:
     """`label_errors.doubtful`, and the count matrix off its diagonal (`of` the gold class, the `group` is the likely
     one); of the `planted` labels `label_errors.recall`, how many are doubted, and `.precision`, of what is doubted."""
-    doubted, about, wrong = (
-        confident_learning(labels, probabilities),
-        About("label_errors", "", "", subject),
-        planted != labels,
-    )
-    again = confident_learning(planted, probabilities).doubtful
+    about, wrong = About("label_errors", "", "", subject), planted != labels
+    doubted, again = (confident_learning(each, probabilities) for each in (labels, planted))
     findings = [
         about.finding("doubtful", proportion(doubted.doubtful, groups=groups)),
-        about.finding("recall", proportion(again, wrong, groups=groups)),
-        about.finding("precision", proportion(wrong, again, groups=groups)),
+        about.finding("recall", proportion(again.doubtful, wrong, groups=groups)),
+        about.finding("precision", proportion(wrong, again.doubtful, groups=groups)),
     ]
     pairs = [(a, b) for a, b in np.argwhere(doubted.joint >= 0.5).tolist() if a != b]
-    return doubted, findings + [
-        Finding(
-            "label_errors.taken_for",
-            names[a],
-            names[b],
-            subject,
-            float(doubted.joint[a, b]),
-            n=len(labels),
-            unit="samples",
-        )
-        for a, b in sorted(pairs, key=lambda pair: -doubted.joint[pair])
-    ]
+    taken = Finding("label_errors.taken_for", subject=subject, n=len(labels), unit="samples")
+    for a, b in sorted(pairs, key=lambda pair: -doubted.joint[pair]):
+        findings.append(replace(taken, of=names[a], group=names[b], value=float(doubted.joint[a, b])))
+    return doubted, findings
 
 
 class LabelAudit(NamedTuple):
@@ -153,14 +142,8 @@ def doubt_labels(
         groups = groups_of_ids(samples, ids.to_pylist())
         doubted, measured = label_error_findings(labels, chances, names, planted, groups, subject)
         own = chances[np.arange(len(labels)), labels]
-        columns = [
-            pa.repeat(subject, len(ids)),
-            ids,
-            table["gold"],
-            doubted.likely.astype(np.int16),
-            own,
-            doubted.doubtful,
-        ]
+        whose, likely = pa.repeat(subject, len(ids)), doubted.likely.astype(np.int16)
+        columns = [whose, ids, table["gold"], likely, own, doubted.doubtful]
         findings, rows = findings + measured, [*rows, pa.table(columns, schema=LabelDoubts.schema)]
     doubts = pa.concat_tables(rows)
     without = f" · {', '.join(silent)} gives no probabilities" if silent else ""

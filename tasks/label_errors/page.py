@@ -40,16 +40,10 @@ def page(
         if pairs := findings.select("label_errors.taken_for", subject=subject):
             blocks.append(table_of(f"Taken for, {subject}", pairs, _COLUMNS, _COUNTED))
         worst = rows.filter(rows["doubtful"]).sort_by([("self_confidence", "ascending"), ("id", "ascending")])
-        named = [
-            NamedSample(
-                row["id"],
-                marks=[
-                    Mark(f"gold {classes[row['gold']]}, likely {classes[row['likely']]}", "bad"),
-                    Mark(f"{percent(row['self_confidence'])} for gold"),
-                ],
-            )
-            for row in worst.slice(0, shown).to_pylist()
-        ]
+        named = list[NamedSample]()
+        for row in worst.slice(0, shown).to_pylist():
+            doubt = Mark(f"gold {classes[row['gold']]}, likely {classes[row['likely']]}", "bad")
+            named.append(NamedSample(row["id"], marks=[doubt, Mark(f"{percent(row['self_confidence'])} for gold")]))
         blocks += [SampleList(f"Doubtful labels, {subject}", named, _NOTE)] if named else []
     return Part(
         "Label errors",

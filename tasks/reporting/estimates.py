@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
-from assay.tasks.reporting.parts import Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
+from assay.tasks.reporting.parts import BarPlot, Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
 from assay.tasks.statistics.clusters import Integers, kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
@@ -39,6 +39,14 @@ def series_of(
     """Findings as a line with their intervals; a gap where one is missing."""
     y, low, high = ([getattr(finding, end, None) for finding in findings] for end in ("value", "low", "high"))
     return Series(name, places, y, low, high, style, names)
+
+
+def bars_of(
+    title: str, names: Sequence[str], findings: Sequence[Finding], x_label: str, alt: str, note: str = ""
+) -> BarPlot:
+    """Shares as bars with their intervals."""
+    values, low, high = ([getattr(finding, end) for finding in findings] for end in ("value", "low", "high"))
+    return BarPlot(title, names, values, x_label, alt, low, high, note, "percent")
 
 
 class About(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from assay.tasks.reporting.estimates import capital, share_text
+from assay.tasks.reporting.estimates import bars_of, capital, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, p_value, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
@@ -72,14 +72,5 @@ def _plot(findings: FindingIndex, subject: str) -> BarPlot | None:
         return None
     names = [f"{share.of} = {share.group}" for share in shares]
     lows = ", ".join(f"{name} {percent(share.value)}" for name, share in zip(names, shares, strict=True))
-    return BarPlot(
-        f"How right {subject} is on every slice",
-        names,
-        [share.value for share in shares],
-        "Accuracy",
-        f"Accuracy of {subject}: {lows}.",
-        [share.low for share in shares],
-        [share.high for share in shares],
-        _EVERY,
-        "percent",
-    )
+    alt = f"Accuracy of {subject}: {lows}."
+    return bars_of(f"How right {subject} is on every slice", names, shares, "Accuracy", alt, _EVERY)
