@@ -198,7 +198,7 @@ def validate(
             return model.model_validate(value, strict=True), []
         except ValidationError as error:
             errors = error.errors(include_url=False)
-        value, amended = _converted(value, errors)
+        value, amended = _converted(value, errors, presets)
         if not amended:
             return None, _mistakes(model, document, errors, presets)
 
@@ -215,7 +215,7 @@ def fraction(text: str) -> float | None:
     return float(match[1]) / float(match[2])
 
 
-def _converted(value: object, errors: Sequence[ErrorDetails]) -> tuple[object, bool]:
+def _converted(value: object, errors: Sequence[ErrorDetails], tags: Collection[str]) -> tuple[object, bool]:
     """The value with fractions as numbers and lists as tuples where the model asked for them; whether any were."""
     amended = False
     for error in errors:
@@ -225,7 +225,7 @@ def _converted(value: object, errors: Sequence[ErrorDetails]) -> tuple[object, b
             replacement = fraction(given)
         elif error["type"] == "tuple_type" and isinstance(given, list):
             replacement = tuple(given)
-        where = _place(value, error["loc"])
+        where = _place(value, error["loc"], tags)
         if replacement is not None and where and value_at(value, where) is given:
             value = _replaced(value, where, replacement)
             amended = True
@@ -245,11 +245,15 @@ def _replaced(value: object, where: Where, replacement: object) -> object:
     return value
 
 
-def _place(value: object, location: Sequence[str | int]) -> Where:
-    """The place in the document that a validator's location means: without the steps that name union members."""
+def _place(value: object, location: Sequence[str | int], tags: Collection[str]) -> Where:
+    """The place in the document that a validator's location means: without the steps that name union members, also
+    where a key of that name stands there (`{attack: pgd, pgd: 3}`, of which `attack` is one of the `tags`)."""
     where: list[str | int] = []
     for position, step in enumerate(location):
-        missing_key = position == len(location) - 1 and isinstance(value, dict)
+        is_last = position == len(location) - 1
+        if isinstance(value, dict) and not is_last and step in [value.get(tag) for tag in tags]:
+            continue
+        missing_key = is_last and isinstance(value, dict)
         if has_step(value, step) or missing_key:
             value = value_at(value, (step,))
             where.append(step)
@@ -261,7 +265,7 @@ def _mistakes(
 ) -> list[tuple[Where, Mistake]]:
     mistakes: dict[Where, Mistake] = {}
     for error in errors:
-        where = _place(document.value, error["loc"])
+        where = _place(document.value, error["loc"], presets)
         declared = type_at(model, where, _steps_of(error))
         if error["type"] not in ("missing", "extra_forbidden") and declared is None:
             where = where[:-1] if where and document.at(where) is None else where

@@ -357,28 +357,39 @@ def apply_overrides(document: Document, overrides: Sequence[str], inside: Where,
         if written.mistakes:
             _add_mistake(document, key, shown(text), "expected a value in YAML, as in 0.4, [a, b] or {folds: 3}")
             continue
-        where = steps if steps[0] in outside else (*inside, *steps)
-        if _set_value(document, where, written.value):
-            changed.add(where)
+        where = _without_words(document, steps if steps[0] in outside else (*inside, *steps))
+        if set_here := _set_value(document, where, written.value):
+            changed.add(set_here)
         else:
             _add_mistake(document, key, "", f"cannot be set: {_obstacle(document, where)}")
     return changed
 
 
-def _set_value(document: Document, where: Where, value: Value) -> bool:
-    """Sets the value at a place, making the mappings on the way; false where something else is in the way."""
-    holder, last = cast(object, document.value), where[-1]
-    for step in where[:-1]:
+def _without_words(document: Document, where: Where) -> Where:
+    """The place without the words that items of a list go by: `attacks.0.pgd.steps` is `attacks.0.steps`."""
+    for at in range(1, len(where) - 1):
+        item = document.at(where[:at])
+        if isinstance(where[at - 1], int) and where[at] not in as_dict(item) and where[at] in as_dict(item).values():
+            return _without_words(document, where[:at] + where[at + 1 :])
+    return where
+
+
+def _set_value(document: Document, where: Where, value: Value) -> Where:
+    """Sets the value at a place, making the mappings on the way: the place of the outermost thing that is new; nothing
+    where something else is in the way."""
+    holder, last, new = cast(object, document.value), where[-1], where
+    for at, step in enumerate(where[:-1], 1):
         if isinstance(holder, dict) and holder.get(str(step)) is None:
             holder[str(step)] = {}
+            new = min(new, where[:at], key=len)
         holder = value_at(holder, (step,))
     if isinstance(holder, dict):
         holder[str(last)] = value
     elif isinstance(holder, list) and has_step(holder, last):
         holder[int(last)] = value
     else:
-        return False
-    return True
+        return ()
+    return new
 
 
 def _obstacle(document: Document, where: Where) -> str:

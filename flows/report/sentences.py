@@ -70,7 +70,7 @@ def _score(finding: Finding) -> str:
     """A finding with its interval, as a share or as the score that it is."""
     if finding.metric not in SCORES:
         return _share(finding)
-    return f"{number(finding.value, 2)} {interval(finding.low, finding.high, 'number', 2)}"
+    return f"{number(finding.value, 2)} {interval(finding.low, finding.high, 'number', 2)}".strip()
 
 
 def _alike(findings: FindingIndex) -> set[str]:

@@ -323,12 +323,13 @@ def long_sentences(samples: pa.Table, *, tokens: str) -> dict[str, object]:
 
 
 def checked_scores(scores: pa.Array) -> tuple[pa.Array, Faults]:
-    """The scores as numbers, null where there is none, and those that are infinite.
+    """The scores as numbers, null where there is none, and those that are infinite or too large to be squared.
 
     >>> checked_scores(pa.array([1.5, float("nan"), None]))[0].to_pylist()
     [1.5, None, None]
     """
     values = scores.cast(pa.float64(), safe=False)  # above 2⁵³ to the nearest number there is
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-    infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
-    return values, [(at, "an infinite score") for at in np.flatnonzero(infinite).tolist()]
+    sizes = pc.fill_null(pc.abs(values), 0.0).to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(sizes > np.finfo(np.float32).max).tolist()
+    return values, [(at, "an infinite score" if np.isinf(sizes[at]) else "a score beyond ±3.4e+38") for at in wrong]

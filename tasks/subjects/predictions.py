@@ -63,20 +63,24 @@ def require_feature(schema: pa.Schema, name: str) -> None:
         raise InputError(f"The samples have no feature {name!r}: their columns are {_listed(schema.names)}.")
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+
+
 def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
-    """The features of every row as float64 [n, d]; NaN where a value is missing, an error where one is infinite."""
+    """The features of every row as float64 [n, d]; NaN where a value is missing, an error where one is infinite, or so
+    large that single precision, or the square of it, is."""
     matrix = np.empty((table.num_rows, len(features)))
     for position, name in enumerate(features):
         column = table[name].combine_chunks()
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
         matrix[:, position] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
-    infinite = np.argwhere(np.isinf(matrix))
-    if len(infinite):
-        row, position = infinite[0]
+    for row, position in np.argwhere(np.abs(matrix) > _LARGEST)[:1]:
+        value = matrix[row, position]
         raise InputError(
-            f"The feature {features[position]!r} of sample {table['id'][int(row)].as_py()!r} is infinite; "
-            "the subject needs finite numbers or missing ones."
+            f"The feature {features[position]!r} of sample {table['id'][int(row)].as_py()!r} is "
+            f"{'infinite' if np.isinf(value) else f'{value:g}'}; "
+            f"the subject needs numbers within ±{_LARGEST:.1e}, or missing ones."
         )
     return matrix
 

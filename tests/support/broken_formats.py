@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from broken_inputs import HOSTILE_NAMES, HOSTILE_VALUES, ROWS, Draw, Pipeline, as_csv, generator, rows
+from broken_inputs import HOSTILE_NAMES, HOSTILE_VALUES, ROWS, WRITERS, Draw, Pipeline, as_csv, generator, rows
 
 ODD_JSON: list[Any] = [
     None,
@@ -111,6 +111,64 @@ def odd_databases(draw: Draw, folder: Path) -> Pipeline:
         "source": {"sql": "sqlite:///data.db", "query": query, "id": "id", "label": "label", "query_timeout": 3.0},
         **({"subject": {"model": "logistic"}} if draw.random() < 0.3 else {}),
     }
+
+
+@generator
+def extreme_numbers(draw: Draw, folder: Path) -> Pipeline:
+    """Numbers that single precision, a square or a sum cannot hold, in a column of every reader of tables."""
+    from safetensors.numpy import save_file
+
+    value = draw.noted([1e308, -1.7976931348623157e308, 3.5e38, -3.4028234663852886e38, 1e200, 1e155, 1e19, 5e-324])
+    table = rows(draw)
+    column = draw.noted(["x", "x", "y", "score"])
+    for row in table:
+        row["score"] = round(draw.random(), 3)
+    for at in draw.sample(range(ROWS), draw.noted([1, ROWS // 2, ROWS])):
+        table[at][column] = value
+    for row in table:
+        row["x"] = float(row["x"])
+    kind = draw.noted(["csv", "jsonl", "parquet", "sql", "delta"])
+    source: dict[str, Any] = {"id": "id", "label": "label"}
+    if kind == "sql":
+        with sqlite3.connect(folder / "data.db") as database:
+            database.execute("create table samples (id, x, y, text, label, score)")
+            database.executemany(
+                "insert into samples values (?, ?, ?, ?, ?, ?)", [tuple(row.values()) for row in table]
+            )
+        source |= {"sql": "sqlite:///data.db", "query": "select * from samples"}
+    elif kind == "delta":
+        import deltalake
+
+        deltalake.write_deltalake(folder / "lake", pa.Table.from_pylist(table))
+        source["parquet"] = "lake"
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(table), folder / "data.parquet")
+        source["parquet"] = "data.parquet"
+    else:
+        source[kind] = f"data.{kind}"
+        (folder / f"data.{kind}").write_bytes(as_csv(table) if kind == "csv" else WRITERS[kind](table))
+    (folder / "model.py").write_text(
+        "import numpy as np\nfrom torch import nn\n\n\ndef module():\n    return nn.Linear(2, 2)\n\n\n"
+        "def score(pairs):\n    return [float(len(first)) for first, _ in pairs]\n\n\n"
+        "def predict(table):\n    x = np.asarray(table['x'], np.float32)\n"
+        "    return np.stack([x > x.mean(), x <= x.mean()], axis=1).astype(float)\n"
+    )
+    save_file({"weight": np.ones((2, 2), np.float32), "bias": np.zeros(2, np.float32)}, folder / "weights.safetensors")
+    subject = draw.named(
+        {
+            "logistic": {"model": "logistic"},
+            "predict": {"model": "model.py:predict"},
+            "module": {"model": "model.py:module", "weights": "weights.safetensors", "features": ["x", "y"]},
+            "scorer": {"scorer": "model.py:score", "pair": ["text", "id"]},
+        }
+    )
+    made: Pipeline = {"source": source, "subject": subject}
+    if "scorer" in subject:
+        source.pop("label")
+        source["score"] = "score"
+    else:
+        made |= {"slices": {"columns": ["x", "y"]}, "duplicates": {}}
+    return made
 
 
 @generator

@@ -42,6 +42,32 @@ def look_for(folder: Path, pipeline: str, overrides: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("attacks.0.pgd.steps=-3", "attacks.0.steps: -3 — expected a whole number between 1 and 100,000"),
+        ("attacks.0.pgd.stesp=3", "attacks.0.stesp — unknown key; did you mean steps?"),
+        ("attacks.0.pgd=3", "attacks.0.pgd — unknown key; known here: name, eps, goal"),
+        ("attacks.0.gap.width=3", "attacks.0.gap — unknown key; known here: name, eps, goal"),
+        ("subject.of.whom=3", "subject.of — unknown key; known here: "),
+    ],
+)
+def test_an_override_below_the_word_of_a_choice_is_blamed_on_set(tmp_path: Path, override: str, said: str) -> None:
+    attacks = "[pgd: {eps: [0, 0.1], steps: 2}]"
+    assert refusal(tmp_path, IMAGES.replace("[pgd]", attacks), override).startswith(f"--set: {said}")
+
+
+def test_an_override_reaches_a_setting_as_the_file_writes_it(tmp_path: Path) -> None:
+    for written in ("attacks.0.pgd.steps=3", "attacks.0.steps=3"):
+        made = project(tmp_path, IMAGES, (written,))
+        assert made.pipeline("p").model_dump()["attacks"][0]["steps"] == 3
+
+
+def test_a_setting_that_is_named_as_its_choice_is_an_unknown_key_of_it(tmp_path: Path) -> None:
+    said = refusal(tmp_path, IMAGES.replace("[pgd]", "[{attack: pgd, pgd: {steps: 3}}]"))
+    assert "pipelines.yaml:5: attacks.0.pgd — unknown key; known here: name, eps" in said
+
+
+@pytest.mark.parametrize(
     ("pipeline", "place", "meant"),
     [
         ("source: {dataset: sample/digit}", ':3: source.dataset: "sample/digit"', "sample/digits"),

@@ -286,12 +286,13 @@ def test_pairs_with_a_score_come_from_any_table(read: Reader, tmp_path: Path, fo
 
 
 def test_a_score_that_is_none_is_named(read: Reader, tmp_path: Path) -> None:
-    write(tmp_path, "first,second,score\na,b,high\na,b,\na,b,inf\na,b,2.5\n", "a.csv")
+    write(tmp_path, "first,second,score\na,b,high\na,b,\na,b,inf\na,b,-1e308\na,b,2.5\n", "a.csv")
     result = read(csv="a.csv", score="score")
     assert result.samples["score"].to_pylist() == [None, 2.5]
     assert result.reasons == [
         ("a.csv", 2, "score", "'high' is not a number"),
         ("a.csv", 4, "score", "an infinite score"),
+        ("a.csv", 5, "score", "a score beyond ±3.4e+38"),
     ]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -58,3 +59,13 @@ def test_an_infinite_feature_is_named_with_its_sample() -> None:
     table = pa.table({"id": ["a", "b"], "x": [1.0, float("inf")]})
     with pytest.raises(InputError, match="'x' of sample 'b' is infinite"):
         feature_matrix(table, ["x"])
+
+
+@pytest.mark.parametrize("value", [1e308, -3.5e38, 1e155])
+def test_a_feature_that_single_precision_or_a_square_cannot_hold_is_named_with_its_sample(value: float) -> None:
+    table = pa.table({"id": ["a", "b"], "x": [value, value], "y": [1.0, float(np.finfo(np.float32).min)]})
+    with pytest.raises(
+        InputError, match=re.escape(f"'x' of sample 'a' is {value:g}; the subject needs numbers within")
+    ):
+        feature_matrix(table, ["y", "x"])
+    assert np.isfinite(feature_matrix(table, ["y"]).astype(np.float32)).all()
