@@ -99,6 +99,15 @@ def run(make_run: Callable[..., object]) -> Iterator[object]:
         yield opened
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a fixture of their module run in one process, where it is made once."""
+    for item in items:
+        made = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
+        if item.get_closest_marker("xdist_group") is None and any(each[-1].scope == "module" for each in made):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests on the catalogue's real data need the mirror; without it they say so."""
     if item.get_closest_marker("mirror") and not os.environ.get("ASSAY_MIRROR"):

@@ -227,12 +227,16 @@ def _split(columns: list[Column]) -> str | None:
 
 
 def _group(columns: list[Column]) -> str | None:
-    """What several samples belong to: the column that is called so and repeats, else the one that fixes most others."""
+    """What several samples belong to: the column that is called so, or an id, and repeats; else one that stands in
+    blocks of equal length, else the one that fixes most others."""
     repeated = [column for column in columns if 10 <= column.distinct <= 0.9 * column.rows]
     named = [column for column in repeated if column.whole or column.holds == "words"]
-    called = [column for column in named if _is_called(column, "groups") or (_is_id(column) and column.fixes)]
+    fine = [column for column in named if column.distinct > MOST_VALUES and column.name.lower() != "index"]
+    called = [column for column in named if _is_called(column, "groups") or (column in fine and _is_id(column))]
+    blocks = [column for column in named if column.in_blocks and not _is_called(column, "times")]
     fixing = sorted((column for column in named if column.fixes), key=lambda column: (-column.fixes, -column.distinct))
-    return _only(called) or next((column.name for column in [*called, *fixing]), None)
+    best = sorted(called, key=lambda column: (not column.in_blocks, -column.fixes))
+    return next((column.name for column in [*best, *blocks, *fixing]), None)
 
 
 def _is_id(column: Column) -> bool:
@@ -242,15 +246,20 @@ def _is_id(column: Column) -> bool:
     [True, True, True, False]
     """
     name = column.name.strip().lower()
-    joined = re.fullmatch(r"[a-z]{3,}(id|no)", name) is not None and name not in CALLED["no_ids"]
+    joined = re.fullmatch(r"[a-z]{2,}id|[a-z]{3,}no", name) is not None and name not in CALLED["no_ids"]
     return _is_called(column, "ids") or joined or name in ("", "index") or name.startswith("unnamed:")
+
+
+_NAMING = (("groups",), ("places",), ("counted", "counters"))
 
 
 def _names_rows(column: Column) -> bool:
     """Whether a column of numbers names or counts what samples belong to instead of measuring them."""
-    called = _is_id(column) or bool(_is_called(column, "places") or _is_called(column, "counted", "counters"))
-    called = called and column.distinct > MOST_VALUES
-    return column.whole and (column.counts_rows or called)
+    called = _is_id(column) or any(_is_called(column, *kinds) for kinds in _NAMING)
+    name, is_time = column.name.lower(), _is_called(column, "times")
+    is_code = name in CALLED["territories"] or re.search(r"(code|fips?)\d*$", name) is not None
+    named = (called or is_code or column.in_blocks) and column.distinct > MOST_VALUES and not is_time
+    return column.whole and (column.counts_rows or named)
 
 
 def _day(columns: list[Column]) -> str | None:

@@ -172,6 +172,8 @@ class Column:
     """Its values in order of how often they stand there, where they are few."""
     counts_rows: bool = False
     """Whether it counts the rows: whole numbers, none twice, ever larger."""
+    in_blocks: bool = False
+    """Whether each of its values stands in as many rows as the others, one after the other: the people of a panel."""
     words: float = 0.0
     """How many words a cell has, on average."""
     half: float = 0.0
@@ -264,7 +266,7 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     known, words = values.drop_null(), 0.0
     if pa.types.is_floating(kind):  # whole numbers of which some are missing come as such
         known = known.filter(pc.is_finite(known))
-        if len(known) and pc.all(pc.equal(known, pc.floor(known))).as_py() and abs(pc.max(known).as_py()) < 2**53:
+        if len(known) and pc.all(pc.equal(known, pc.floor(known))).as_py() and pc.max(pc.abs(known)).as_py() < 2**53:
             known = known.cast(pa.int64(), safe=False)
     whole = bool(pa.types.is_integer(known.type))
     if pa.types.is_string(kind):
@@ -276,9 +278,12 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     few = tuple(_shown(counted["values"]) for counted in common) if distinct <= MOST_VALUES else ()
     numbers = known.to_numpy() if whole or pa.types.is_floating(kind) else np.empty(0)
     counting = whole and distinct == rows > 2 and bool((np.diff(numbers) > 0).all())
+    blocks = np.diff(np.flatnonzero(np.diff(numbers, prepend=np.nan, append=np.nan))) if whole else np.empty(0)
+    alike = len(blocks) == distinct > MOST_VALUES and blocks == max(2, np.median(blocks))
+    in_blocks = bool(np.mean(alike) > _EQUAL)
     half = float(np.median(numbers)) if len(numbers) else 0.0
     holds = _holds(kind, known, name, words, distinct)
-    return Column(name, holds, whole, rows, distinct, rows - len(known), few, counting, words, half)
+    return Column(name, holds, whole, rows, distinct, rows - len(known), few, counting, in_blocks, words, half)
 
 
 def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str, words: float, distinct: int) -> Holds:
@@ -295,6 +300,7 @@ def _holds(kind: pa.DataType, known: pa.ChunkedArray, name: str, words: float, d
 
 
 _ALIKE, _PAIRS = 0.995, 30
+_EQUAL = 0.9
 
 
 def with_fixed(columns: Sequence[Column], table: pa.Table) -> list[Column]:

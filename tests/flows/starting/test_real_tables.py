@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import datasets
-from statsmodels.datasets import anes96, fair, randhie, spector
+from statsmodels.datasets import anes96, fair, grunfeld, randhie, spector
 
 from assay.flows.starting.column_roles import Answers, Question
 from assay.flows.starting.first_audit import Wanted, proposal_for
@@ -148,3 +148,53 @@ def test_a_wide_table_with_notes_has_a_model_of_each(tmp_path: Path) -> None:
     assert [one["name"] for one in subjects] == ["small-bert", "logistic"]
     assert len(subjects[1]["features"]) == 41
     assert "note" in rules_of(found)
+
+
+def panel(**named: object) -> pd.DataFrame:
+    """Forty units in five years each, whose label follows what was measured."""
+    draw = np.random.default_rng(3)
+    measured = draw.normal(size=200).round(3)
+    label = np.where(measured + draw.normal(size=200) > 0, "high", "low")
+    return pd.DataFrame({**named, "measured": measured, "year": np.tile(range(2001, 2006), 40), "label": label})
+
+
+UNITS = np.random.default_rng(4).permutation(900)[:40]
+
+
+@pytest.mark.parametrize(
+    ("columns", "group"),
+    [
+        ({"hhid": np.repeat(UNITS, 5)}, "hhid"),
+        ({"xq": np.repeat(UNITS, 5)}, "xq"),  # by its equal blocks alone
+        ({"id": np.tile(UNITS, 5)}, "id"),
+        ({"state": np.repeat(UNITS, 5), "countyfips": np.random.default_rng(1).integers(0, 60, 200)}, "state"),
+        ({"firm": np.tile(UNITS, 5), "product_id": np.random.default_rng(1).integers(0, 60, 200)}, "firm"),
+        ({"dcode": np.random.default_rng(1).integers(0, 60, 200)}, None),
+    ],
+)
+def test_ids_that_repeat_are_a_group_and_neither_features_nor_rules(
+    tmp_path: Path, columns: dict[str, object], group: str | None
+) -> None:
+    found = proposed(tmp_path, panel(**columns), label="label")
+    assert found.roles.group == group
+    assert set(found.roles.suspects) == set(columns) - {group}
+    assert not {*found.roles.numbers, *rules_of(found)} & set(columns)
+    assert line(found, "subjects")[0]["features"] == ["measured", "year"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["lipid", "MPG.city", "karno", "sodium", "age"])
+def test_what_is_measured_is_no_id_though_it_is_called_nearly_so(tmp_path: Path, name: str) -> None:
+    found = proposed(tmp_path, panel(**{name: np.random.default_rng(1).integers(0, 60, 200)}), label="label")
+    assert (found.roles.group, name in found.roles.numbers) == (None, True)
+
+
+def test_firms_of_a_real_panel_are_its_group(tmp_path: Path) -> None:
+    table = grunfeld.load_pandas().data
+    table["label"] = np.where(table.pop("invest") > 60, "much", "little")
+    found = proposed(tmp_path, table)
+    assert (found.roles.group, found.roles.label) == ("firm", "label")
+
+
+def test_a_column_beyond_all_measure_is_looked_at_all_the_same(tmp_path: Path) -> None:
+    found = proposed(tmp_path, panel(x=np.where(np.arange(200) % 2, 1e308, -1.7e308)), label="label")
+    assert "measured" in found.roles.numbers
