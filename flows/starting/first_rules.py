@@ -183,7 +183,7 @@ def plain_between(low: float, high: float) -> float:
     >>> plain_between(16.77, 16.84), plain_between(3, 4), plain_between(0, 1000)
     (16.8, 3.5, 500.0)
     """
-    middle = (low + high) / 2
+    middle = low / 2 + high / 2
     for digits in range(1, 17):
         rounded = float(f"{middle:.{digits}g}")
         if low < rounded < high:
@@ -293,7 +293,7 @@ def give_aways(seen: Seen, roles: Roles) -> tuple[str, ...]:
         column = seen.samples[name]
         if name in roles.numbers:
             values = NumbersOf(name)(seen.samples)
-            values = np.where(np.isfinite(values), values, np.nan)
+            values = np.where(np.abs(values) <= np.finfo(np.float32).max, values, np.nan)  # a tree takes no more
         else:
             values = np.asarray(column.combine_chunks().dictionary_encode().indices.fill_null(-1), dtype=np.float64)
         tree = DecisionTreeClassifier(max_leaf_nodes=4 * len(seen.classes), class_weight="balanced", random_state=0)
