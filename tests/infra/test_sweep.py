@@ -6,11 +6,13 @@ import time
 from datetime import datetime
 
 import pytest
-from plumbing_workload import Weights
+from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
 
 from assay.infra.errors import InputError
+from assay.infra.stages.partitions import map_partitions, map_pieces
 from assay.infra.stages.stage import stage, write_files
 from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease, clean, close_crashed_runs, is_alive, is_shared
 
@@ -61,6 +63,68 @@ def test_what_a_living_run_is_writing_stays(make_run):
         run.store.folder.write("stages/keep/some-key/part", b"half")
         assert clean(run.store, keep=0).results == ()
         assert run.store.folder.exists("stages/keep/some-key/part")
+
+
+@stage(version=1)
+def count(rows: int) -> Artifact[Numbers]:
+    return map_pieces(make_numbers, [Piece(at, at + 2) for at in range(0, rows, 2)], into=Numbers)
+
+
+@stage(version=1)
+def scale(numbers: Artifact[Numbers], factor: int) -> Artifact[Scaled]:
+    return map_partitions(double, numbers, into=Scaled, factor=factor)
+
+
+def chain(make_run, rows: int) -> list[str]:
+    """The digests of a run of a few stages, all of which are still to be had when it ends."""
+    with make_run() as run:
+        numbers = count(rows)
+        made = [numbers, *(scale(numbers, factor) for factor in (2, 3, 2))]
+        held = [run.store.manifest(used.stage, used.key) for used in run.record.stages]
+        assert [each and run.store.damage(each) for each in held] == [[]] * len(held)
+        run.record.status = "done"
+    return [each.digest for each in made]
+
+
+def test_a_clean_up_that_keeps_no_run_takes_nothing_from_one_at_any_of_its_steps(make_run, monkeypatch):
+    quiet, store, busy, sweeps = chain(make_run, 6), make_run().store, [], []
+
+    def swept_first(operation: str) -> None:
+        as_it_is = getattr(Folder, operation)
+
+        def operate(folder: Folder, *args: object) -> object:
+            if not busy:
+                busy.append(operation)
+                sweeps.append(clean(store, keep=0))
+                busy.pop()
+            return as_it_is(folder, *args)
+
+        monkeypatch.setattr(Folder, operation, operate)
+
+    for operation in ("exists", "read_json", "sizes", "open", "write", "create", "writing", "share"):
+        swept_first(operation)
+    assert chain(make_run, 6) == quiet  # of which every result was there, and might be taken away
+    assert chain(make_run, 8) != quiet
+    assert len(sweeps) > 100
+    assert sum(len(swept.results) for swept in sweeps) >= 3  # those of the first run, once it is forgotten
+
+
+def test_a_clean_up_that_keeps_no_run_may_go_on_beside_runs(make_run):
+    quiet, over, store, faults = chain(make_run, 6), threading.Event(), make_run().store, []
+
+    def sweep() -> None:
+        while not over.is_set():
+            try:
+                clean(store, keep=0)
+            except Exception as fault:  # noqa: BLE001 - it is looked at below
+                faults.append(fault)
+
+    sweeping = threading.Thread(target=sweep, daemon=True)
+    sweeping.start()
+    assert [chain(make_run, 6) for _ in range(10)] == [quiet] * 10
+    over.set()
+    sweeping.join()
+    assert faults == []
 
 
 def leased_elsewhere(store: Store, run: str, seconds_ago: float, until: float = 0.0) -> None:
