@@ -18,8 +18,8 @@ from assay.flows.commands.options import (
     command,
     config_option,
     pipelines_that_begin,
+    project_options,
     reads_store,
-    store_option,
 )
 from assay.infra.terminal import columns, echo
 
@@ -115,13 +115,11 @@ def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: b
     from assay.flows.starting.column_roles import Question
     from assay.flows.starting.first_audit import Wanted, files_of, proposal_for, require_free, write_files
 
-    ask = partial(_ask, yes)
+    ask, answers = partial(_ask, yes), _answers_of(roles)
     require_free(directory, keep)
-    answers = _answers_of(roles)
     if data is None:
         data = ask(Question("data", "Where the data lies (a file, a folder, a pattern, a URL)"))
-    wanted = Wanted(data, directory, name, answers, keep)
-    proposal = proposal_for(wanted, ask)
+    proposal = proposal_for(Wanted(data, directory, name, answers, keep), ask)
     echo(_seen_in(proposal))
     if not yes and sys.stdin.isatty() and not click.confirm("Write a first audit of this?", default=True, err=True):
         echo("Nothing was written.")
@@ -129,9 +127,8 @@ def init(directory: Path, data: str | None, name: str | None, keep: bool, yes: b
     require_free(directory, keep)
     echo(f"Written into {directory}: {', '.join(write_files(files_of(proposal), directory))}")
     there = "" if directory == Path() else f"cd {directory}; "
-    called = proposal.name
-    rules = f"; assay rules try rules.yaml --pipeline {called} --watch" if proposal.rules.rules else ""
-    echo(f"Next: {there}assay check; assay run {called}{rules}")
+    rules = f"; assay rules try rules.yaml --pipeline {proposal.name} --watch" if proposal.rules.rules else ""
+    echo(f"Next: {there}assay check; assay run {proposal.name}{rules}")
 
 
 def _seen_in(proposal: Proposal) -> str:
@@ -366,8 +363,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--without-gold", is_flag=True, help="Draw only among samples without gold.")
 @click.option("--text", metavar="COLUMN", help="Show this column of text.")
 @click.option("--picture-files", is_flag=True, help="Label Studio reads pictures as files, not inside the tasks.")
-@config_option
-@store_option
+@project_options
 def label(pipeline: str, budget: int | None, take: Path | None, config: str, store: str | None, **options: Any) -> None:
     """Estimate from a few labels how right models and rules are.
 
@@ -429,8 +425,7 @@ def label(pipeline: str, budget: int | None, take: Path | None, config: str, sto
 @click.option("--results", type=_PATH, metavar="DIR", help="Instead, write findings and lineage to DIR/PIPELINE.")
 @click.option("--mlflow", metavar="URI", help="Instead, write the run to this MLflow.")
 @click.option("--openlineage", metavar="WHERE", help="Instead, send lineage to a file or http(s)://….")
-@config_option
-@store_option
+@project_options
 def export(run: str, config: str, store: str | None, **options: Any) -> None:
     """Write curated sets, a model, samples or findings of RUN.
 

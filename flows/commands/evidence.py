@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from assay.flows.commands.options import Share, command, config_option, pipelines_that_begin, reads_store, store_option
+from assay.flows.commands.options import Share, command, pipelines_that_begin, project_options, reads_store
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ _plan_key = _key("--plan-key", "The public key of the plan, where it is another.
 @command("commit-plan", example="assay commit-plan breast-cancer --key key.pem")
 @click.argument("name", shell_complete=pipelines_that_begin)
 @_signing
-@config_option
-@store_option
+@project_options
 def commit_plan(name: str, key: Path | ByCommand, config: str, store: str | None) -> None:
     """Sign the gates, families and data rules of NAME.
 

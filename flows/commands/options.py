@@ -73,13 +73,14 @@ def pipelines_that_begin(ctx: click.Context, _param: click.Parameter, begun: str
 
 
 config_option = click.option(
-    "--config", "config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
+    "--config", default="pipelines.yaml", show_default=True, metavar="FILE", help="The pipelines file."
 )
 
 
-store_option = click.option(
-    "--store", "store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL."
-)
+def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which project is meant, and which store."""
+    store = click.option("--store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL.")
+    return config_option(store(function))
 
 
 set_option = click.option(
@@ -100,7 +101,7 @@ def reads_store(function: Callable[..., None]) -> Callable[..., None]:
 
         function(*args, store=open_store(config, store), **kwargs)
 
-    return config_option(store_option(call))
+    return project_options(call)
 
 
 seed_option = click.option(

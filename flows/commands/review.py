@@ -14,10 +14,10 @@ import click
 from assay.flows.commands.options import (
     command,
     config_option,
+    project_options,
     reads_store,
     set_option,
     standard_output_kept_clean,
-    store_option,
 )
 from assay.infra.terminal import columns, echo
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 @command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
 @click.option("--plugin", default=None, metavar="NAME", help="Try one plug-in: module:object, or an installed name.")
-@config_option
-@store_option
+@project_options
 @set_option
 @click.pass_context
 def check(ctx: click.Context, plugin: str | None, config: str, store: str | None, overrides: tuple[str, ...]) -> None:
@@ -179,8 +178,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--sarif", type=_FILE, default=None, help="Also write SARIF here.")
 @click.option("--markdown", type=_FILE, default=None, help="Also write Markdown here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
-@config_option
-@store_option
+@project_options
 @click.pass_context
 def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str | None, **files: Path | None) -> None:
     """Judge RUN by the gates of its pipeline, for a CI job.
@@ -268,8 +266,7 @@ def compare(before: str, after: str, everything: bool, store: Store) -> None:
 @click.option("--subject", default=None, help="Its subject.")
 @click.option("--yes", is_flag=True, help="Go on without asking, whatever it costs.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
-@config_option
-@store_option
+@project_options
 def blame(
     run: str, against: str | None, yes: bool, as_json: bool, config: str, store: str | None, **finding: str | None
 ) -> None:

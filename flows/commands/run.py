@@ -19,11 +19,11 @@ from assay.flows.commands.options import (
     command,
     config_option,
     pipelines_that_begin,
+    project_options,
     sample_option,
     seed_option,
     set_option,
     standard_output_kept_clean,
-    store_option,
 )
 from assay.infra.errors import InputError
 from assay.infra.terminal import columns, echo, json_text
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     "run", example="assay run breast-cancer\nassay run breast-cancer --set pruning.correlation=0.4 --seed 2 --json"
 )
 @click.argument("name", shell_complete=pipelines_that_begin)
-@config_option
-@store_option
+@project_options
 @set_option
 @seed_option
 @click.option("--fresh", is_flag=True, help="Compute every stage again, whatever the store holds.")
@@ -95,8 +94,7 @@ def run(
 
 @command("plan", example="assay plan breast-cancer --set pruning.correlation=0.4\nassay plan digits --sample 5%")
 @click.argument("name", shell_complete=pipelines_that_begin)
-@config_option
-@store_option
+@project_options
 @set_option
 @seed_option
 @sample_option
@@ -144,8 +142,7 @@ TABLES = (
     metavar="DIR",
     help="Published results; left out, those in docs/results.",
 )
-@config_option
-@store_option
+@project_options
 def reproduce(
     table: str | None, every: bool, target: Path | None, results: Path | None, config: str, store: str | None
 ) -> None:
@@ -206,8 +203,7 @@ def serve(config: str) -> None:
 
 @command("notify", example="assay notify --test\nassay notify")
 @click.option("--test", "trial", is_flag=True, help="Send a test message, whatever the nights did.")
-@config_option
-@store_option
+@project_options
 @click.pass_context
 def notify(ctx: click.Context, trial: bool, config: str, store: str | None) -> None:
     """Send what has changed and was not told yet.

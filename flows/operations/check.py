@@ -211,9 +211,7 @@ class CheckResult:
 
 def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> CheckResult:
     """Checks the configuration and the environment; nothing is run."""
-    complaints: list[str] = []
-    sections: list[str] = []
-    place = store
+    complaints, sections, place = list[str](), list[str](), store
     try:
         project = load_project(config, store=store, overrides=overrides)
         place = project.store
@@ -298,8 +296,7 @@ def check_one_plugin(named: str, config: str) -> CheckResult:
 
 def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
-    notes: list[str] = []
-    wrong: list[str] = []
+    notes, wrong = list[str](), list[str]()
     for pipeline in project.pipelines.values():
         for missing in pipeline.missing_things(project.folder):
             (notes if missing.to_get else wrong).append(missing.in_words(project.lines, pipeline.name))
@@ -327,7 +324,8 @@ def environment_rows() -> list[list[object]]:
     from assay.infra.engines.devices import cuda_devices
 
     devices = cuda_devices()
-    mirror = os.environ.get("ASSAY_MIRROR")
+    mirror = os.environ.get(MIRROR, "")
+    lies = mirror if not mirror or Path(mirror).is_dir() else f"{mirror}: not there"
     versions = ", ".join(f"{name} {package_version(name, 'missing')}" for name in PACKAGES)
     return [
         ["assay", package_version("assay-audit", "missing")],
@@ -336,7 +334,7 @@ def environment_rows() -> list[list[object]]:
         ["CPU cores", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1],
         ["memory", in_bytes(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))],
         ["GPU", ", ".join(devices) if devices else "none; work that prefers one runs on the CPU"],
-        ["mirror", _mirror(mirror)],
+        ["mirror", lies or f"none ({MIRROR} is not set)"],
         ["Prefect", os.environ.get("PREFECT_API_URL") or "a server of its own for each run, on loopback"],
     ]
 
@@ -372,9 +370,3 @@ def _stage_in_words(pipeline: Pipeline, stage: str) -> str:
     if stage == "subjects":
         return "subjects " + "+".join(subject.name for subject in pipeline.subjects)
     return f"{len(pipeline.gates)} gates" if stage == "gates" else stage
-
-
-def _mirror(mirror: str | None) -> str:
-    if not mirror:
-        return "none (ASSAY_MIRROR is not set)"
-    return mirror if Path(mirror).is_dir() else f"{mirror}: not there"
