@@ -47,7 +47,8 @@ def ripples(settings, batch):
     import torch
     from assay.tasks.attacks.batch import Ledger
     ledger, width = Ledger(batch, steps=1, last=True), batch.images.shape[-1]
-    x = batch.ball.clip(batch.images + batch.eps * torch.sin(torch.arange(width) / width * 6.2832 * settings.periods))
+    places = torch.arange(width, device=batch.images.device)
+    x = batch.ball.clip(batch.images + batch.eps * torch.sin(places / width * 6.2832 * settings.periods))
     ledger.look(x, batch.criterion.harm(batch.ask(x)), 1)
     ledger.settle()
     return ledger

@@ -148,7 +148,7 @@ def _middle(images: Tensor, height: int, width: int) -> Tensor:
 
 def preprocessing_of(processor: Any, channels: int, who: str) -> Preprocessing:
     """What a processor of transformers does, for a network of so many channels; refused where that is not known."""
-    kind = type(processor).__name__.removesuffix("Fast")
+    kind = type(processor).__name__.removesuffix("Fast").removesuffix("Pil")
     geometry = _GEOMETRIES.get(kind)
     if geometry is None:
         raise InputError(
