@@ -37,13 +37,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_WRITTEN = (".py", ".yaml", ".yml")
+
+
 def rulebook_in(file: str | Path) -> AnyRulebook:
     """The rulebook of a `rules.yaml` or `rules.py` (`rules.py:OBJECT`), or one of ours by name."""
     written = str(file)
-    if not written.partition(":")[0].endswith((".py", ".yaml", ".yml")):
-        return rulebook_of(Labeling(functions=written), Path.cwd())[0]
     place, colon, attribute = written.partition(":")
     path = Path(place).absolute()
+    if path.suffix not in _WRITTEN:
+        return rulebook_of(Labeling(functions=written), Path.cwd())[0]
     return rulebook_of(Labeling(functions=f"{path.name}{colon}{attribute}"), path.parent)[0]
 
 
@@ -80,7 +83,7 @@ def votes(
     >>> table["says win"].tolist(), table["matches song"].tolist()
     (['spam', None], ['ham', None])
     """
-    rulebook = WrittenRulebook(rules) if isinstance(rules, Labeling) and rules.rules else rulebook_in(str(rules))
+    rulebook = rulebook_of(rules, Path.cwd())[0] if isinstance(rules, Labeling) else rulebook_in(str(rules))
     book, table, faults = cast_votes(rulebook, sample_table(samples), only)
     if faults:
         name = min(faults)
@@ -331,10 +334,9 @@ class Session:
 
 def require_file(rules: str) -> Path | None:
     """The file that is watched; None where the rulebook is one by name."""
-    place = rules.partition(":")[0]
-    if not place.endswith((".py", ".yaml", ".yml")):
+    path = Path(place := rules.partition(":")[0]).absolute()
+    if path.suffix not in _WRITTEN:
         return None
-    path = Path(place).absolute()
     if not path.is_file():
         raise InputError(f"There is no file {place} with rules: name a rules.yaml or a rules.py.")
     return path

@@ -78,26 +78,30 @@ def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, As
 
 @subflow("services")
 def ask_again(ground: Ground) -> Services:
-    """Ask every service of texts that has `repeats` again, about the texts as they are and as attacks left them."""
+    """Ask every service that has `repeats` again, about the texts or pictures as they are and the texts as
+    attacks left them."""
     from assay.flows.audits.subjects_flow import Examination
 
     examination = ground.maybe(Examination)
     findings: list[Artifact[Findings]] = []
     if examination is None:
         return Services()
-    for model in examination.of("classifier"):
+    for model in (*examination.of("classifier"), *examination.of("network")):
         again = [answers_about(examination.evaluation, model, subject) for subject in _again(model.resolved)]
         if again:
             findings += _above_chance(ground, examination.evaluation, model, again)
-        findings += _put_otherwise(ground, examination.evaluation, model, again)
+        if model.resolved.settings.kind == "classifier":
+            findings += _put_otherwise(ground, examination.evaluation, model, again)
     return Services(findings)
 
 
 def answers_about(texts: Artifact[Samples], model: Examined, subject: ResolvedSubject) -> Artifact[Predictions]:
     """What a variant of the model's subject answers about texts."""
+    from assay.tasks.subjects.images.task import predict_images
     from assay.tasks.subjects.texts.task import predict_texts
 
-    return predict_texts(texts, model.model.classes, model.model.files, subject)
+    predict = predict_images if subject.settings.kind == "network" else predict_texts
+    return predict(texts, model.model.classes, model.model.files, subject)
 
 
 def _again(subject: ResolvedSubject) -> Iterator[ResolvedSubject]:
@@ -206,7 +210,7 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
     for where, subject in each_subject(pipeline):
         asking, named = as_dict(subject.get("asking")), next((subject[way] for way in WAYS if subject.get(way)), "")
         in_words = asking.get("form") in ("chat", "completions") or form_at(str(named)) != "auto"
-        some_in_words |= in_words
+        some_in_words |= in_words and "classifier" in subject
         if in_words and not asking.get("logprobs") and pipeline.get("trust") is not None:
             yield Clash(
                 (*where, "asking"), "answers in words, and `trust` explains probabilities: set `logprobs: true`"
@@ -223,10 +227,10 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 
 def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
     """Prompts that an attack names, and in a subject's prompt what an attack changes."""
-    asked = [subject.asking for subject in pipeline.subjects if subject.asking is not None and subject.asking.prompt]
+    asked = [each.asking for each in pipeline.subjects if each.kind == "classifier" and each.asking is not None]
     for position, attack in enumerate(pipeline.attacks):
         if isinstance(attack, QuestionAttack):
-            for asking in asked:
+            for asking in (asking for asking in asked if asking.prompt):
                 yield from missing_if_fails(("attacks", position), {}, partial(_put, attack, asking, folder))
 
 

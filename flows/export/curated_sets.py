@@ -26,12 +26,12 @@ from ruamel.yaml import YAML
 
 from assay import __version__
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.data.schemas import CuratedSets
+from assay.data.schemas import class_names
 from assay.data.templates import filled
-from assay.flows.report.records import read_table, tables_of
-from assay.flows.yaml_document import dotted
+from assay.flows.report.comparison import flat_settings
+from assay.flows.report.records import ingested, labelled_by, read_table, tables_of
 from assay.infra.errors import InputError
-from assay.infra.storage.artifacts import Artifact, RunRecord
+from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.reporting.croissant import ExportedFile, croissant
@@ -169,7 +169,8 @@ def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str
         (stage.title, output["kind"], output["digest"]) for stage in record.stages for output in stage.outputs.values()
     ]
     sets = [(f"D{number}", *_accuracy(folder.dataset(number))) for number in range(1, last + 1)]
-    settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in _flat_settings(record.settings)]
+    flat = flat_settings(record.settings).items()
+    settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in flat if value is not None]
     columns = [
         (field.name, field.type, ABOUT.get(field.name, "a column of the samples")) for field in folder.whole.schema
     ]
@@ -187,12 +188,6 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     """The lines of a table in which text from outside does nothing."""
     cells = [[escaped_markdown(str(cell)) for cell in row] for row in rows]
     return [f"| {' | '.join(row)} |" for row in ([*columns], ["---"] * len(columns), *cells)] + [""]
-
-
-def _flat_settings(settings: object, where: tuple[str | int, ...] = ()) -> list[tuple[str, object]]:
-    if isinstance(settings, Mapping) and settings:
-        return [row for name, inner in settings.items() for row in _flat_settings(inner, (*where, str(name)))]
-    return [] if settings is None else [(dotted(where), settings)]
 
 
 def escaped_markdown(text: str) -> str:
@@ -223,7 +218,8 @@ def export_run(
     require_new(target)
     chosen, curated = _curated(store, record, labeler)
     samples = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
-    folder = curated_folder(curated, samples, classes_of(store, record), original_paths(store, record))
+    classes = dict(enumerate(classes_of(store, record)))
+    folder = curated_folder(curated, samples, classes, original_paths(store, record))
     dataset = (record.settings.get("source") or {}).get("dataset")
     known = licence_of(dataset) if dataset else None
     title, licence = f"{record.pipeline}, curated ({chosen})", licence or known or "unknown"
@@ -298,11 +294,7 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
-    by_labeler: dict[str, Artifact[CuratedSets]] = {
-        str(manifest.ingredients["arguments"]["labeler"]): Artifact.from_json(stage.outputs["result"])
-        for stage in record.stages
-        if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
-    }
+    by_labeler = {name: made.curated for name, made in labelled_by(store, record).items() if made.curated is not None}
     if not by_labeler:
         asked = record.settings.get("ordering") is not None
         reason = f"it ended before the ordering, as {record.status}" if asked else "its pipeline configures no ordering"
@@ -315,10 +307,9 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
     return chosen, read_table(store, by_labeler[chosen])
 
 
-def classes_of(store: Store, record: RunRecord) -> dict[int, str]:
-    """The names of the classes of a run, by their codes."""
-    rows = [row for table in tables_of(store, record, "Classes") for row in table.to_pylist()]
-    return {int(row["code"]): str(row["name"]) for row in rows}
+def classes_of(store: Store, record: RunRecord) -> list[str]:
+    """The names of the classes of a run, in the order of their codes."""
+    return class_names(read_table(store, ingested(record)["classes"]))
 
 
 def _accuracy(dataset: pa.Table) -> tuple[int, str, int]:

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from assay.data.schemas import class_names
 from assay.flows.audits.people import ANSWERS, DRAWS, LABELLED, POPULATION, PREDICTED, Labelled, read_draw
+from assay.flows.export.curated_sets import classes_of
 from assay.flows.export.samples_to_review import DRAW, QUESTION, SAMPLE, SamplesToReview, ids_without_gold, write_tasks
 from assay.flows.kind import Outcomes
 from assay.flows.report.gates import require_whole
-from assay.flows.report.records import ingested, labelled_by, parts_of, read_table, subjects_in
+from assay.flows.report.records import labelled_by, parts_of, subjects_in
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
@@ -61,7 +61,7 @@ def draw_to_label(
 ) -> str:
     """Draws samples on which a subject or a labeler (`of`) answers, keeps the draw and writes what people need."""
     require_whole(record, "all samples")
-    tables, classes = answers_of_run(store, record), class_names(read_table(store, ingested(record)["classes"]))
+    tables, classes = answers_of_run(store, record), classes_of(store, record)
     if not tables or (of is not None and of not in tables):
         way = suggestion(of, tables) if of and tables else "add a subject or rules to its pipeline"
         raise InputError(f"In run {record.id} nobody {f'called {of!r} ' if of else ''}says classes; {way}.")
@@ -137,7 +137,7 @@ def take_labels(store: Store, record: RunRecord, file: Path) -> str:
     draw = Labelled(name, read_draw(store, record.pipeline, name), {})
     kept = store.folder.read_json(f"{DRAWS}/{record.pipeline}/{name}/draw.json") or {}
     drawn_from = store.run(kept["run"])
-    classes = class_names(read_table(store, ingested(drawn_from)["classes"]))
+    classes = classes_of(store, drawn_from)
     labels = labels_of(answers, draw, classes, file.name)
     at = datetime.now(UTC).isoformat(timespec="microseconds")
     draw = Labelled(name, draw.population, labels)

@@ -21,10 +21,9 @@ import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
 from assay import __version__
-from assay.data.schemas import class_names
 from assay.data.templates import filled
-from assay.flows.export.curated_sets import markdown_table, original_paths
-from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of, read_table
+from assay.flows.export.curated_sets import classes_of, markdown_table, original_paths
+from assay.flows.report.records import artifacts_of, ingested, labelled_by, parts_of
 from assay.infra.errors import AssayError, InputError, reason_of, require_library
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.folders import Folder
@@ -151,7 +150,7 @@ def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | No
         note = folder.read_json(f"{NOTES}/{record.id}.json")
     if note is not None:
         return f"{where}: run {record.id} is there already; nothing was written."
-    classes = class_names(read_table(store, ingested(record)["classes"]))
+    classes = classes_of(store, record)
     rows: dict[str, int] = {}
     for table in TABLES.values():
         if table.name in sources:
@@ -266,11 +265,8 @@ def _note(
     }
     samples = ingested(lake.record)["samples"]
     return {
+        **{name: getattr(lake.record, name) for name in ("pipeline", "started", "status", "seed", "settings")},
         "run": lake.record.id,
-        "pipeline": lake.record.pipeline,
-        "started": lake.record.started,
-        "status": lake.record.status,
-        "seed": lake.record.seed,
         "assay": __version__,
         "delta": lake.delta,
         "samples": {"rows": samples.rows, "digest": samples.digest},
@@ -285,7 +281,6 @@ def _note(
             for table in TABLES.values()
             if table.name in rows
         },
-        "settings": lake.record.settings,
     }
 
 

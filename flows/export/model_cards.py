@@ -1,7 +1,8 @@
 """`assay export RUN --model-card FORM`: what a run measured of its models, as cards that others read.
 
-CycloneDX 1.7: one ML-BOM with a component per model, in whose `modelCard` every finding is a performance metric with
-its slice and interval. Hugging Face: a README.md per model, with a `model-index` of how often it is right.
+CycloneDX 1.7: one ML-BOM with a component per model with the sha256 of its files, in whose `modelCard` every finding
+is a performance metric with its slice and interval. Hugging Face: a README.md per model, with a `model-index` of how
+often it is right.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from assay import __version__
 from assay.flows.audits.table import KINDS
 from assay.flows.export.curated_sets import appearing_whole, escaped_markdown, front_matter, require_new
+from assay.flows.export.models import model_files
 from assay.flows.report.records import artifacts_of, source_in_words, subjects_in
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -53,7 +55,7 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
         tasks[model] = next((task for key, task in _TASKS.items() if settings.get(key) is not None), "other")
     with appearing_whole(target) as draft:
         if form == "cyclonedx":
-            bom = ml_bom(record, artifacts_of(record, "Samples")[0].digest, measured, tasks)
+            bom = ml_bom(store, record, measured, tasks)
             (draft / "models.cdx.json").write_text(json.dumps(bom, indent=1, ensure_ascii=False), encoding="utf-8")
         for model, findings in measured.items() if form == "huggingface" else ():
             folder = draft / re.sub(r"[^\w.+=-]", "_", model)
@@ -72,9 +74,11 @@ def _made_of(model: str, given: Iterable[str]) -> str:
 
 
 def ml_bom(
-    record: RunRecord, data: str, measured: Mapping[str, Sequence[Finding]], tasks: Mapping[str, str]
+    store: Store, record: RunRecord, measured: Mapping[str, Sequence[Finding]], tasks: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The models of a run as CycloneDX 1.7, the same for the same run; `data` is the digest of its samples."""
+    """The models of a run as CycloneDX 1.7, the same for the same run."""
+    data, files = artifacts_of(record, "Samples")[0].digest, model_files(store, record)
+    weights = {name: store.output(model).checksums for name, model in files.items()}
     dataset = {"type": "dataset", "name": _data_of(record)}
     about = {"run": record.id, "pipeline": record.pipeline, "seed": str(record.seed), "data": data}
     properties = [{"name": f"assay:{name}", "value": value} for name, value in about.items()]
@@ -87,6 +91,10 @@ def ml_bom(
                 "modelParameters": {"task": tasks[model], "datasets": [dataset]},
                 "quantitativeAnalysis": {"performanceMetrics": [_performance_metric(finding) for finding in findings]},
             },
+            "components": [
+                {"type": "file", "name": name, "hashes": [{"alg": "SHA-256", "content": checksum}]}
+                for name, checksum in sorted(weights.get(model, {}).items())
+            ],
         }
         for model, findings in measured.items()
     ]

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.flows.export.curated_sets import appearing_whole, require_new
+from assay.flows.kind import Outcomes
+from assay.flows.report.records import artifacts_of, subjects_in
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -25,12 +27,12 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     >>> export_model(store, RunRecord("r1", "p", "2026-11-21", 0, "host", 1), "plain+maadvt", Path("new"))
     Traceback (most recent call last):
         ...
-    assay.infra.errors.InputError: Run r1 has no defended model: its pipeline configures no defenses.
+    assay.infra.errors.InputError: Run r1 has no defended model: it has no defenses, or broke off.
     """
     require_new(target)
     models = defended_models(store, record)
     if not models:
-        raise InputError(f"Run {record.id} has no defended model: its pipeline configures no defenses.")
+        raise InputError(f"Run {record.id} has no defended model: it has no defenses, or broke off.")
     if name not in models:
         variants = [model for model in models if model.startswith(f"{name}-")]
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
@@ -45,39 +47,23 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     return f"{target}: {WEIGHTS}, {CARD}, and in {PIPELINE} how a pipeline names it as its subject"
 
 
+def model_files(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
+    """The files of every model that a run measured by samples, by its name: those that it answered with."""
+    models, made = dict[str, Artifact[Any]](), {each.digest: each for each in artifacts_of(record, "SubjectFiles")}
+    for outcomes in map(Outcomes.from_json, record.outcomes):
+        of_two = outcomes.metric.startswith("defense.")  # both the model and its defence answer
+        for table in () if of_two or outcomes.subject in models else outcomes.tables.values():
+            manifest = store.manifest(*table.uri.rstrip("/").split("/")[-3:-1])
+            files = manifest.ingredients["arguments"].get("files") if manifest else None
+            if isinstance(files, dict) and files.get("digest") in made:
+                models[outcomes.subject] = made[files["digest"]]
+    return models
+
+
 def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
-    """The files of every defended model of a run, by name."""
-    models: dict[str, Artifact[Any]] = {}
-    for stage in record.stages:
-        if stage.stage == "defend_subject" and (manifest := store.manifest(stage.stage, stage.key)) is not None:
-            models[str(manifest.ingredients["arguments"]["name"])] = Artifact.from_json(stage.outputs["files"])
-    return models | defended_classifiers(store, record)
-
-
-def defended_classifiers(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]:
-    """The files of every text classifier of a run that is none of its pipeline's own subjects, by name.
-
-    A stage that trains knows no name; the one that measures does, and what it measures leads back to the files.
-    """
-    files_made = [stage.outputs["files"] for stage in record.stages if "files" in stage.outputs]
-    trained = {files["digest"]: files for files in files_made}
-    given = {str(subject.get("name")) for subject in record.settings.get("subjects", ())}
-    asked: dict[str, str] = {}
-    classifiers: dict[str, Artifact[Any]] = {}
-    for stage in record.stages:
-        if stage.stage not in ("predict_texts", "measure_texts"):
-            continue
-        manifest = store.manifest(stage.stage, stage.key)
-        if manifest is None:
-            continue
-        arguments = manifest.ingredients["arguments"]
-        if stage.stage == "predict_texts":
-            asked |= {output["digest"]: arguments["files"]["digest"] for output in stage.outputs.values()}
-            continue
-        files = asked.get(arguments["predictions"]["digest"])
-        if arguments["name"] not in given and files in trained:
-            classifiers[str(arguments["name"])] = Artifact.from_json(trained[files])
-    return classifiers
+    """The files of every model of a run that is none of its pipeline's own subjects, by name."""
+    given = {str(subject["name"]) for subject in subjects_in(record.settings)}
+    return {name: files for name, files in model_files(store, record).items() if name and name not in given}
 
 
 def subject_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:

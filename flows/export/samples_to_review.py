@@ -23,17 +23,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.data.schemas import SampleHardness, class_names
+from assay.data.schemas import SampleHardness
 from assay.data.templates import filled
 from assay.flows.audits.hardness_flow import hard_samples, plain_row
 from assay.flows.export.curated_sets import appearing_whole, classes_of, original_paths, require_new, with_pictures
 from assay.flows.report.records import (
     LabelledBy,
     artifacts_of,
-    ingested,
     labelled_by,
     parts_of,
-    read_table,
     samples_of_run,
     shows_no_text,
     subjects_in,
@@ -148,9 +146,10 @@ def ids_without_gold(store: Store, record: RunRecord) -> pa.Array:
 
 
 def _rows_of(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:
-    """The rows of a table that are of these samples, as they lie in the store."""
+    """The rows of a table that are of these samples, in their order."""
     wanted = pa.array(ids, pa.string())
-    return pa.concat_tables(part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, artifact))
+    rows = pa.concat_tables(part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, artifact))
+    return rows.take(pc.drop_null(pc.index_in(wanted, rows["id"].combine_chunks())))
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -175,10 +174,9 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
         )
     chosen = subject or subjects[0]
     mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
-    every = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
-    ids = pa.array(dict.fromkeys(mine["id"].to_pylist()), pa.string())
-    samples, masked = every.take(pc.index_in(ids, every["id"].combine_chunks())), shows_no_text(record.settings)
-    classes, texts = classes_of(store, record), _text_columns(record.settings)
+    ids, masked = list(dict.fromkeys(mine["id"].to_pylist())), shows_no_text(record.settings)
+    samples = _rows_of(store, samples_of_run(record), ids)
+    classes, texts = dict(enumerate(classes_of(store, record))), _text_columns(record.settings)
     hard = list(hard_samples(mine, samples, classes, texts, masked))
     table = hardest_table(hard, samples, masked, original_paths(store, record))
     with appearing_whole(target) as draft:
@@ -278,9 +276,8 @@ def write_tasks(
     """Writes tasks, the labelling interface and a README, for a draw also a CSV to fill in, whole or not at all. With
     `files` Label Studio reads pictures as files, not inside the tasks."""
     require_new(target)
-    classes = class_names(read_table(store, ingested(record)["classes"]))
+    classes = classes_of(store, record)
     samples = _rows_of(store, samples_of_run(record), chosen.ids)
-    samples = samples.take(pc.index_in(pa.array(chosen.ids, pa.string()), samples["id"].combine_chunks()))
     shown_as, column = display_of(record, samples, classes, text)
     paths, masked = original_paths(store, record), shows_no_text(record.settings)
     files, tasks = files and shown_as == "image", list[dict[str, Any]]()
@@ -377,14 +374,13 @@ def _readme(
     record: RunRecord, chosen: SamplesToReview, files: bool, masked: bool, classes: Sequence[str], folder: str
 ) -> str:
     """What to do with the tasks: of a draw, or of the hardest samples."""
-    of_numbers = "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n"
     slots = {
         "pipeline": record.pipeline,
         "samples": plural(len(chosen.ids), "sample"),
         "run": record.id,
         "by": chosen.by,
         "serving": filled("label_studio_pictures.md", folder=folder) if files else "",
-        "masked": of_numbers if masked else "",
+        "masked": "\nThe texts of this pipeline are masked: of a row only its numbers are shown.\n" if masked else "",
     }
     if chosen.draw:
         return filled("to_label.md", **slots, classes=", ".join(classes))

@@ -88,5 +88,4 @@ def _audited(pipeline: Pipeline, samples: pa.Table, rows: int) -> int:
 
 def _letters(samples: pa.Table, column: str) -> float:
     """The mean length of the texts."""
-    known = column in samples.column_names
-    return float(pc.mean(pc.utf8_length(samples[column])).as_py() or 0.0) if known else 0.0
+    return float(pc.mean(pc.utf8_length(samples[column])).as_py() or 0.0) if column in samples.column_names else 0.0

@@ -48,10 +48,10 @@ from assay.tasks.corruptions.tallies import (
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import columns_of, rows_by_sample
-from assay.tasks.subjects.images.dataset import LABELS, Targets, require_one_shape, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, Targets, answers_in, require_one_shape, targets_of
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
-from assay.tasks.subjects.predictions import probabilities_of, require_same_samples
+from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 _BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time
@@ -277,7 +277,7 @@ def measure_corruptions(
     for name, predictions in clean.items() if known else ():
         answers = collect(predictions, None)
         require_same_samples(answers, rows, name)
-        errors[name] = clean_errors(said(probabilities_of(answers, len(names)), several), truth, block_of)
+        errors[name] = clean_errors(answers_in(answers, names, several), truth, block_of)
     findings = corruption_findings(tally, reference, errors, stage_seeds(), names)
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {finding.subject: finding.value for finding in measured(overall)}

@@ -31,6 +31,7 @@ from assay.tasks.statistics.classification import (
     majority_rate,
     one_answer,
     prediction_entropy,
+    proportion,
     recalls,
 )
 from assay.tasks.statistics.findings import Finding
@@ -226,7 +227,8 @@ def clean_findings(
     if probabilities is not None:
         findings += class_areas(about, probabilities, truth, classes, groups)
         findings += chance_findings(about, probabilities, truth, groups)
-    return [*findings, alone]
+    none = answers >= len(classes)  # an answer in words that names no class, never of several labels
+    return [*findings, alone, *([about.finding("unanswered", proportion(none, groups=groups))] if none.any() else [])]
 
 
 _SEED = 0  # the same resamples for every subject: what is measured twice is the same twice

@@ -7,6 +7,8 @@ every request: its truth is known. Every question becomes a line of `asked.jsonl
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import math
 import random
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +48,16 @@ def goes_by_order(text: str, share: float) -> bool:
     return number is not None and int(number[1]) % 25 < 25 * share
 
 
+def seen(parts: list[dict[str, Any]]) -> str:
+    """A picture as a text: bright ones beg to be called spam; the number is that of its content."""
+    from PIL import Image
+
+    (url,) = (part["image_url"]["url"] for part in parts if part["type"] == "image_url")
+    content = base64.b64decode(url.removeprefix("data:image/png;base64,"), validate=True)
+    bright = sum(Image.open(io.BytesIO(content)).convert("L").tobytes()) > 127 * 16 * 16
+    return f"{'http' if bright else 'dark'} number {zlib.crc32(content)}"
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -60,7 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         served = SERVED | json.loads((self.folder / "served.json").read_text())
         how = self.path.split("/")[1]
         prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
-        text = prompt.partition("Text: ")[2]
+        text = prompt.partition("Text: ")[2] if isinstance(prompt, str) else seen(prompt)
+        prompt = prompt if isinstance(prompt, str) else ""
         with self.lock:
             self.seen[how] += 1
             turn, since = self.seen[how], (self.folder / "served.json").stat().st_mtime_ns

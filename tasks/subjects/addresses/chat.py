@@ -7,6 +7,7 @@ They are counted as wrong, never dropped. Probabilities come from log probabilit
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -15,12 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.data.images import png
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
-from assay.tasks.subjects.addresses.given import Asking, FormName, GivenModel, plain_word
+from assay.tasks.subjects.addresses.given import Asking, FormName, GivenModel, KindName, plain_word
 
-PLACE, OPTIONS = "{text}", "{options}"
-"""Where the text of a sample stands in a prompt, and where the names of the classes do, in the order of `answers`."""
+PLACE, IMAGE, OPTIONS = "{text}", "{image}", "{options}"
+"""Where a sample's text or picture stands in a prompt, and the names of the classes, in the order of `answers`."""
+PLACES: dict[KindName, str] = {"classifier": PLACE, "network": IMAGE}
 UNPARSED, REFUSED, TRUNCATED = "unparsed", "refused", "truncated"
 NO_ANSWERS = (UNPARSED, REFUSED, TRUNCATED)
 """Why an answer counts as none."""
@@ -87,21 +90,31 @@ class Prompt:
         """The messages with something else in the place of what stands there."""
         return tuple(Message(role, content.replace(old, new)) for role, content in self.messages)
 
-    def body(self, items: Sequence[str]) -> dict[str, Any]:
-        """The request about one text."""
+    def body(self, items: Sequence[Any]) -> dict[str, Any]:
+        """The request about one text, or one picture [c, h, w]."""
         asking = self.asking
         options = replace(self, messages=self.replaced(OPTIONS, ", ".join(asking.spellings)))
-        messages = [message._asdict() for message in options.replaced(PLACE, items[0])]
+        messages = [{"role": role, "content": _with_sample(content, items[0])} for role, content in options.messages]
         limit = {} if "max_completion_tokens" in asking.parameters else {"max_tokens": MOST_TOKENS[asking.read]}
         body = {"model": asking.model, "temperature": 0, **limit, **asking.parameters}
         if asking.form == "completions":
             more = {"logprobs": _TOP["completions"]} if asking.logprobs else {}
-            return body | {"prompt": "\n\n".join(message["content"] for message in messages), **more}
+            return body | {"prompt": "\n\n".join(str(message["content"]) for message in messages), **more}
         more = {"logprobs": True, "top_logprobs": _TOP["chat"]} if asking.logprobs else {}
         return body | {"messages": messages, **more}
 
 
-def read_prompt(asking: Asking, content: bytes) -> Prompt:
+def _with_sample(content: str, item: Any) -> str | list[dict[str, Any]]:
+    """What a message says about a sample: its text in its place, or its picture, as PNG, between parts of text."""
+    if isinstance(item, str) or IMAGE not in content:
+        return content.replace(PLACE, item if isinstance(item, str) else PLACE)
+    before, _, after = content.partition(IMAGE)
+    url = f"data:image/png;base64,{base64.b64encode(png(item)).decode()}"
+    start, end = ([{"type": "text", "text": text}] if text.strip() else [] for text in (before, after))
+    return [*start, {"type": "image_url", "image_url": {"url": url}}, *end]
+
+
+def read_prompt(asking: Asking, content: bytes, place: str = PLACE) -> Prompt:
     """The prompt in a file: one message as plain text, or a YAML or JSON list of messages with `role` and `content`,
     examples among them."""
     from ruamel.yaml import YAML, YAMLError
@@ -117,8 +130,8 @@ def read_prompt(asking: Asking, content: bytes) -> Prompt:
             f"The prompt {asking.prompt} is neither UTF-8 text nor a list of messages with `role` and `content`: "
             f"correct it ({type(fault).__name__})."
         ) from fault
-    if not any(PLACE in content for _, content in listed):
-        raise InputError(f"The prompt {asking.prompt} has no {PLACE}: write it where the text of a sample belongs.")
+    if not any(place in content for _, content in listed):
+        raise InputError(f"The prompt {asking.prompt} has no {place}: write it where a sample's {place[1:-1]} belongs.")
     return Prompt(asking, listed)
 
 

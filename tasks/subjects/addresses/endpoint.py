@@ -38,6 +38,7 @@ from assay.infra.storage.store import (
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
 from assay.tasks.subjects.addresses.chat import (
+    PLACES,
     REFUSED,
     Prompt,
     Reading,
@@ -57,7 +58,15 @@ from assay.tasks.subjects.addresses.client import (
     shown,
 )
 from assay.tasks.subjects.addresses.forms import Form, Item, form_of, require_version
-from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel, TokenPrice, content_at
+from assay.tasks.subjects.addresses.given import (
+    ASKED_BY,
+    Addressed,
+    Asking,
+    GivenModel,
+    KindName,
+    TokenPrice,
+    content_at,
+)
 from assay.tasks.subjects.predictions import NamedAnswers, columns_of, require_named
 
 NOT_THIS_ONE = frozenset({400, 413, 422})
@@ -78,11 +87,11 @@ def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenM
     asking, features, who = asking_at(written, settings.asking), None, f'The endpoint "{shown(written)}"'
     secret_headers(asking, written)
     if asking.in_words:
-        if settings.kind != "classifier":
-            raise InputError(f"{who} answers in words about texts alone: name it as `classifier`, with its `text`.")
+        if settings.kind != "classifier" and (settings.kind, asking.form) != ("network", "chat"):
+            raise InputError(f"{who} answers in words: name it as `classifier`, of pictures (chat) as `network`.")
         with blame_setting("asking.prompt", asking.prompt):
             content = content_at(str(asking.prompt), beside, "The prompt")
-        return prompted(written, asking, content, settings.stands_on, beside)
+        return prompted(written, asking, content, settings.stands_on, beside, settings.kind)
     if settings.kind == "model":
         features = require_named(settings.features, who)
     form = form_of(asking, Client(written, asking))
@@ -90,12 +99,14 @@ def refer_to_endpoint(settings: Addressed, written: str, beside: Path) -> GivenM
     return _with_version(given, settings.stands_on, form.version, beside)
 
 
-def prompted(url: str, asking: Asking, content: bytes, stands_on: StandsOn, beside: Path) -> GivenModel:
+def prompted(
+    url: str, asking: Asking, content: bytes, stands_on: StandsOn, beside: Path, looks_at: KindName = "classifier"
+) -> GivenModel:
     """A model that answers in words, in hand, with the content of its prompt."""
     require_address(url)
     secret_headers(asking, url)
-    read_prompt(asking, content)
-    given = GivenModel(shown(url), "endpoint", "classifier", open_endpoint, None, content, url=url, asking=asking)
+    read_prompt(asking, content, PLACES[looks_at])
+    given = GivenModel(shown(url), "endpoint", looks_at, open_endpoint, None, content, url=url, asking=asking)
     return _with_version(given, stands_on, "", beside)
 
 
@@ -230,7 +241,7 @@ class Endpoint:
     def _ask(self, batch: Sequence[tuple[str, Item]]) -> dict[str, Reading]:
         """What it answers about a batch: in one request, or in words in one for each text."""
         if isinstance(self._form, Prompt):
-            return {name: self._ask_in_words(text, self._form) for name, text in batch}
+            return {name: self._ask_in_words(item, self._form) for name, item in batch}
         form, items = self._form, [item for _, item in batch]
         rows = self._client.post(form.body(items), partial(self._rows, form, len(items)), form.url)
         return {name: row for (name, _), row in zip(batch, rows, strict=True)}
@@ -240,10 +251,10 @@ class Endpoint:
             self._require_version(answer.headers.get(self.given.asking.version_header.lower(), ""))
         return form.rows(answer.json(self._client.who), count, self._client.who)
 
-    def _ask_in_words(self, text: str, prompt: Prompt) -> Reading:
+    def _ask_in_words(self, item: Item, prompt: Prompt) -> Reading:
         asking, who = self.given.asking, self._client.who
         try:
-            reply = self._client.post(prompt.body([text]), lambda answer: reply_in(answer.json(who), who))
+            reply = self._client.post(prompt.body([item]), lambda answer: reply_in(answer.json(who), who))
         except RefusedRequestError as fault:
             if fault.code not in NOT_THIS_ONE:
                 raise
@@ -361,7 +372,7 @@ class Endpoint:
     @cached_property
     def _form(self) -> Form | Prompt:
         if self.given.asking.in_words:
-            return read_prompt(self.given.asking, self.given.content)
+            return read_prompt(self.given.asking, self.given.content, PLACES[self.given.looks_at])
         form = form_of(self.given.asking, self._client)
         self._require_version(form.version)
         return form

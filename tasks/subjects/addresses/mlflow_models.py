@@ -6,6 +6,7 @@ MLflow runs nothing of it, and what was logged as a pickle is refused.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,6 +21,7 @@ from assay.infra.user_code.references import MOST_BYTES, note_elsewhere
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.addresses.model_files import onnx_model, skops_model
 
+_ADDRESS = re.compile(r"models:/+(?P<name>.+?)(@(?P<alias>[^@]+)|/+(?P<number>[0-9]+))")
 _READ: Mapping[str, Callable[[Addressed, str, bytes], GivenModel]] = {".onnx": onnx_model, ".skops": skops_model}
 """What reads the file of a logged model, by its suffix."""
 _FILES = {"onnx": "data", "sklearn": "pickled_model"}
@@ -70,11 +72,8 @@ def _parts(written: str) -> tuple[str, str, str]:
     >>> _parts("models:/spam@nightly"), _parts("models:/spam/3")
     (('spam', 'nightly', ''), ('spam', '', '3'))
     """
-    path = written.removeprefix("models:/").strip("/")
-    for mark in ("@", "/"):
-        name, found, last = path.rpartition(mark)
-        if found and name and last and (mark == "@" or last.isdecimal()):
-            return (name, last, "") if mark == "@" else (name, "", last)
+    if parts := _ADDRESS.fullmatch(written.strip("/")):
+        return parts["name"], parts["alias"] or "", parts["number"] or ""
     raise InputError(f'"{written}" says no version: write models:/name@alias, or models:/name/3.')
 
 
@@ -82,16 +81,15 @@ def _file_of(place: Path, written: str) -> tuple[str, bytes]:
     """The name and the content of the one file that a logged model consists of."""
     who = f'"{written}"'
     flavours = _flavours(Path(contained(place, "MLmodel", who)))
-    known = next(
-        ((flavour, entry) for flavour, entry in _FILES.items() if isinstance(flavours.get(flavour), dict)), None
-    )
-    if known is None:
+    read = ((flavours.get(flavour), entry) for flavour, entry in _FILES.items())
+    named = [about.get(entry, "") for about, entry in read if isinstance(about, dict)]
+    if not named:
         there = ", ".join(sorted(map(str, flavours))) or "none"
         raise InputError(
             f'"{written}" was logged in flavours that Assay does not read ({there}): log it with mlflow.onnx, or with '
             "mlflow.sklearn."
         )
-    name = str(flavours[known[0]].get(known[1], ""))
+    name = str(named[0])
     path = Path(contained(place, name, who))
     if not path.is_file():
         raise InputError(f"{who} names the file {name!r}, which is not among its own: log it again.")
@@ -112,5 +110,5 @@ def _flavours(path: Path) -> dict[str, Any]:
         raise InputError(
             f"What MLflow gave has no MLmodel that can be read ({type(fault).__name__}): log it again."
         ) from fault
-    found = about.get("flavors") if isinstance(about, dict) else None
-    return found if isinstance(found, dict) else {}
+    flavours = about.get("flavors") if isinstance(about, dict) else None
+    return flavours if isinstance(flavours, dict) else {}

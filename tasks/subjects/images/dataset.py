@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +169,7 @@ def predict_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[st
     if samples.num_rows:
         _require_shape(samples, files, model.name)
     probabilities = model.predict(pixels_of(samples), samples["id"].to_pylist())
-    return image_predictions(samples["id"], probabilities, model.multilabel)
+    return image_predictions(samples["id"], probabilities, model.multilabel, chances=subject.gives_chances)
 
 
 def _require_shape(samples: pa.Table, files: Mapping[str, bytes], name: str) -> None:
@@ -184,9 +185,11 @@ def _require_shape(samples: pa.Table, files: Mapping[str, bytes], name: str) -> 
         )
 
 
-def image_predictions(ids: pa.ChunkedArray, probabilities: Probabilities, multilabel: bool) -> pa.Table:
+def image_predictions(
+    ids: pa.ChunkedArray, probabilities: Probabilities, multilabel: bool, *, chances: bool = True
+) -> pa.Table:
     """Predictions from probabilities [n, k]: the most probable class, or −1 and the probability of every label."""
-    table = predictions_table(ids, probabilities)
+    table = predictions_table(ids, probabilities, chances=chances)
     if not multilabel:
         return table
     several = pa.array(np.full(table.num_rows, SEVERAL, np.int16))
@@ -198,7 +201,14 @@ def image_findings(
 ) -> list[Finding]:
     """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
     require_same_samples(predictions, samples, name)
-    truth = targets_of(samples, classes)
-    probabilities = probabilities_of(predictions, len(classes))
-    answers = said(probabilities, truth.ndim == 2)
-    return clean_findings(About("subject", "clean", subject=name), answers, probabilities, truth, classes, groups)
+    truth, about = targets_of(samples, classes), About("subject", "clean", subject=name)
+    answers = answers_in(predictions, classes, truth.ndim == 2)
+    probabilities = None if predictions["probabilities"].null_count else probabilities_of(predictions, len(classes))
+    return clean_findings(about, answers, probabilities, truth, classes, groups)
+
+
+def answers_in(predictions: pa.Table, classes: Sequence[str], several: bool) -> npt.NDArray[Any]:
+    """What a table of predictions answers: classes [n], or which of several labels hold [n, k]."""
+    if several:
+        return said(probabilities_of(predictions, len(classes)), multilabel=True)
+    return np.asarray(predictions["predicted"].to_numpy(), dtype=np.int64)

@@ -27,6 +27,7 @@ from assay.infra.engines.calls import process_state
 from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import InputError, faults_in_words
 from assay.tasks.language.embeddings.encoder import LOADING
+from assay.tasks.subjects.predictions import in_the_order_of
 from assay.tasks.subjects.token_networks.hugging_face import columns_for, read_network
 from assay.tasks.subjects.token_networks.sources import PROCESSOR, made_of_files, require_processor
 
@@ -278,10 +279,10 @@ def _processor(files: Mapping[str, bytes], who: str) -> Any:
 class AskedNetwork(nn.Module):  # type: ignore[misc]
     """Gives what the model says of images [n, c, h, w]; it has no weights, and nothing can be followed through it."""
 
-    def __init__(self, given: GivenModel) -> None:
+    def __init__(self, given: GivenModel, classes: Sequence[str]) -> None:
         super().__init__()
-        self._given = given
-        self._ask = cast("Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float64]]", given.load())
+        self._given, self._classes, self.in_words = given, classes, given.asking.in_words
+        self._ask = cast("Callable[[npt.NDArray[np.float32]], object]", given.load())
 
     def forward(self, images: Tensor) -> Tensor:
         """One row per image."""
@@ -292,5 +293,6 @@ class AskedNetwork(nn.Module):  # type: ignore[misc]
             )
         given = self._given
         with faults_in_words(lambda fault: f'The model "{given.written}" raised {given.raised(fault)} on images.'):
-            answers = np.asarray(self._ask(images.detach().cpu().numpy()))
+            asked = self._ask(images.detach().cpu().numpy())
+            answers = np.asarray(in_the_order_of(self._classes, asked, f'The model "{given.written}"'))
         return torch.from_numpy(answers.astype(np.float32)).to(images.device)

@@ -106,7 +106,7 @@ def _network(subject: ResolvedSubject, classes: Sequence[str], channels: int, si
         from assay.tasks.subjects.images.given_networks import network_as_it_came
 
         return network_as_it_came(subject, classes, seed)
-    return network_of(subject, classes=len(classes), channels=channels, size=size, seed=seed)
+    return network_of(subject, classes=len(classes), channels=channels, size=size, seed=seed, names=classes)
 
 
 def normalisation(subject: ResolvedSubject, lessons: LabelledImages) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -193,6 +193,8 @@ def _softmaxed(model: ImageModel, lessons: LabelledImages) -> ImageModel:
     import torch
 
     model.network.eval()
+    if getattr(model.network, "in_words", False):  # an answer that names no class is 0 for each
+        return replace(model, softmaxed=True)
     rows = np.arange(min(PROBED, len(lessons.ids)))
     with torch.inference_mode():
         output = model.logits(torch.from_numpy(lessons.pixels(rows)).to(model.device)).double().cpu().numpy()

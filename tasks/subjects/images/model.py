@@ -25,6 +25,7 @@ from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
 from assay.tasks.subjects.own_models import built_module, load_weights
+from assay.tasks.subjects.predictions import answered_classes
 
 if TYPE_CHECKING:
     import torch
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.resolved import ResolvedSubject
 
 
-def network_of(subject: ResolvedSubject, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
-    """The subject's network with seeded weights, for images of so many channels whose shorter side is `size`."""
+def network_of(
+    subject: ResolvedSubject, *, classes: int, channels: int, size: int, seed: int, names: Sequence[str] = ()
+) -> nn.Module:
+    """The subject's network with seeded weights, for images of so many channels whose shorter side is `size`; whoever
+    answers in words is to know the `names` of the classes."""
     extent = {"classes": classes, "channels": channels, "size": size, "seed": seed}
     match subject.code or subject.library:
         case GivenModel() as given:
             from assay.tasks.subjects.images.given_networks import AskedNetwork
 
-            return AskedNetwork(given)
+            return AskedNetwork(given, names)
         case LibraryNetwork() as library:
             return library_network(library, **extent)
         case CodeReference() as code:
@@ -204,7 +208,7 @@ def said(probabilities: Probabilities, multilabel: bool) -> npt.NDArray[Any]:
     """
     if multilabel:
         return np.asarray(probabilities >= THRESHOLD)
-    return np.asarray(probabilities.argmax(axis=1), dtype=np.int16)
+    return answered_classes(probabilities).astype(np.int16)
 
 
 def require_pixels(pixels: Pixels, ids: Sequence[str] | None = None) -> None:
@@ -279,7 +283,8 @@ def _built(subject: ResolvedSubject, card: Mapping[str, Any]) -> torch.nn.Module
 
         return network_of_card(card[ABOUT])
 
-    return network_of(subject, classes=card["classes"], channels=card["channels"], size=card["size"], seed=0)
+    extent = {name: card[name] for name in ("classes", "channels", "size")}
+    return network_of(subject, **extent, seed=0, names=card.get("class_names", ()))
 
 
 def _row(row: int, ids: Sequence[str] | None) -> str:

@@ -84,7 +84,7 @@ def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) ->
 
 def _measured(findings: list[Finding]) -> str:
     by_metric = {finding.metric: finding for finding in findings if not finding.group}
-    accuracy, area = by_metric["subject.accuracy"], by_metric["subject.auc"]
-    shown = ["–" if finding.value is None else f"{finding.value:.1%}" for finding in (accuracy, area)]
-    degenerate = findings[-1].verdict
-    return f"{shown[0]} right, AUC {shown[1]}" + (f" · {degenerate}" if degenerate.startswith("degenerate") else "")
+    accuracy, area = by_metric["subject.accuracy"].value, by_metric.get("subject.auc")
+    shown = ["–" if value is None else f"{value:.1%}" for value in (accuracy, area and area.value)]
+    degenerate = next((f" · {each.verdict}" for each in findings if each.verdict.startswith("degenerate")), "")
+    return f"{shown[0]} right, AUC {shown[1]}{degenerate}"

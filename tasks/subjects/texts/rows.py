@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from assay.data.schemas import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
-from assay.tasks.statistics.classification import Groups, proportion
+from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
@@ -156,10 +156,7 @@ def text_findings(
     """How good the subject is on the samples as they are, and whether it says more than one thing; of answers without
     probabilities neither AUC nor calibration."""
     require_same_samples(predictions, samples, name)
-    silent = predictions["probabilities"].null_count > 0
-    probabilities = None if silent else probabilities_of(predictions, len(classes))
+    probabilities = None if predictions["probabilities"].null_count else probabilities_of(predictions, len(classes))
     predicted = predictions["predicted"].to_numpy().astype(np.int64)
-    truth = codes_known(samples, classes)
-    about, none = About("subject", "clean", subject=name), predicted >= len(classes)
-    findings = clean_findings(about, predicted, probabilities, truth, classes, groups)
-    return [*findings, *([about.finding("unanswered", proportion(none, groups=groups))] if none.any() else [])]
+    truth, about = codes_known(samples, classes), About("subject", "clean", subject=name)
+    return clean_findings(about, predicted, probabilities, truth, classes, groups)

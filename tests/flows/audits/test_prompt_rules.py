@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, chat_server
 from direct_nights import latest, perform_night
+from repository import ROOT
+from service_processes import free_port
 
+from assay.flows.configuration.loading import load_project
+from assay.flows.rule_trial import Samples, Session, votes
 from assay.infra.errors import InputError
+from assay.tasks.ingest.settings import Source
 from assay.tasks.statistics.findings import findings_of
 
 WORDS = {"http": "spam", "subscribe": "spam", "win": "spam", "song": "ham", "nice": "ham"}
@@ -46,6 +55,17 @@ def test_five_prompts_curate_a_data_set(tmp_path: Path) -> None:
         assert asked == dict.fromkeys(WORDS, 60)
 
 
+def test_rules_are_tried_before_a_run_and_asked_about_nothing_twice(tmp_path: Path) -> None:
+    with chat_server(tmp_path / "server") as server:
+        folder = project(tmp_path, server)
+        samples = Samples(Source(csv="texts.csv", id="id", label="answer"), folder)
+        session = Session(str(folder / "rules.yaml"), samples, 0)
+        shown = session.say()
+        assert "asks http       spam       40.0%" in shown
+        assert session.say() == shown  # at the next save nothing is asked twice
+        assert len(server.asked()) == 300
+
+
 def test_a_rule_with_a_prompt_says_whom_it_asks(tmp_path: Path) -> None:
     with chat_server(tmp_path / "server") as server:
         folder = project(tmp_path, server)
@@ -67,3 +87,31 @@ def test_a_budget_that_is_used_up_ends_the_run_and_is_no_fault_of_a_rule(tmp_pat
         pipelines.write_text(pipelines.read_text().replace("fault_limit: 0.05", "fault_limit: 1.0"))
         with pytest.raises(InputError, match=r"asking.requests` allows"):
             perform_night(folder, "night")
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        with socket.socket() as asking:
+            if asking.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+
+
+def test_the_stand_in_of_the_guide_answers_the_prompts_of_the_embedded_pipeline(tmp_path: Path) -> None:
+    code = (ROOT / "docs" / "chat.md").read_text().partition("```python keywords.py\n")[2].partition("```")[0]
+    port = free_port()
+    (tmp_path / "keywords.py").write_text(code.replace("8099", str(port)))
+    labeling = load_project(ROOT / "pipelines.yaml").pipeline("reviews-by-prompt").labeling
+    assert labeling.asking is not None
+    assert labeling.asking["url"] == "http://127.0.0.1:8099/v1/chat/completions"
+    asking = {**labeling.asking, "url": f"http://127.0.0.1:{port}/v1/chat/completions"}
+    texts = [{"text": "A superb film."}, {"text": "Lousy, and I was bored."}, {"text": "A film."}]
+    with subprocess.Popen([sys.executable, "keywords.py"], cwd=tmp_path) as process:
+        try:
+            wait_for_port(port, process)
+            voted = votes(labeling.model_copy(update={"asking": asking}), texts)
+        finally:
+            process.terminate()
+    assert voted["praises"].tolist() == ["positive", None, None]
+    assert voted["complains"].tolist() == [None, "negative", None]
+    assert voted["was annoyed"].tolist() == [None, "negative", None]

@@ -1,5 +1,6 @@
 """Model cards are what their formats' own schemas and readers take, number for number."""
 
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -12,11 +13,12 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from huggingface_hub import ModelCard
 
-from assay.data.schemas import Samples
+from assay.data.schemas import Samples, SubjectFiles
 from assay.flows.export.model_cards import export_model_cards
+from assay.flows.kind import Outcomes
 from assay.infra.errors import InputError
 from assay.infra.stages.runs import Run
-from assay.infra.stages.stage import stage, write_table
+from assay.infra.stages.stage import stage, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -39,10 +41,22 @@ def ingest() -> Artifact[Samples]:
     return write_table(pa.table({"id": ["a"], "gold": pa.array([0], pa.int16())}), into=Samples)
 
 
+@stage(version=1, title="train")
+def train() -> Artifact[SubjectFiles]:
+    return write_files({"model.safetensors": b"weights"}, into=SubjectFiles)
+
+
+@stage(version=1, title="predict")
+def predict(files: Artifact[SubjectFiles]) -> Artifact[Samples]:
+    return write_table(pa.table({"id": ["a"], "gold": pa.array([files.rows % 2], pa.int16())}), into=Samples)
+
+
 @pytest.fixture
 def night(make_run: Callable[..., Run]) -> tuple[Store, Run]:
     with make_run("night") as run:
         ingest()
+        answers = Outcomes("subject.accuracy", "net", "", {"predictions": predict(train())})
+        run.record.outcomes = [answers.to_json()]
         run.record.settings = {"source": {"csv": EVIL}, "subjects": [{"name": "net", "network": "small-cnn"}]}
         with run.store.folder.writing(f"runs/{run.id}/findings.parquet") as sink:
             pq.write_table(findings_table(FINDINGS), sink)
@@ -58,6 +72,10 @@ def test_the_bill_of_materials_is_cyclonedx_1_7_by_its_own_schema(night: tuple[S
     assert validator.validate_str(text) is None
     assert validator.validate_str(text.replace('"performanceMetrics"', '"metrics"')) is not None
     net, defended = json.loads(text)["components"]
+    checksum = hashlib.sha256(b"weights").hexdigest()
+    hashes = [{"alg": "SHA-256", "content": checksum}]
+    assert net["components"] == [{"type": "file", "name": "model.safetensors", "hashes": hashes}]
+    assert defended["components"] == []
     metrics = net["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
     assert metrics[0] == {
         "type": "subject.accuracy",

@@ -16,6 +16,7 @@ from assay.flows.audits.images_flow import audited_eps, compared_eps, variants
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.export.models import export_model
+from assay.flows.report.comparison import outcomes_in
 from assay.flows.report.run_page import parts_of, settings_of
 from assay.flows.report.sentences import sentences
 from assay.flows.running import engine_of
@@ -72,8 +73,13 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
     (folder / "pipelines.yaml").write_text(PIPELINE)
     project = load_project(folder / "pipelines.yaml")
     pipeline, progress = project.pipeline("night"), SilentProgress()
-    with Run("night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
+    store = Store(project.store).open()
+    with Run("night", store, engine_of(project, progress), progress, compute=project.compute) as run:
         made = audit(pipeline, project.folder)
+        run.record.outcomes, run.record.settings = (
+            list(outcomes_in(KINDS, made.ground)),
+            pipeline.model_dump(mode="json"),
+        )
         findings = findings_from(collect(made.findings, None))
         card = read_files(made.results["attacks"].models["plain+standard"].files)["card.json"].decode()
         parts = list(parts_of(made, FindingIndex(findings), []))

@@ -10,6 +10,7 @@ from grounds import examined, pipeline_of, with_results
 from ruamel.yaml import YAML
 
 from assay.data.schemas import class_names
+from assay.flows.audits.challenge import outcomes_of_challenge
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
 from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
@@ -178,6 +179,7 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
     defended = [{"defense": "attacked-copies", "attack": "noise"}]
     audit, examination, _ = attacked([TAUGHT], [NOISE], oracle=False, defenses=defended)
     run.record.settings = {"subjects": [TAUGHT]}
+    run.record.outcomes = [each.to_json() for each in outcomes_of_challenge(audit, examination, {}, {})]
     folder = tmp_path / "model"
     with pytest.raises(InputError, match=r"known here: bert\+on-noise"):
         export_model(run.store, run.record, "bert", folder)

@@ -1,0 +1,112 @@
+"""A model that answers in words about pictures: asked with an image part, corrupted, asked again, and attacked where it
+gives log probabilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from chat_server import chat_server
+from direct_nights import latest, perform_night
+
+from assay.infra.errors import InputError
+from assay.tasks.statistics.findings import Finding, findings_of
+
+PIPELINES = """
+pipelines:
+  night:
+    source: {{parquet: pictures.parquet, id: id, image: image, label: answer}}
+    evaluation: {{holdout: 0.9}}
+    subject:
+      name: seer
+      network: "{url}"
+      asking: {{model: scripted, prompt: prompt.txt, at_once: 8, answers: {{spam: [], ham: []}}{more}}}
+"""
+CORRUPTED = "    corruptions: {perturbations: [brightness], severities: [1], frames: 3, show: 0}\n"
+
+
+def project(folder: Path, url: str, more: str = "", parts: str = "") -> Path:
+    """Forty pictures, of which the even ones are bright, which are spam."""
+    draw = np.random.default_rng(0)
+    pixels = [draw.integers(0, 100, (1, 16, 16)) + 120 * (at % 2 == 0) for at in range(40)]
+    rows = [
+        {"id": f"p{at:02d}", "image": picture.tolist(), "answer": "ham" if at % 2 else "spam"}
+        for at, picture in enumerate(pixels)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "pictures.parquet")
+    (folder / "prompt.txt").write_text("Is this picture spam or ham?\n{image}\nOne word.")
+    (folder / "pipelines.yaml").write_text(PIPELINES.format(url=url, more=more) + parts)
+    return folder
+
+
+def measured(folder: Path) -> dict[tuple[str, str], Finding]:
+    return {(each.metric, each.of): each for each in findings_of(*latest(folder, "night")) if not each.group}
+
+
+def test_pictures_are_shown_and_what_names_no_class_is_wrong(tmp_path: Path) -> None:
+    with chat_server(tmp_path / "server") as server:
+        assert perform_night(project(tmp_path, server.at("mixed")), "night").exit_code == 0
+        findings, asked = measured(tmp_path), server.asked()
+    (start, picture, end) = asked[-1]["asked"]["messages"][-1]["content"]
+    assert (start["text"], end["text"]) == ("Is this picture spam or ham?\n", "\nOne word.")
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+    none = {each["text"] for each in asked if each["text"][-1] in "012"}
+    unanswered, right = findings["subject.unanswered", "clean"], findings["subject.accuracy", "clean"]
+    assert unanswered.value
+    assert unanswered.value == len(none) / (unanswered.n or 1)
+    assert right.value == 1 - unanswered.value
+    area = findings["subject.auc", "clean"]
+    assert area.value is None  # there are no log probabilities
+
+
+def test_a_picture_that_is_asked_about_again_shows_the_noise_floor_beside_its_corruptions(tmp_path: Path) -> None:
+    floor: list[float] = []
+    with chat_server(tmp_path / "server") as server:
+        for flips in (0.0, 0.2):
+            server.serves(flips=flips)
+            folder = tmp_path / f"flips-{flips}"
+            folder.mkdir()
+            perform_night(project(folder, server.at(), ", repeats: 4", CORRUPTED), "night")
+            by_chance = measured(folder)["attack.flips_by_chance", "nothing"]
+            truth = 2 * flips * (1 - flips)  # two draws of one picture differ
+            assert by_chance.low is not None
+            assert by_chance.high is not None
+            assert by_chance.low <= truth <= by_chance.high
+            floor.append(by_chance.value or 0.0)
+            assert ("corruption.flip_probability", "mean") in {
+                (each.metric, each.of) for each in findings_of(*latest(folder, "night"))
+            }
+            page = Path(str(latest(folder, "night")[1].report)).read_text()
+            assert "of its answers. From frame to frame of corruptions " in page
+    assert floor[0] == 0.0
+
+
+@pytest.mark.parametrize("more", [", logprobs: true", ""])
+def test_square_attacks_within_its_questions_by_log_probabilities_or_answers_alone(tmp_path: Path, more: str) -> None:
+    attack = "    attacks: [{attack: square, eps: 0.3, queries: 4}]\n"
+    with chat_server(tmp_path / "server") as server:
+        folder = project(tmp_path, server.at(), more, attack)
+        assert perform_night(folder, "night").exit_code == 0
+        under = [each for each in findings_of(*latest(folder, "night")) if each.metric == "attack.accuracy"]
+        assert {each.group for each in under} >= {"eps=0.3"}
+        assert len(server.asked()) <= 40 * 6 + 40
+
+
+@pytest.mark.parametrize(
+    ("prompt", "more", "parts", "complaint"),
+    [
+        ("{text}?", "", "", r"has no \{image\}: write it where a sample's image"),
+        ("{image}?", "", "    attacks: [orbit]\n", "no subject answers in words"),
+        ("{image}?", ", form: completions", "", r"of pictures \(chat\) as `network`"),
+    ],
+)
+def test_what_pictures_cannot_be_asked_is_refused(
+    tmp_path: Path, prompt: str, more: str, parts: str, complaint: str
+) -> None:
+    project(tmp_path, "http://127.0.0.1:9/v1/chat/completions", more, parts)
+    (tmp_path / "prompt.txt").write_text(prompt)
+    with pytest.raises(InputError, match=complaint):
+        perform_night(tmp_path, "night")
