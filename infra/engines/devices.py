@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assay.infra.engines.calls import Slot, Slots, slot_here
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
 
 
 def cuda_devices() -> list[str]:
@@ -171,6 +175,14 @@ def torch_device_here() -> str:
     return "cuda"
 
 
+def placed(array: npt.NDArray[Any], device: torch.device | str) -> torch.Tensor:
+    """The array as a tensor on the device; a GPU fetches it by itself, and whoever asks goes on at once."""
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return tensor if str(device) == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+
+
 @cache
 def accelerator_here() -> dict[str, str]:
     """What the bits of a result from this machine's GPUs depend on; loads Torch, and claims no device."""
@@ -181,6 +193,7 @@ def accelerator_here() -> dict[str, str]:
         "cuda": torch.version.cuda or "absent",
         "cudnn": str(torch.backends.cudnn.version() or "absent"),
         "tf32": _TF32,
+        "optimizer": "fused",
     }
 
 
@@ -197,11 +210,14 @@ def deterministic_torch(device: str, *, strict: bool = True) -> Iterator[None]:
     import torch
 
     was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    filled = torch.utils.deterministic.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=not strict)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # a kernel for every tensor, which is written anyway
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+        torch.utils.deterministic.fill_uninitialized_memory = filled
 
 
 def deterministically(work: Callable[[], V], device: str) -> V:

@@ -41,8 +41,9 @@ class Draws:
     def uniform(self, purpose: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
         """Per sample an array of draws from [-1, 1), [n, *shape]."""
         drawn = np.empty((len(self.ids), *shape), np.float32)
-        for row in range(len(self.ids)):
-            self.generator(row, purpose).random(dtype=np.float32, out=drawn[row])
+        own = Seeds(self.seeds.run_seed, f"{self.seeds.stage}/{purpose}")
+        for row, generator in zip(drawn, own.generators(self.ids), strict=True):
+            generator.random(dtype=np.float32, out=row)
         return drawn * np.float32(2) - np.float32(1)
 
     def of(self, rows: Sequence[int]) -> Draws:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from assay.infra.engines.devices import placed
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
@@ -252,8 +253,8 @@ def _epoch(
         torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout; so a resumed epoch draws what it would have drawn
         for start in range(0, len(order), attack.batch_size):
             rows = order[start : start + attack.batch_size]
-            clean = torch.from_numpy(lessons.pixels(rows)).to(model.device)
-            known = torch.from_numpy(lessons.targets[rows]).to(model.device)
+            clean = placed(lessons.pixels(rows), model.device)
+            known = placed(lessons.targets[rows], model.device)
             targets = training_targets(model, clean, known, attack.loss)
             adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
             loss = fooling_loss(model, adversarial, targets, attack.loss)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import Tagged, tried
@@ -123,7 +124,7 @@ def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seed
     images, ball = batch.images, ball_around(batch.images, eps)
     size = step_size_for(eps, steps, step_size)
     draws = Draws(Seeds(seeds.run_seed, f"{seeds.stage}/epoch {batch.epoch}"), batch.ids)
-    unit = torch.from_numpy(draws.uniform("attack inside", tuple(images.shape[1:]))).to(images.device)
+    unit = placed(draws.uniform("attack inside", tuple(images.shape[1:])), images.device)
     x = ball.clip(images + eps * unit)
     with answering(batch.model.network), torch.enable_grad():
         for _ in range(steps):

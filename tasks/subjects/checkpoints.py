@@ -55,10 +55,12 @@ def _cosine(start: float, end: float, way: float) -> float:
 def optimizer_of(
     weights: Iterable[nn.Parameter], options: Training, foreach: bool | None = None
 ) -> torch.optim.Optimizer:
-    """The optimizer that the settings name."""
+    """The optimizer that the settings name; on a GPU each of its steps is one kernel."""
     import torch
 
-    shared: dict[str, Any] = {"lr": options.learning_rate, "weight_decay": options.weight_decay, "foreach": foreach}
+    weights = list(weights)
+    how = {"fused": True} if weights and weights[0].is_cuda else {"foreach": foreach}
+    shared: dict[str, Any] = {"lr": options.learning_rate, "weight_decay": options.weight_decay, **how}
     if options.optimizer == "adam":
         return torch.optim.Adam(weights, **shared)
     return torch.optim.SGD(weights, momentum=options.momentum, nesterov=options.momentum > 0, **shared)
@@ -100,6 +102,7 @@ def learning_files(network: nn.Module, optimizer: torch.optim.Optimizer, curve: 
 
 def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping[str, bytes]) -> Any:
     """Puts network and optimizer where `learning_files` left them, and gives the curve."""
+    import torch
     from safetensors.torch import load
 
     network.load_state_dict(load(files[NETWORK]))
@@ -109,6 +112,9 @@ def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping
         state.setdefault(int(place), {})[entry] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
+    for weight, entries in optimizer.state.items():  # laid out as the weights are, or a GPU's one kernel refuses them
+        for name, value in entries.items():
+            entries[name] = torch.empty_like(weight).copy_(value) if value.shape == weight.shape else value
     return json.loads(files[_CURVE])
 
 
@@ -148,9 +154,11 @@ def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:
     from safetensors.torch import save
 
     # Copies, because safetensors refuses weights that share memory (tied layers) or lie with the channels last.
-    packed: bytes = save(
-        {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
-    )
+    plain: dict[str, Any] = {"copy": True, "memory_format": torch.contiguous_format, "non_blocking": True}
+    copies = {name: value.detach().to("cpu", **plain) for name, value in tensors.items()}
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    packed: bytes = save(copies)
     return packed
 
 

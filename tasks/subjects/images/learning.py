@@ -14,7 +14,15 @@ from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.images.dataset import LabelledImages, channel_statistics, images_of, labelled_images
-from assay.tasks.subjects.images.model import CARD, WEIGHTS, ImageModel, load_state, network_of, require_output
+from assay.tasks.subjects.images.model import (
+    CARD,
+    WEIGHTS,
+    ImageModel,
+    load_state,
+    network_of,
+    on_device,
+    require_output,
+)
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.token_networks.sources import PROCESSOR
 from assay.tasks.subjects.trained import Epoch, curve_table
@@ -61,7 +69,6 @@ def learn_images(
 def new_model(subject: ResolvedSubject, lessons: LabelledImages, classes: Sequence[str], seeds: Seeds) -> ImageModel:
     """The subject's network on this call's device, and the normalisation for these images: with seeded weights, or
     those that a Hugging Face model came with."""
-    import torch
 
     channels, height, width = lessons.images.shape[1:]
     name, crop = subject.settings.name, subject.settings.crop
@@ -74,12 +81,8 @@ def new_model(subject: ResolvedSubject, lessons: LabelledImages, classes: Sequen
     network = _network(subject, classes, channels, min(seen), seeds.integer("initialisation", bits=62))
     require_output(network, channels, *seen, len(classes), name)
     mean, std = normalisation(subject, lessons)
-    device = torch_device_here()
-    if device == "cuda":
-        # A network of the user's own may view its activations as flat, which it cannot where channels come last.
-        layout = torch.channels_last if subject.is_ours_by_name else torch.preserve_format
-        network = network.to(device, memory_format=layout)
-    block = subject.settings.block
+    device, block = torch_device_here(), subject.settings.block
+    network = on_device(network, device, subject.is_ours_by_name)
     model = ImageModel(network, len(classes), lessons.multilabel, mean, std, device, block, name=name, crop=crop)
     return _softmaxed(model, lessons)
 

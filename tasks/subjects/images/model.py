@@ -252,15 +252,14 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
 def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, device: str) -> ImageModel:
     import torch
 
-    ours = subject.is_ours_by_name
+    ours, block = subject.is_ours_by_name, subject.settings.block
     with torch.device("meta" if ours else "cpu"):  # weights that are replaced at once need not be drawn first
         network = _built(subject, card)
     load_state(network, weights, subject.settings.name, assign=ours)
     network.eval().requires_grad_(False)
-    if device == "cuda":
-        # A network of the user's own may view its activations as flat, which it cannot where channels come last.
-        layout = torch.channels_last if ours else torch.preserve_format
-        network = network.to(device, memory_format=layout)
+    network = on_device(network, device, ours)
+    if device == "cuda" and subject.has_gradient:
+        block *= fold_on_gpu(block * card["channels"] * card["height"] * card["image_width"])
     return ImageModel(
         network,
         card["classes"],
@@ -268,12 +267,32 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
         tuple(card["mean"]),
         tuple(card["std"]),
         device,
-        subject.settings.block,
+        block,
         softmaxed=card["softmaxed"],
         name=subject.settings.name,
         crop=subject.settings.crop,
         ours=ours,
     )
+
+
+def on_device(network: torch.nn.Module, device: str, ours: bool) -> torch.nn.Module:
+    """The network there, on a GPU with channels last; but one of a user's own may view its activations as flat."""
+    import torch
+
+    return network.to(device, memory_format=torch.channels_last if ours and device == "cuda" else torch.preserve_format)
+
+
+_GPU_VALUES, _MOST_FOLDS = 1 << 22, 64  # pixel values of a block from which on a GPU is busy
+
+
+def fold_on_gpu(values: int) -> int:
+    """How many times as many images a GPU sees at a time, where a block holds so many pixel values: below some four
+    million it would wait for the processor.
+
+    >>> fold_on_gpu(64 * 8 * 8), fold_on_gpu(64 * 3 * 64 * 64), fold_on_gpu(64 * 3 * 224 * 224)
+    (64, 5, 1)
+    """
+    return max(1, min(_MOST_FOLDS, _GPU_VALUES // values))
 
 
 def _built(subject: ResolvedSubject, card: Mapping[str, Any]) -> torch.nn.Module:

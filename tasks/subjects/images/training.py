@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from assay.infra.engines.devices import placed
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.checkpoints import (
     Checkpoints,
@@ -96,7 +98,7 @@ def augment(images: Tensor, how: Collection[str], generator: np.random.Generator
         images = _windows(images, window, generator)
     for name, axis in (("flip-horizontal", 3), ("flip-vertical", 2)):
         if name in how:
-            flipped = torch.from_numpy(generator.random(n) < 0.5).to(images.device)
+            flipped = placed(generator.random(n) < 0.5, images.device)
             images = torch.where(flipped[:, None, None, None], images.flip(axis), images)
     if not {"shift", "rotate", "crop"} & set(how):
         return images
@@ -108,7 +110,7 @@ def augment(images: Tensor, how: Collection[str], generator: np.random.Generator
 def _windows(images: Tensor, side: int, generator: np.random.Generator) -> Tensor:
     """A square of each image [n, c, side, side], every place in it as likely as any other."""
     corners = (generator.integers(0, extent - side + 1, len(images)) for extent in images.shape[2:])
-    tops, lefts = (torch.from_numpy(corner).to(images.device)[:, None] for corner in corners)
+    tops, lefts = (placed(corner, images.device)[:, None] for corner in corners)
     places = torch.arange(side, device=images.device)
     rows, columns = (tops + places)[:, :, None], (lefts + places)[:, None, :]
     which = torch.arange(len(images), device=images.device)[:, None, None]
@@ -131,7 +133,7 @@ def _maps(n: int, images: Tensor, how: Collection[str], generator: np.random.Gen
     maps[:, 0, 1] = -scale * np.sin(angle) * height / width
     maps[:, 1, 0] = scale * np.sin(angle) * width / height
     maps[:, :, 2] = offset
-    return torch.from_numpy(maps).to(images.device)
+    return placed(maps, images.device)
 
 
 Rows = npt.NDArray[np.int64]
@@ -204,6 +206,9 @@ def train(
     return curve
 
 
+_RESIDENT_BYTES = 4 << 30  # of images: so many stay on a GPU for as long as a training lasts
+
+
 @dataclass(frozen=True)
 class _Course:
     """A training with everything that stays the same from epoch to epoch."""
@@ -220,15 +225,17 @@ class _Course:
         own = Seeds(self.seeds.run_seed, f"{self.seeds.stage}/epoch {epoch}")
         generator = own.generator()
         order = generator.permutation(learners)
+        places = placed(order, self.model.device)
         loss_of = loss_for(self.options.loss, multilabel=self.lessons.multilabel, softmaxed=self.model.softmaxed)
         tally = _Tally(self.lessons.multilabel, self.model)
         for step in range(self.steps):
-            rows = order[step * self.options.batch_size : (step + 1) * self.options.batch_size]
+            cut = slice(step * self.options.batch_size, (step + 1) * self.options.batch_size)
             self.model.network.train()
-            images = augment(self._images(rows), self.options.augment, generator, self.model.crop)
+            given, targets = self._samples(order[cut], places[cut])
+            images = augment(given, self.options.augment, generator, self.model.crop)
             seeds = Seeds(own.run_seed, f"{own.stage}/batch {step}")
-            names = tuple(self.lessons.ids[row] for row in rows)
-            batch = Batch(self.model, images, self._targets(rows), names, seeds, loss_of, epoch)
+            names = tuple(self.lessons.ids[row] for row in order[cut])
+            batch = Batch(self.model, images, targets, names, seeds, loss_of, epoch)
             rate = learning_rate(self.options, epoch * self.steps + step, self.steps * self.options.epochs, epoch)
             descent = self._descend(batch, optimizer, rate)
             tally.add(descent, batch.targets)
@@ -239,17 +246,17 @@ class _Course:
         if len(rows) == 0:
             return None
         self.model.network.eval()
-        tally = _Tally(self.lessons.multilabel, self.model)
+        tally, places = _Tally(self.lessons.multilabel, self.model), placed(rows, self.model.device)
         loss = loss_for("cross-entropy", multilabel=self.lessons.multilabel, softmaxed=self.model.softmaxed)
         for start in range(0, len(rows), self.model.block):
-            some = rows[start : start + self.model.block]
-            images = self._images(some)
+            cut = slice(start, start + self.model.block)
+            images, targets = self._samples(rows[cut], places[cut])
             if attack is not None:
-                names = tuple(self.lessons.ids[row] for row in some)
-                images = attack(Batch(self.model, images, self._targets(some), names, self.seeds, loss, epoch=0))
+                names = tuple(self.lessons.ids[row] for row in rows[cut])
+                images = attack(Batch(self.model, images, targets, names, self.seeds, loss, epoch=0))
             with torch.inference_mode():
                 logits = self.model.logits(images)
-                tally.add(Descent(torch.zeros((), device=logits.device), logits), self._targets(some))
+                tally.add(Descent(logits.new_zeros(()), logits), targets)
         return tally.accuracy
 
     def _descend(self, batch: Batch, optimizer: torch.optim.Optimizer, rate: float) -> Descent:
@@ -263,24 +270,39 @@ class _Course:
         optimizer.step()
         return descent
 
-    def _images(self, rows: Rows) -> Tensor:
-        images = torch.from_numpy(self.lessons.pixels(rows))
-        if self.model.device != "cuda":
-            return images
-        pinned = images.contiguous(memory_format=torch.channels_last).pin_memory()
-        return pinned.to("cuda", non_blocking=True)
+    def _samples(self, rows: Rows, places: Tensor) -> tuple[Tensor, Tensor]:
+        """The images and targets of these rows, of which `places` are the numbers on the device."""
+        if self._resident is not None:
+            chosen, unit = self._resident
+            return (chosen[places].float() / unit).movedim(-1, 1), self._targets[places]
+        images = placed(self.lessons.pixels(rows), self.model.device)
+        if self.model.device == "cuda":
+            images = images.contiguous(memory_format=torch.channels_last)
+        return images, self._targets[places]
 
-    def _targets(self, rows: Rows) -> Tensor:
-        return torch.from_numpy(self.lessons.targets[rows]).to(self.model.device)
+    @cached_property
+    def _resident(self) -> tuple[Tensor, Tensor] | None:
+        """All images [n, h, w, c] on the GPU and what divides them, so that no step waits for any; None on a processor,
+        or for too many."""
+        images = self.lessons.images
+        if self.model.device != "cuda" or images.nbytes > _RESIDENT_BYTES:
+            return None
+        unit = torch.full((), 255.0 if images.dtype == np.uint8 else 1.0, device="cuda")  # divides as NumPy does
+        return torch.from_numpy(images).to("cuda").movedim(1, -1).contiguous(), unit
+
+    @cached_property
+    def _targets(self) -> Tensor:
+        return placed(self.lessons.targets.copy(), self.model.device)
 
 
 class _Tally:
-    """Losses and hits added up where they are, so that a GPU need not be waited for at every step."""
+    """Losses and hits, kept where they are until the end, so that a GPU need not be waited for at every step."""
 
     def __init__(self, multilabel: bool, model: ImageModel) -> None:
         self._multilabel, self._model = multilabel, model
-        self._sums = torch.zeros(3, dtype=torch.float64, device=model.device)  # loss × samples, hits, judged
-        self._samples = 0
+        self._losses: list[Tensor] = []
+        self._counts: list[Tensor] = []  # of hits, and with several labels of what was judged
+        self._samples: list[int] = []
 
     def add(self, descent: Descent, targets: Tensor) -> None:
         """Count a batch."""
@@ -288,20 +310,21 @@ class _Tally:
         if self._multilabel:
             known = targets >= 0
             hits = ((self._model.normalized(logits) >= THRESHOLD) == (targets == 1)) & known
-            judged = known.sum()
+            self._counts.append(torch.stack([hits.sum(), known.sum()]))
         else:
-            hits, judged = logits.argmax(dim=1) == targets, torch.tensor(len(targets), device=self._sums.device)
-        counted = [descent.loss.detach().double() * len(targets), hits.sum().double(), judged.double()]
-        self._sums += torch.stack(counted)
-        self._samples += len(targets)
+            self._counts.append((logits.argmax(dim=1) == targets).sum())
+        self._losses.append(descent.loss.detach())
+        self._samples.append(len(targets))
 
     @property
     def loss(self) -> float:
         """The mean loss of a sample."""
-        return float(self._sums[0]) / max(1, self._samples)
+        weighted = torch.stack(self._losses).double().cpu().numpy() * self._samples
+        return float(np.cumsum(weighted)[-1]) / max(1, sum(self._samples))  # added up in the order of the batches
 
     @property
     def accuracy(self) -> float | None:
         """The share of hits; None where nothing could be judged."""
-        hits, judged = float(self._sums[1]), float(self._sums[2])
+        counts = torch.stack(self._counts).sum(dim=0).tolist()
+        hits, judged = counts if self._multilabel else (counts, sum(self._samples))
         return hits / judged if judged else None

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
+from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -172,7 +173,7 @@ def cross_exercise(network: Any, ids: list[IntArray], types: list[IntArray], sha
 
 def _squared_error(numbers: torch.Tensor, shares: Scores, device: str) -> Answer:
     """The mean squared error; nothing is right or wrong."""
-    wanted = torch.from_numpy(shares.astype(np.float32)).to(device)
+    wanted = placed(shares.astype(np.float32), device)
     return Answer(((numbers - wanted) ** 2).mean(), 0, 0)
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import torch
 from tokenizers import Tokenizer
 
+from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -155,13 +156,12 @@ def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTa
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
     pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
-    lengths = torch.from_numpy(lengths_of(ids)).to(device)
+    lengths = placed(lengths_of(ids), device)
     mask = (torch.arange(pieces.shape[1], device=device)[None] < lengths[:, None]).long()
     logits = network(input_ids=pieces, attention_mask=mask).logits
     words = wanted != NONE
     loss = torch.nn.functional.cross_entropy(logits[words], wanted[words])
-    right = int((logits.argmax(dim=-1)[words] == wanted[words]).sum())
-    return Answer(loss, right, int(words.sum()))
+    return Answer(loss, (logits.argmax(dim=-1)[words] == wanted[words]).sum(), words.sum())
 
 
 SHARE = 0.4

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, UnusableTextError
@@ -249,12 +250,12 @@ def text_exercise(network: Any, ids: Sequence[IntArray], target: IntArray, pad: 
     """The texts as token ids, and their classes; `focal` weighs what is known well already down."""
 
     def answer(rows: IntArray, device: str) -> Answer:
-        batch, wanted = [ids[row] for row in rows], torch.from_numpy(target[rows]).to(device)
+        batch, wanted = [ids[row] for row in rows], placed(target[rows], device)
         pieces, mask = padded(batch, pad, device), presence(batch, device)
         logits = network(input_ids=pieces, attention_mask=mask).logits
         losses = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
         if focal:
             losses = losses * (1 - torch.exp(-losses)) ** 2
-        return Answer(losses.mean(), int((logits.argmax(dim=1) == wanted).sum()), len(rows))
+        return Answer(losses.mean(), (logits.argmax(dim=1) == wanted).sum(), len(rows))
 
     return Exercise(lengths_of(ids), answer)

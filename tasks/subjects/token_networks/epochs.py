@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from tokenizers import Tokenizer
 
-from assay.infra.engines.devices import deterministically, torch_device_here
+from assay.infra.engines.devices import deterministically, placed, torch_device_here
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.checkpoints import (
     Checkpoints,
@@ -123,7 +123,7 @@ class TokenNetwork:
         """The batch in blocks of fixed shapes: which texts the first rows are, then ids and mask [rows, length]."""
         tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
         for block in blocks(batch, pad=self.pad if pad is None else pad, limit=self.limit, tokens=tokens):
-            yield block.texts, *(torch.from_numpy(array).to(self.device) for array in (block.ids, block.mask))
+            yield block.texts, *(placed(array, self.device) for array in (block.ids, block.mask))
 
 
 JUDGED = 64  # validation samples at a time
@@ -132,11 +132,13 @@ _POOL = 16  # batches among which samples are sorted by length, so that little o
 
 @dataclass(frozen=True)
 class Answer:
-    """What a batch came to: the mean loss to follow downhill, and how many of how many single answers were right."""
+    """What a batch came to: the mean loss to follow downhill, and how many of how many single answers were right.
+
+    Whole numbers or tensors, which stay where they are until an epoch is over, so that no step waits for a GPU."""
 
     loss: Any
-    right: int
-    asked: int
+    right: Any
+    asked: Any
 
 
 @dataclass(frozen=True)
@@ -186,14 +188,17 @@ def learn(
             with torch.random.fork_rng(devices=[0] if device.startswith("cuda") else []):
                 torch.manual_seed(int(generator.integers(2**62)))
                 network.train()
-                loss, right, asked = 0.0, 0, 0
+                losses, right, asked = [], 0, 0
                 for step, rows in enumerate(batches(exercise.lengths, learners, options.batch_size, generator)):
                     rate = learning_rate(options, epoch * steps + step, steps * options.epochs, epoch)
                     answer = _step(network, optimizer, exercise, rows, rate, device)
-                    loss += float(answer.loss) * len(rows)
+                    losses.append((answer.loss, len(rows)))
                     right, asked = right + answer.right, asked + answer.asked
+            loss = 0.0
+            for mean, batch in losses:
+                loss += float(mean) * batch
             aside = _share_right(network, exercise, judges, device, judged)
-            return Epoch(epoch + 1, loss / len(learners), right / asked if asked else None, aside)
+            return Epoch(epoch + 1, loss / len(learners), int(right) / int(asked) if asked else None, aside)
 
         curve = training_curve(network, optimizer, options, checkpoints, learn_epoch)
         network.to("cpu").eval()
@@ -218,7 +223,7 @@ def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate
     answer = exercise.answer(rows, device)
     optimizer.zero_grad()
     answer.loss.backward()
-    torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0, foreach=False)
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0, foreach=False if device == "cpu" else None)
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()
@@ -234,17 +239,23 @@ def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, 
         for start in range(0, len(rows), judged):
             answer = exercise.answer(rows[start : start + judged], device)
             right, asked = right + answer.right, asked + answer.asked
-    return right / asked if asked else None
+    return int(right) / int(asked) if asked else None
 
 
 def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
     """Rows of different lengths as one tensor, the shorter ones filled up."""
-    rows = np.full((len(batch), max(map(len, batch))), fill, dtype=np.int64)
-    for place, row in enumerate(batch):
-        rows[place, : len(row)] = row
-    return torch.from_numpy(rows).to(device)
+    there = _there(batch)
+    rows = np.full(there.shape, fill, dtype=np.int64)
+    rows[there] = np.concatenate(batch)
+    return placed(rows, device)
 
 
 def presence(batch: list[IntArray], device: str) -> torch.Tensor:
     """The mask that goes with `padded`: 1 where a row has a piece, 0 where it was filled up."""
-    return padded([np.ones(len(row), dtype=np.int64) for row in batch], 0, device)
+    return placed(_there(batch).astype(np.int64), device)
+
+
+def _there(batch: list[IntArray]) -> npt.NDArray[np.bool_]:
+    """Where the rows of different lengths have a piece."""
+    lengths = lengths_of(batch)
+    return np.arange(lengths.max()) < lengths[:, None]
