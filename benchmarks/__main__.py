@@ -36,6 +36,7 @@ NAMES = (
     "chaos",
     "forecast",
     "chat_questions",
+    "gpu",
 )
 
 
