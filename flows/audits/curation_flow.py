@@ -16,7 +16,6 @@ from assay.data.schemas import (
     CuratedSets,
     Findings,
     Intervals,
-    LabelingTable,
     LabelModel,
     OrderingCurve,
     Panel,
@@ -28,7 +27,7 @@ from assay.flows.audits.curation import carries_votes
 from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
 from assay.flows.validation import validate
-from assay.flows.yaml_document import ConfigurationError, Document, Mistake, read_yaml, shown, text_of
+from assay.flows.yaml_document import ConfigurationError, Mistake, read_yaml, shown, text_of
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
@@ -47,7 +46,7 @@ from assay.tasks.labeling.task import (
 )
 from assay.tasks.ordering import page as ordering_page
 from assay.tasks.ordering.datasets import keys_of, sorted_places
-from assay.tasks.ordering.settings import APPROACHES, OURS, Approach, Ordering
+from assay.tasks.ordering.settings import APPROACHES, OURS, Ordering
 from assay.tasks.ordering.task import Measured as MeasuredOrder
 from assay.tasks.ordering.task import (
     bound_confidence,
@@ -78,19 +77,15 @@ def read_rules(file: Path) -> WrittenRules:
     mistakes = [mistake for _, mistake in document.mistakes]
     if mistakes:
         raise ConfigurationError(mistakes)
-    if not isinstance(document.value, dict) or not document.value.get("rules"):
-        raise ConfigurationError([_no_rules(document)])
+    value = document.value
+    if not isinstance(value, dict) or not value.get("rules"):
+        expected = "expected rules:, a list such as [{keywords: [win], vote: spam}, {keywords: [song], vote: ham}]"
+        expected += "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
+        raise ConfigurationError([Mistake(document.file, document.line(()), "", "", expected)])
     written, wrong = validate(WrittenRules, document)
     if written is None:
         raise ConfigurationError([mistake for _, mistake in wrong])
     return written
-
-
-def _no_rules(document: Document) -> Mistake:
-    expected = "expected rules:, a list such as [{keywords: [win], vote: spam}, {keywords: [song], vote: ham}]"
-    value = document.value
-    instead = "" if value is None or isinstance(value, dict) else f", and found {shown(value)}"
-    return Mistake(document.file, document.line(()), "", "", expected + instead)
 
 
 def rulebook_of(labeling: Labeling, folder: Path) -> tuple[AnyRulebook, Labeling]:
@@ -155,11 +150,6 @@ class Curation:
         return {name: branch.labelled.labels for name, branch in self.labelers.items()}
 
     @property
-    def models(self) -> dict[str, Artifact[LabelModel]]:
-        """What every labeler learned."""
-        return {name: branch.labelled.model for name, branch in self.labelers.items()}
-
-    @property
     def orders(self) -> dict[str, Ordered]:
         """The order of every labeler."""
         return {name: branch.ordered for name, branch in self.labelers.items() if branch.ordered is not None}
@@ -170,24 +160,9 @@ class Curation:
         return next(iter(self.orders.values()), None)
 
     @property
-    def curves(self) -> list[Artifact[OrderingCurve]]:
-        """How right the labels are along every order that was measured."""
-        return [measured.curve for branch in self.labelers.values() for measured in branch.measured]
-
-    @property
     def contracts(self) -> list[Artifact[ContractResults]]:
         """What the contracts say of the curated sets."""
         return [order.contract for order in self.orders.values()]
-
-    @property
-    def panel(self) -> Artifact[Panel] | None:
-        """The functions that were kept."""
-        return None if self.pruned is None else self.pruned.panel
-
-    @property
-    def table(self) -> Artifact[LabelingTable] | None:
-        """What every function voted."""
-        return None if self.summary is None else self.summary.table
 
     @property
     def findings(self) -> list[Artifact[Findings]]:
@@ -267,40 +242,30 @@ class Voted:
 
 
 def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
-    """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse."""
-    choices: tuple[Functions, ...] = ("panel", "all")
+    """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse: ours,
+    and with `compare` the paper's three others."""
+    samples, settings = voted.data.samples, voted.ordering
+    wanted = APPROACHES if settings is not None and settings.compare else (OURS,)
+    choices: tuple[Functions, ...] = ("panel", "all")  # without pruning, the panel is all functions
     ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[Findings]]()
     for functions in choices:
-        approaches = [approach for approach in wanted_approaches(voted.ordering) if approach.functions == functions]
+        approaches = [approach for approach in wanted if approach.functions == functions]
         if not approaches:
             continue
         labelled = weak_labels(voted, labeler, functions)
         is_ours = functions == OURS.functions
         ours = labelled if is_ours else ours
-        if voted.ordering is None:
+        if settings is None:
             continue
-        intervals = bound_confidence(labelled.labels, voted.ordering)
+        intervals = bound_confidence(labelled.labels, settings)
         if is_ours:
-            ordered, rivals = order_samples(voted, intervals, voted.ordering, labeler)
+            ordered, rivals = order_samples(voted, intervals, settings, labeler)
             judged += rivals
         assert ordered is not None, "the panel comes first"
-        by = {approach.name: ordered.intervals if approach is OURS else intervals for approach in approaches}
-        measured += [
-            measure_ordering(by[approach.name], voted.data.samples, voted.ordering, approach.name, labeler)
-            for approach in approaches
-        ]
-        judged += [
-            judge_order(
-                by[approach.name],
-                ordered.intervals,
-                voted.data.samples,
-                voted.clusters[functions],
-                voted.ordering,
-                approach.name,
-                labeler,
-            )
-            for approach in approaches
-        ]
+        ordering, clusters = ordered.intervals, voted.clusters[functions]
+        scored = [(ordering if approach is OURS else intervals, approach.name) for approach in approaches]
+        measured += [measure_ordering(scores, samples, settings, name, labeler) for scores, name in scored]
+        judged += [judge_order(scores, ordering, samples, clusters, settings, name, labeler) for scores, name in scored]
     assert ours is not None, "ours is among the approaches always"
     return LabelerBranch(ours, ordered, tuple(measured), tuple(judged))
 
@@ -365,11 +330,6 @@ def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:
     return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, options))
 
 
-def wanted_approaches(ordering: Ordering | None) -> list[Approach]:
-    """Ours, and with `compare` the paper's three others; without pruning, the panel is all functions."""
-    return list(APPROACHES) if ordering is not None and ordering.compare else [OURS]
-
-
 def hard_for_rules(_ground: Ground, curation: Curation) -> Iterator[Artifact[SampleHardness]]:
     """What the labels of the first labeler doubt."""
     if curation.headline is not None:
@@ -378,9 +338,10 @@ def hard_for_rules(_ground: Ground, curation: Curation) -> Iterator[Artifact[Sam
 
 def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
     """Whether the labels get worse along D1 … DN."""
-    if curation.headline is None or not curation.curves:
+    measured = [order.curve for branch in curation.labelers.values() for order in branch.measured]
+    if curation.headline is None or not measured:
         return
-    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in curation.curves])
+    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in measured])
     classes = dict(enumerate(classes_of(ground)))
     sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
     yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
@@ -388,11 +349,12 @@ def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> It
 
 def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:
     """What the labelers learned, which functions were kept, and what each voted."""
-    if curation.models:
-        yield weak_labels_page.page(findings, {name: collect(model, None) for name, model in curation.models.items()})
+    learned = {name: collect(branch.labelled.model, None) for name, branch in curation.labelers.items()}
+    if learned:
+        yield weak_labels_page.page(findings, learned)
     asked, panel = ground.pipeline.asked(Pruning), None
-    if curation.panel is not None and asked is not None:
-        panel = collect(curation.panel, None)
+    if curation.pruned is not None and asked is not None:
+        panel = collect(curation.pruned.panel, None)
         yield pruning_page.page(panel, asked.correlation)
-    if curation.table is not None:
-        yield labeling_page.page(findings, collect(curation.table, None), panel)
+    if curation.summary is not None:
+        yield labeling_page.page(findings, collect(curation.summary.table, None), panel)

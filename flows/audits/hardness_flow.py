@@ -49,13 +49,8 @@ def relate(ground: Ground, settings: Hardness | None, kinds: Sequence[AuditKind[
     if not measured:
         current_run().notice("No audit of this pipeline says how hard a sample is: there is nothing to relate.")
         return HardnessAudit()
-    related = relate_hardness(
-        measured,
-        ground.of(Data).samples,
-        predictions_of(ground),
-        settings or Hardness(),
-        ground.pipeline.statistics.significance,
-    )
+    samples, significance = ground.of(Data).samples, ground.pipeline.statistics.significance
+    related = relate_hardness(measured, samples, predictions_of(ground), settings or Hardness(), significance)
     return HardnessAudit((related.findings,), related.pairs, related.hardest)
 
 
@@ -91,16 +86,12 @@ def hard_samples(
 
 def plain_row(row: pa.Table, masked: bool, but: Collection[str] = ("id", "gold", GROUP)) -> dict[str, Any]:
     """The numbers of a row, and its texts unless they are masked."""
+    of_numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    kinds = of_numbers if masked else (*of_numbers, pa.types.is_string)
     kept = [
-        field.name
-        for field in row.schema
-        if field.name not in but and (_is_number(field.type) or (pa.types.is_string(field.type) and not masked))
+        field.name for field in row.schema if field.name not in but and any(is_kind(field.type) for is_kind in kinds)
     ]
     return {name: row[name][0].as_py() for name in kept}
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:

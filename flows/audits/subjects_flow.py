@@ -237,12 +237,7 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
         return MeasuredSubject(predictions, (clean,), audited)
     significance = ground.pipeline.statistics.significance
     measured = measure_subject(
-        predictions,
-        order.curated,
-        data.classes,
-        name=subject.name,
-        datasets=ordering.datasets,
-        permutations=ordering.permutations,
+        predictions, order.curated, data.classes, subject.name, ordering.datasets, ordering.permutations
     )
     judged = judge_subject(
         predictions, order.intervals, data.samples, curation.clusters, subject.name, ordering.undecided, significance
@@ -271,16 +266,12 @@ def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcom
     curation = ground.maybe(Curation)
     order = None if curation is None else curation.headline
     for name, subject in result.subjects.items():
+        tables: Handles = {"predictions": subject.predictions, SAMPLES: subject.audited or ground.of(Data).samples}
         if subject.audited is not None:
-            as_they_are: Handles = {"predictions": subject.predictions, SAMPLES: subject.audited}
-            yield Outcomes("subject.accuracy", name, CLEAN, as_they_are, "clean")
+            yield Outcomes("subject.accuracy", name, CLEAN, tables, "clean")
         elif order is not None:
-            tables: Handles = {
-                "predictions": subject.predictions,
-                "curated": order.curated,
-                SAMPLES: ground.of(Data).samples,
-            }
-            yield from (Outcomes("subject.accuracy", name, ALONG, tables, of) for of in TRUTH)
+            along = tables | {"curated": order.curated}
+            yield from (Outcomes("subject.accuracy", name, ALONG, along, of) for of in TRUTH)
 
 
 def outcomes_of_clean(_ground: Ground, result: Examination) -> Iterator[Outcomes]:

@@ -27,7 +27,7 @@ from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean
 from assay.flows.audits.trust_flow import TrustAudit
 from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
 from assay.infra.errors import RunError
-from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
@@ -186,22 +186,10 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
         text, significance = model.resolved.settings.text, self.ground.pipeline.statistics.significance
         noisy = add_noise(evaluation, text, attack.kinds, attack.severities)
         answers = predict_texts(noisy, *model.model)
-        measured = measure_noise(
-            noisy, answers, model.predictions, evaluation, classes, attack.called, model.name, significance
-        )
-        shown = None
+        answered = (noisy, answers, model.predictions, evaluation, classes)
+        measured, shown = measure_noise(*answered, attack.called, model.name, significance), None
         if attack.examples and model.name == original.name:
-            shown = show_noise(
-                noisy,
-                answers,
-                model.predictions,
-                evaluation,
-                classes,
-                text,
-                attack.called,
-                attack.examples,
-                self.ground.pipeline.masked,
-            )
+            shown = show_noise(*answered, text, attack.called, attack.examples, self.ground.pipeline.masked)
         return TextAttack(None, noisy, answers, measured, shown)
 
     def measure(
@@ -210,30 +198,15 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
         """Whether a model always answers alike, so that attacks say nothing; attacks alone and beside each other."""
         if not self.attacks:
             return Shares(())
-        examined, significance = self.examination, self.ground.pipeline.statistics.significance
-        flags = start_branch(
-            f"red flags of {model.name}",
-            flag_texts,
-            model.predictions,
-            examined.evaluation,
-            examined.classes,
-            model.name,
-        )
-        pairs = {
-            (first, second): start_branch(
-                f"{first} beside {second} on {model.name}",
-                compare_words,
-                attacked[first].attacked,
-                attacked[second].attacked,
-                first,
-                second,
-                model.name,
-                significance,
-                examined.evaluation,
-            )
-            for first, second in pairs_of(self.attacks)
-            if first in attacked and second in attacked
-        }
+        evaluation, significance = self.examination.evaluation, self.ground.pipeline.statistics.significance
+        name, answers = model.name, (model.predictions, evaluation, self.examination.classes)
+        flags = start_branch(f"red flags of {name}", flag_texts, *answers, name)
+        pairs = dict[tuple[str, str], Branch[Artifact[Findings]]]()
+        for first, second in pairs_of(self.attacks):
+            if first in attacked and second in attacked:
+                what, texts = f"{first} beside {second} on {name}", [attacked[at].attacked for at in (first, second)]
+                branch = start_branch(what, compare_words, *texts, first, second, name, significance, evaluation)
+                pairs[first, second] = branch
         alone = [attack.measured for attack in attacked.values()]
         return Shares((*branch_outcomes({"": flags}).values(), *alone, *branch_outcomes(pairs).values()))
 

@@ -19,7 +19,7 @@ from assay.data.schemas import (
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground
-from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
@@ -133,16 +133,11 @@ class Case:
 def ask_oracle(ground: Ground, settings: Trust | None) -> TrustAudit:
     """Ask of every text subject why it is right, by every explainer."""
     examination, settings = ground.of(Examination), settings or Trust()
-    return TrustAudit(
-        branch_outcomes(
-            {
-                subject.name: start_branch(
-                    f"trust in {subject.name}", ask_about, ground, examination, subject, settings
-                )
-                for subject in examination.of("classifier")
-            }
-        )
-    )
+    asked: dict[str, Branch[Mapping[ExplainerName, Opinion]]] = {
+        subject.name: start_branch(f"trust in {subject.name}", ask_about, ground, examination, subject, settings)
+        for subject in examination.of("classifier")
+    }
+    return TrustAudit(branch_outcomes(asked))
 
 
 def ask_about(
@@ -172,21 +167,14 @@ def known_truth(case: Case) -> Artifact[TrustTruth] | None:
 
 def repeat_oracle(case: Case, truth: Artifact[TrustTruth] | None, repeat: int) -> dict[ExplainerName, Oracle]:
     """The oracle once, by every explainer; their words are embedded together."""
-    subject, settings = case.subject, case.trust.settings
+    subject, trust, settings = case.subject, case.trust, case.trust.settings
     explained = {explainer: explain(case, explainer, repeat) for explainer in settings.explainers}
+    tables = [table for each in explained.values() for table in (each.pooled, each.tested)]
+    naming, theta = settings.naming, settings.theta_relate
     embedded = embed_words(
-        subject.learned_from,
-        [table for explanations in explained.values() for table in (explanations.pooled, explanations.tested)],
-        *subject.model,
-        case.trust.providers,
-        case.trust.synonyms,
-        settings.naming,
-        settings.theta_relate,
-        repeat,
+        subject.learned_from, tables, *subject.model, trust.providers, trust.synonyms, naming, theta, repeat
     )
-    return {
-        name: label_and_measure(case, name, explanations, embedded, truth) for name, explanations in explained.items()
-    }
+    return {name: label_and_measure(case, name, each, embedded, truth) for name, each in explained.items()}
 
 
 def explain(case: Case, explainer: ExplainerName, repeat: int) -> Explained:
@@ -205,49 +193,29 @@ def label_and_measure(
 ) -> Oracle:
     """Keywords and labels by one explainer, and how good they are where the truth is known."""
     examination, subject, settings = case.examination, case.subject, case.trust.settings
-    keywords = identify_keywords(
-        explained.pooled, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
-    )
-    labels = label_trust(
-        explained.tested, keywords, embedded.vectors, embedded.thresholds, examination.classes, settings.asking
-    )
+    evaluation, classes = examination.evaluation, examination.classes
+    by_words = (embedded.vectors, embedded.thresholds, classes, settings.asking)
+    keywords = identify_keywords(explained.pooled, *by_words)
+    labels = label_trust(explained.tested, keywords, *by_words)
     if settings.rationales is not None:
-        truth = rationale_truth(
-            explained.tested, examination.evaluation, subject.resolved.settings.text, settings.rationales
-        )
+        text = subject.resolved.settings.text
+        truth = rationale_truth(explained.tested, evaluation, text, settings.rationales)
     findings = measure_trust(
-        labels,
-        embedded.thresholds,
-        examination.evaluation,
-        subject.predictions,
-        truth,
-        examination.classes,
-        explainer,
-        subject.name,
+        labels, embedded.thresholds, evaluation, subject.predictions, truth, classes, explainer, subject.name
     )
     return Oracle(explained, embedded, keywords, labels, truth, findings)
 
 
 def combine_repeats(case: Case, repeats: list[Oracle]) -> Opinion:
     """All repeats by one explainer, and of the first: other thresholds, and predictions to look at."""
-    first, settings = repeats[0], case.trust.settings
+    first, settings, examination = repeats[0], case.trust.settings, case.examination
+    explained, embedded, truth = first.explained, first.embedded, first.truth
     thresholds = try_thresholds(
-        first.explained.tested,
-        first.explained.pooled,
-        first.embedded.vectors,
-        first.embedded.thresholds,
-        first.truth,
-        case.examination.classes,
-        settings.asking,
+        explained.tested, explained.pooled, *embedded, truth, examination.classes, settings.asking
     )
+    text = case.subject.resolved.settings.text
     examples = show_trust(
-        first.labels,
-        first.explained.tested,
-        case.examination.evaluation,
-        first.truth,
-        case.subject.resolved.settings.text,
-        settings.lemmatise,
-        case.masked,
+        first.labels, explained.tested, examination.evaluation, truth, text, settings.lemmatise, case.masked
     )
     findings = first.findings if len(repeats) == 1 else average_trust([repeat.findings for repeat in repeats])
     return Opinion(tuple(repeats), thresholds, examples, findings)

@@ -119,8 +119,7 @@ class Hybrids:
         return self._side(SEED, coalition).record.seed
 
     def _pipeline(self, coalition: Coalition) -> Pipeline:
-        swapped = {change.part for change in self.changes.swappable}
-        new = coalition | {change.part for change in self.changes.lost if change.part not in swapped}
+        new = coalition | {change.part for change in self.changes.lost}
         settings = mixed_settings(self.changes.before, self.changes.after, new)
         known = self.project.pipeline(self.changes.after.record.pipeline)
         try:

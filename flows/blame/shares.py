@@ -7,9 +7,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from statistics import fmean
 from typing import cast
 
 import numpy as np
+from toolz import groupby
 
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
@@ -297,13 +300,9 @@ def _kinds_below(project: Project, question: Question) -> list[str] | None:
 
 def _seconds_of(store: Store, records: Sequence[RunRecord]) -> dict[str, float]:
     """How long each stage took whoever computed it; of several with that name, on average."""
-    took: dict[str, list[float]] = {}
-    for record in records:
-        for stage in record.stages:
-            manifest = store.manifest(stage.stage, stage.key)
-            if manifest is not None:
-                took.setdefault(stage.stage, []).append(manifest.wall_seconds)
-    return {stage: sum(each) / len(each) for stage, each in took.items()}
+    manifests = (store.manifest(stage.stage, stage.key) for record in records for stage in record.stages)
+    by_stage = groupby(attrgetter("stage"), filter(None, manifests))
+    return {stage: fmean(each.wall_seconds for each in made) for stage, made in by_stage.items()}
 
 
 def _not_swapped(changes: Changes) -> str:

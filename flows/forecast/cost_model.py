@@ -234,11 +234,6 @@ class StageForecast:
         """As `seconds`, in a range for this stage alone: what goes wrong in many short ones does not add up."""
         return self.seconds.looser(_LEAST_SECONDS)
 
-    @property
-    def is_unknown(self) -> bool:
-        """Whether it will run and nobody knows what that costs."""
-        return self.basis == "not run yet"
-
 
 def _stage_forecast(
     planned: PlannedStage, known: Sequence[ExecutedStage], rows: dict[str, int], share: float | None
@@ -312,7 +307,7 @@ class Forecast:
     @property
     def unknown(self) -> list[str]:
         """The titles of the stages that will run and never have."""
-        return list(dict.fromkeys(stage.planned.title for stage in self.stages if stage.is_unknown))
+        return list(dict.fromkeys(stage.planned.title for stage in self.stages if stage.basis == "not run yet"))
 
     @property
     def dearest(self) -> list[StageForecast]:

@@ -30,17 +30,15 @@ from assay.tasks.reporting.report import MISSED, Headline
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of, findings_table
 
 HISTORY = "history"
-_OF_THE_RUN = pa.schema(
+HISTORY_SCHEMA = pa.schema(
     [
         pa.field("run", pa.string(), nullable=False),
         pa.field("started", pa.timestamp("ms", tz="UTC"), nullable=False),
         pa.field("status", pa.string(), nullable=False),
         pa.field("seed", pa.int64(), nullable=False),
         pa.field("overrides", pa.string(), nullable=False),
+        *(field for field in Findings.schema if field.name not in ("run", "pipeline")),
     ]
-)
-HISTORY_SCHEMA = pa.schema(
-    [*_OF_THE_RUN, *(field for field in Findings.schema if field.name not in ("run", "pipeline"))]
 )
 """The columns of a file: what is known of the run, then those of its findings."""
 

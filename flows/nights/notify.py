@@ -58,8 +58,11 @@ def send_news(
         for notifier in whom.notifiers:
             sent = _Sent.read(sent_before.get(notifier.name))
             news = changed_nights(nights, sent.told)
-            waits = sent.again > now.isoformat() or _waits(news, records, store, now, due_soon, whom.at_latest)
-            if news and (at_once or not waits):
+            if not news:
+                continue
+            is_late = now - min(night.since for night in news) >= timedelta(minutes=whom.at_latest)
+            others = due_soon or any(run.status == "running" and is_alive(store, run.id) for run in records)
+            if at_once or (sent.again <= now.isoformat() and (is_late or not others)):
                 message = message_of(news, store, whom.report_url)
                 sentences.append(sent.deliver(notifier, message, news, now))
                 sent_before[notifier.name] = asdict(sent)
@@ -117,15 +120,6 @@ def _notifying(config: str) -> tuple[Project, Notify]:
     if (whom := project.settings.notify) is None:
         raise InputError(f"{project.file.name} says nobody to tell: give notify: {{webhook: …}} or {{apprise: …}}.")
     return project, whom
-
-
-def _waits(
-    news: Sequence[Night], records: Sequence[RunRecord], store: Store, now: datetime, due_soon: bool, at_latest: int
-) -> bool:
-    """Whether the message waits for other runs, so that one night is one message."""
-    if not news or now - min(night.since for night in news) >= timedelta(minutes=at_latest):
-        return False
-    return due_soon or any(run.status == "running" and is_alive(store, run.id) for run in records)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from toolz import groupby
+from toolz import groupby, merge_with
 
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Manifest, RunRecord, StageRecord
@@ -240,8 +240,5 @@ def _published_stage(stage: StageRecord, manifest: Manifest | None) -> dict[str,
 
 def _values_over_stages(each: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Every name with its value in any of these; with all of them where stages differ."""
-    values: dict[str, set[str]] = {}
-    for names in each:
-        for name, value in names.items():
-            values.setdefault(name, set()).add(str(value))
-    return {name: ", ".join(sorted(values[name])) for name in sorted(values)}
+    values: dict[str, list[Any]] = merge_with(list, *each)
+    return {name: ", ".join(sorted(set(map(str, values[name])))) for name in sorted(values)}
