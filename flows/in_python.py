@@ -115,15 +115,7 @@ def audit(
     record = Store(project.store).run(result.run)
     if result.report is None:
         raise InputError(f"Run {result.run} has no report: it is {result.status}.")
-    gates = tuple(str(gate["sentence"]) for gate in record.gates)
+    verdicts, gates = tuple(record.verdicts), tuple(str(gate["sentence"]) for gate in record.gates)
     return Audited(
-        result.run,
-        pipeline,
-        result.status,
-        tuple(record.verdicts),
-        gates,
-        result.report,
-        project.store,
-        result.seconds,
-        record.share,
+        result.run, pipeline, result.status, verdicts, gates, result.report, project.store, result.seconds, record.share
     )

@@ -260,6 +260,13 @@ class Result(Protocol):
         """What was measured, in the order it is read."""
 
 
+@dataclass(frozen=True)
+class Measurements:
+    """What an audit made of which others need nothing but the findings."""
+
+    findings: Sequence[Artifact[Findings]] = ()
+
+
 R = TypeVar("R", bound=Result)
 
 

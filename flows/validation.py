@@ -141,14 +141,10 @@ def _flat(metadata: Sequence[object]) -> list[object]:
     """Bounds on their own, whether they were given singly, as an interval, or inside a `Field`."""
     flat: list[object] = []
     for item in metadata:
-        inner = (
-            item.metadata
-            if isinstance(item, FieldInfo)
-            else list(item)
-            if isinstance(item, bounds.GroupedMetadata)
-            else None
-        )
-        flat.extend([item] if inner is None else _flat(inner))
+        if isinstance(item, FieldInfo | bounds.GroupedMetadata):
+            flat += _flat(item.metadata if isinstance(item, FieldInfo) else list(item))
+        else:
+            flat.append(item)
     return flat
 
 

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Key, Measured, NamedColumn, Written, as_dict
-from assay.infra.storage.artifacts import Artifact
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Ground,
+    Key,
+    Measured,
+    Measurements,
+    NamedColumn,
+    Written,
+    as_dict,
+)
 from assay.tasks.agreement.alpha import METRICS, Annotators
 
 if TYPE_CHECKING:
-    from assay.data.schemas import Findings
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
 
 
-@dataclass(frozen=True)
-class Agreed:
-    """How far the annotators agree."""
-
-    findings: Sequence[Artifact[Findings]]
-
-
-def run(ground: Ground, settings: Annotators | None) -> Agreed:
+def run(ground: Ground, settings: Annotators | None) -> Measurements:
     """Read their labels and hold them against each other."""
     from assay.flows.audits.data import Data
     from assay.tasks.agreement.task import measure_agreement
 
     data = ground.of(Data)
-    return Agreed([] if settings is None else [measure_agreement(data.samples, data.classes, settings)])
+    return Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
@@ -45,7 +46,7 @@ def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
         yield ("annotators", "columns", at), column, "an annotator's labels are in"
 
 
-def page(_ground: Ground, _made: Agreed, findings: FindingIndex) -> Iterator[Part]:
+def page(_ground: Ground, _made: Measurements, findings: FindingIndex) -> Iterator[Part]:
     """How far they agree."""
     from assay.tasks.agreement.page import page as of_annotators
 

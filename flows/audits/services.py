@@ -5,7 +5,7 @@ those that may answer otherwise when they are asked again, how often they do, as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from assay.flows.kind import (
     Clash,
     Ground,
     Measured,
+    Measurements,
     MissingThing,
     Written,
     as_dict,
@@ -47,13 +48,6 @@ if TYPE_CHECKING:
     from assay.tasks.subjects.resolved import ResolvedSubject
 
 
-@dataclass(frozen=True)
-class Services:
-    """What asking again says; how often services are asked is another number in every run, and nothing to keep."""
-
-    findings: Sequence[Artifact[Findings]] = ()
-
-
 def asked(pipeline: AuditRequest) -> bool:
     """Whether a subject is a service, or written rules may ask one."""
     labeling = pipeline.asked(Labeling)
@@ -77,22 +71,22 @@ def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, As
 
 
 @subflow("services")
-def ask_again(ground: Ground) -> Services:
-    """Ask every service that has `repeats` again, about the texts or pictures as they are and the texts as
-    attacks left them."""
+def ask_again(ground: Ground) -> Measurements:
+    """Ask every service that has `repeats` again, about the texts or pictures as they are and the texts as attacks
+    left them; how often services are asked is another number in every run, and nothing to keep."""
     from assay.flows.audits.subjects_flow import Examination
 
     examination = ground.maybe(Examination)
     findings: list[Artifact[Findings]] = []
     if examination is None:
-        return Services()
+        return Measurements()
     for model in (*examination.of("classifier"), *examination.of("network")):
         again = [answers_about(examination.evaluation, model, subject) for subject in _again(model.resolved)]
         if again:
             findings += _above_chance(ground, examination.evaluation, model, again)
         if model.resolved.settings.kind == "classifier":
             findings += _put_otherwise(ground, examination.evaluation, model, again)
-    return Services(findings)
+    return Measurements(findings)
 
 
 def answers_about(texts: Artifact[Samples], model: Examined, subject: ResolvedSubject) -> Artifact[Predictions]:
@@ -174,13 +168,13 @@ def _above_chance(
             )
 
 
-def count_requests(ground: Ground, services: Services, run: Run) -> tuple[Services, Sequence[Finding]]:
+def count_requests(ground: Ground, services: Measurements, run: Run) -> tuple[Measurements, Sequence[Finding]]:
     """How often they were asked, once everybody has."""
     pipeline = ground.pipeline
     return services, service_findings(services_of(pipeline, ground.folder), run.id, run.store, pipeline.masked)
 
 
-def page(ground: Ground, _services: Services, findings: FindingIndex) -> Iterator[Part]:
+def page(ground: Ground, _services: Measurements, findings: FindingIndex) -> Iterator[Part]:
     """Questions, requests and cost, and what answers in words cannot tell."""
     from assay.tasks.subjects.addresses.services import services_page
 

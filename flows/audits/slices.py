@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from assay.flows.kind import (
@@ -13,28 +12,20 @@ from assay.flows.kind import (
     Ground,
     Key,
     Measured,
+    Measurements,
     NamedColumn,
     Written,
     as_dict,
     as_list,
 )
-from assay.infra.storage.artifacts import Artifact
 from assay.tasks.slices.search import METRICS, Slices
 
 if TYPE_CHECKING:
-    from assay.data.schemas import Findings
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
 
 
-@dataclass(frozen=True)
-class Sliced:
-    """How right the subjects are on every slice."""
-
-    findings: Sequence[Artifact[Findings]]
-
-
-def run(ground: Ground, settings: Slices | None) -> Sliced:
+def run(ground: Ground, settings: Slices | None) -> Measurements:
     """Hold what the subjects say against the columns, and search for slices that are worse."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects_flow import predictions_of
@@ -42,9 +33,9 @@ def run(ground: Ground, settings: Slices | None) -> Sliced:
 
     predictions = predictions_of(ground)
     if settings is None or not predictions:
-        return Sliced(())
+        return Measurements()
     significance = ground.pipeline.statistics.significance
-    return Sliced([measure_slices(ground.of(Data).samples, predictions, settings, significance)])
+    return Measurements([measure_slices(ground.of(Data).samples, predictions, settings, significance)])
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
@@ -73,7 +64,7 @@ def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
         yield ("slices", "columns", at), column, "slices go by"
 
 
-def page(_ground: Ground, _made: Sliced, findings: FindingIndex) -> Iterator[Part]:
+def page(_ground: Ground, _made: Measurements, findings: FindingIndex) -> Iterator[Part]:
     """How right subjects are on every slice, and which slices are worse."""
     from assay.tasks.slices.page import page as of_slices
 

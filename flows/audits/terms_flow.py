@@ -274,7 +274,7 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
     stages: tuple[tuple[Stage, str], ...] = (("ner", "tagger"), ("sts", "scorer"))
     for stage, way in stages:
         subjects = [subject for subject in examination.of(way) if subject.name in audit.measures]
-        blocks = [
+        blocks: list[Block] = [
             block
             for subject in (subjects if not ground.pipeline.masked else ())
             for block in examples_block(
@@ -286,9 +286,11 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
                 ],
             )
         ]
+        curves = {subject.name: collect(subject.curve, None) for subject in subjects}
+        learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
+        blocks += [learning(learned)] if learned else []
         if subjects:
-            counted = _counted(examination.evaluation, tagged=stage == "ner")
-            yield page(findings, stage, [*blocks, *_learning(subjects)], counted)
+            yield page(findings, stage, blocks, _counted(examination.evaluation, tagged=stage == "ner"))
 
 
 def _counted(samples: Artifact[Samples], *, tagged: bool) -> str:
@@ -296,13 +298,6 @@ def _counted(samples: Artifact[Samples], *, tagged: bool) -> str:
     column = column_of_units(samples, tagged=tagged)
     sizes = None if column is None else group_sizes(samples, column)
     return "" if sizes is None else counted_by(sizes, "document" if column == DOCUMENT else "group")
-
-
-def _learning(subjects: Sequence[Examined]) -> list[Block]:
-    """How those learned that were trained here."""
-    curves = {subject.name: collect(subject.curve, None) for subject in subjects}
-    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
-    return [learning(learned)] if learned else []
 
 
 def _examples(attack: TermAttack, examination: Examination, subject: Examined, sets: SetsAsked) -> Iterator[MarkedText]:

@@ -246,12 +246,9 @@ class Sharing:
         ends = ((self.changes.before, question.before), (self.changes.after, question.after))
         values = [valued[coalition] for coalition in met] + [self.hybrids.recorded(*end) for end in ends]
         weights = _with_ends(share_weights(parts), len(met))
-        intervals = with_intervals(
-            weights,
-            [result.value for result in values],
-            [result.sampled for result in values],
-            Seeds(0, "blame").generator("/".join(question.after.key)),
-        )
+        generator = Seeds(0, "blame").generator("/".join(question.after.key))
+        sampled = [result.sampled for result in values]
+        intervals = with_intervals(weights, [result.value for result in values], sampled, generator)
         words = {change.part: change.words for change in self.changes.parts}
         shares = [Share(part, words[part], interval) for part, interval in zip(parts, intervals, strict=False)]
         rest = intervals[len(parts)]

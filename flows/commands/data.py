@@ -328,7 +328,7 @@ FORMS = (
         ("to", "by", "subject", "labeler", "without_gold", "text", "picture_files"),
     ),
     Form("--hardest N", "export.samples_to_review:export_hardest", ("to", "subject")),
-    Form("--model NAME", "export.models:export_model", ("to",)),
+    Form("--model NAME", "export.model_cards:export_model", ("to",)),
     Form("--model-card FORM", "export.model_cards:export_model_cards", ("to",)),
     Form("", "export.curated_sets:export_run", ("to", "labeler", "licence")),
 )

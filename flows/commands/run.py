@@ -107,8 +107,13 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.configuration.loading import load_project
 
     project = load_project(config, pipeline=name, overrides=overrides, store=store)
-    from assay.flows.forecast.plan import check_inputs, forecast_before_run, forecast_summary, forecast_table
-    from assay.flows.forecast.questions import expected_questions
+    from assay.flows.forecast.plan import (
+        check_inputs,
+        expected_questions,
+        forecast_before_run,
+        forecast_summary,
+        forecast_table,
+    )
     from assay.flows.starting.first_look import read_samples
 
     pipeline = project.pipeline(name)

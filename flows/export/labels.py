@@ -66,9 +66,8 @@ def draw_to_label(
         way = suggestion(of, tables) if of and tables else "add a subject or rules to its pipeline"
         raise InputError(f"In run {record.id} nobody {f'called {of!r} ' if of else ''}says classes; {way}.")
     of = of or next(iter(tables))
-    decided = (
-        tables[of].filter(pc.invert(tables[of]["undecided"])) if "undecided" in tables[of].column_names else tables[of]
-    )
+    answers = tables[of]
+    decided = answers.filter(pc.invert(answers["undecided"])) if "undecided" in answers.column_names else answers
     ids = decided["id"].combine_chunks()
     if without_gold:
         ids = ids.filter(pc.is_in(ids, value_set=ids_without_gold(store, record)))

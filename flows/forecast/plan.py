@@ -1,14 +1,20 @@
 """Before a run: whether what it names is there, which stages it would compute, what they will cost; and, after it,
-how near the forecast came.
+how near the forecast came; and what it will ask of models that answer in words, and what that costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
 
 from assay.flows.audit import audit
+from assay.flows.audits.services import prompt_in, variants_of, written_rules
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.cost_model import (
     Forecast,
@@ -31,8 +37,20 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.infra.user_code.references import Ingredients, noting
-from assay.tasks.reporting.numerals import duration, in_bytes, plural
+from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
+from assay.tasks.attacks.texts.settings import QuestionAttack, TextRewrite
+from assay.tasks.reporting.numerals import duration, in_bytes, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
+from assay.tasks.subjects.addresses.chat import MOST_TOKENS, read_prompt
+from assay.tasks.subjects.addresses.endpoint import asking_at
+from assay.tasks.subjects.holding_out import Rule, on_side
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from assay.tasks.subjects.addresses.chat import Prompt
+
+    ReadSamples = Callable[[], tuple[pa.Table, int]]
 
 
 def check_inputs(project: Project, pipeline: Pipeline) -> None:
@@ -60,17 +78,10 @@ def walk_plan(
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
-    progress, planned = SilentProgress(), Plan()
+    planned, compute, store, silent = Plan(), project.compute, Store(project.store).look(), SilentProgress()
+    engine = partial(engine_for_plan, compute)
     run = Run(
-        pipeline.name,
-        Store(project.store).look(),
-        lambda: engine_for_plan(project.compute),
-        progress,
-        seed=seed,
-        compute=project.compute,
-        conductor=planned,
-        share=share,
-        fresh=fresh,
+        pipeline.name, store, engine, silent, seed=seed, compute=compute, conductor=planned, share=share, fresh=fresh
     )
     with run.unrecorded(), noting(noted or run.ingredients):
         audit(pipeline, project.folder)
@@ -247,3 +258,69 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
     off = sorted((stage for stage in known if not stage.is_near), key=lambda stage: -abs(stage.missed))[:_SHOWN]
     farthest = [f"{stage.title} {duration(stage.took)} for {duration(stage.took - stage.missed)}" for stage in off]
     yield Part("Forecast", sentence, [Paragraph(f"Farthest off: {', '.join(farthest)} expected.")] if off else [])
+
+
+_LETTERS = 4
+"""Letters of a token, about: as in English prose."""
+
+
+def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, share: float) -> Iterator[str]:
+    """A sentence for each model that answers in words and for rules with a prompt: its questions, tokens and cost if
+    the store has no answer yet. `read` gives samples, and how many there are in all; a `share` of these is taken."""
+    subjects = [each for each in pipeline.subjects if each.asking is not None and each.asking.prompt is not None]
+    rules = written_rules(pipeline, folder)
+    prompted = [(rule, rules.asking_of(rule)) for rule in rules.rules if rule.prompt is not None] if rules else []
+    if not subjects and not prompted:
+        return
+    samples, known = read()
+    rows = round(known * share)
+    for subject in subjects:
+        asking = asking_at(subject.named, subject.asking)
+        prompt, audited = prompt_in(asking, str(asking.prompt), folder), _audited(pipeline, samples, rows)
+        asked, unknown = audited * asking.repeats, ["trust"] * ("trust" in pipeline.parts)
+        for attack in pipeline.attacks:
+            if isinstance(attack, AnyTextAttack | QuestionAttack):
+                count, texts = _questions(attack, prompt, folder), getattr(attack, "texts", None) or audited
+                asked += min(audited, texts) * (count or 0)
+                unknown += [] if count else [attack.called]
+        without = f"; without what {' and '.join(unknown)} will ask, which nobody knows before" if unknown else ""
+        yield f"{_expected(subject.name, prompt, _letters(samples, subject.text), asked)}{without}."
+    for rule, asking in prompted:
+        prompt = read_prompt(asking, str(rule.prompt).encode())
+        yield f"{_expected(rule.called, prompt, _letters(samples, rule.text or 'text'), rows)}."
+
+
+def _questions(attack: AnyTextAttack | QuestionAttack, prompt: Prompt, folder: Path) -> int | None:
+    """How many questions an attack asks about a text, at most; None where it goes by the answers."""
+    if isinstance(attack, QuestionAttack):
+        return len(list(variants_of(attack, prompt, folder)))
+    count = TEXT_ATTACKS.of(attack).questions
+    afresh = prompt.asking.repeats - 1 if isinstance(attack, TextRewrite) else 0
+    return None if count is None else int(count(attack, len(prompt.asking.spellings))) + afresh
+
+
+def _expected(name: str, prompt: Prompt, letters: float, asked: int) -> str:
+    """How much is asked, and at most answered."""
+    each = (sum(len(message.content) for message in prompt.messages) + letters) / _LETTERS
+    tokens = Counter(tokens_in=round(asked * each), tokens_out=asked * MOST_TOKENS[prompt.asking.read], requests=asked)
+    cost, allowed = prompt.asking.spent(tokens), prompt.asking.cost
+    paid = "" if cost is None else f", about {plain(cost)} at most"
+    limit = "" if cost is None or allowed is None else f" ({allowed:g} is allowed)"
+    return (
+        f"{name}: {plural(asked, 'question')}, about {tokens['tokens_in']:,} tokens sent and up to "
+        f"{tokens['tokens_out']:,} received{paid}{limit}"
+    )
+
+
+def _audited(pipeline: Pipeline, samples: pa.Table, rows: int) -> int:
+    evaluation = pipeline.evaluation
+    column, share = evaluation.column or pipeline.source.split or "split", evaluation.holdout
+    if column in samples.column_names:
+        rule = Rule(evaluation.model_copy(update={"column": column}), by_column=True)
+        share = float(on_side(samples, "evaluation", rule).mean())
+    return min(round(rows * share), evaluation.limit or rows)
+
+
+def _letters(samples: pa.Table, column: str) -> float:
+    """The mean length of the texts."""
+    return float(pc.mean(pc.utf8_length(samples[column])).as_py() or 0.0) if column in samples.column_names else 0.0

@@ -83,13 +83,8 @@ class Results:
                 about, findings = published_result(folder)
                 if data_set is None or dataset_of(about["settings"]) == data_set:
                     place = f"docs/results/{name}" if self._published == RESULTS else str(folder)
-                    yield Result(
-                        f"published run {about['run']} ({place})",
-                        name,
-                        about["settings"],
-                        FindingIndex(findings),
-                        over_seeds=partial(published_over_seeds, folder),
-                    )
+                    title, seeds = f"published run {about['run']} ({place})", partial(published_over_seeds, folder)
+                    yield Result(title, name, about["settings"], FindingIndex(findings), over_seeds=seeds)
 
     def of_users(self, own: UsersOwn, shown: Sequence[RunRecord]) -> dict[str, Iterator[Result]]:
         """Runs that stand beside no line of a paper and whose settings ask for the same, by pipeline and data."""

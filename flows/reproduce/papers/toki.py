@@ -112,14 +112,8 @@ def _attack(row: AttackRow) -> Source:
     def lines(result: Result | None) -> Sequence[Line]:
         return [_papers_attack(row), *_attack_lines(row.data_set, result, row)]
 
-    return Source(
-        row.data_set,
-        pipeline,
-        lines,
-        "the subject and the limits on words are others, and fewer texts are attacked",
-        instead="" if pipeline else _NO_PIPELINE,
-        about=_limits,
-    )
+    because = "the subject and the limits on words are others, and fewer texts are attacked"
+    return Source(row.data_set, pipeline, lines, because, "" if pipeline else _NO_PIPELINE, _limits)
 
 
 def _unpublished(called: str, pipelines: Mapping[str, str | None]) -> Source:

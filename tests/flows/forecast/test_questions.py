@@ -12,7 +12,7 @@ from direct_nights import latest, perform_night
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.forecast.questions import expected_questions
+from assay.flows.forecast.plan import expected_questions
 from assay.tasks.statistics.findings import findings_of
 
 PIPELINE = """

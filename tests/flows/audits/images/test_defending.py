@@ -15,7 +15,7 @@ from assay.flows.audit import Audit, audit
 from assay.flows.audits.images_flow import audited_eps, compared_eps, variants
 from assay.flows.audits.table import KINDS
 from assay.flows.configuration.loading import Project, load_project
-from assay.flows.export.models import export_model
+from assay.flows.export.model_cards import export_model
 from assay.flows.report.comparison import outcomes_in
 from assay.flows.report.run_page import parts_of, settings_of
 from assay.flows.report.sentences import sentences
@@ -170,7 +170,7 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     with pytest.raises(InputError, match=r"did you mean plain\+standard\?"):
         export_model(store, record, "plain+standart", tmp_path / "other")
     with monkeypatch.context() as patched:
-        patched.setattr("assay.flows.export.models.defended_models", lambda *_: {"plain+maadvt-lambda=1": None})
+        patched.setattr("assay.flows.export.model_cards.defended_models", lambda *_: {"plain+maadvt-lambda=1": None})
         with pytest.raises(InputError, match=r"of that kind it has plain\+maadvt-lambda=1"):
             export_model(store, record, "plain+maadvt", tmp_path / "other")
     with pytest.raises(InputError, match="not empty"):

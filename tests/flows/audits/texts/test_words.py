@@ -16,7 +16,7 @@ from assay.flows.audits.table import KINDS
 from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
 from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
-from assay.flows.export.models import export_model
+from assay.flows.export.model_cards import export_model
 from assay.flows.report.sentences import sentences
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
