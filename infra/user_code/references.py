@@ -408,15 +408,8 @@ class CodeReference:
 
 
 _CLIENTS = {
-    "requests",
-    "httpx",
-    "urllib.request",
-    "urllib3",
-    "http.client",
-    "aiohttp",
-    "grpc",
-    "websockets",
-    "tritonclient",
+    *("requests", "httpx", "urllib.request", "urllib3", "http.client", "aiohttp"),
+    *("grpc", "websockets", "tritonclient"),
 }
 NOTHING_ELSE = StandsOn()
 
@@ -450,15 +443,8 @@ def refer_to_module(
         sources, module, home = sources_of_file(path, written), path.stem, str(path.parent.absolute())
     else:
         sources, module, home = sources_of_module(place, written), place, folder_of_package(place, written)
-    reference = CodeReference(
-        written,
-        module,
-        attribute,
-        tuple(sorted(sources.items())),
-        shipped=place.endswith(".py"),
-        home=home,
-        beside=str(beside.absolute()),
-    )
+    shipped, content = place.endswith(".py"), tuple(sorted(sources.items()))
+    reference = CodeReference(written, module, attribute, content, shipped, home, str(beside.absolute()))
     if on_trial and not reference.is_ours:
         _try_import(reference)
     return reference if reference.is_ours else _with_dependencies(reference, stands_on)

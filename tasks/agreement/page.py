@@ -41,8 +41,6 @@ def _plots(findings: FindingIndex, people: Sequence[str]) -> list[BarPlot]:
     if not shares:
         return []
     alt = "; ".join(f"{share.of} {share_text(share)} of {integer(share.n)}" for share in shares) + "."
-    title, x_label = (
-        "How often each annotator says what gold says",
-        "of the samples with a known class that they labelled",
-    )
+    title = "How often each annotator says what gold says"
+    x_label = "of the samples with a known class that they labelled"
     return [bars_of(title, [share.of for share in shares], shares, x_label, alt, "Whiskers are 95 % intervals.")]

@@ -41,17 +41,11 @@ def find_duplicates(parts: Mapping[str, Artifact[Samples]], texts: Sequence[str]
         keys[part] = map_partitions(keys_in, samples, into=NearKeys, name=part, content=content, digits=settings.digits)
     rows = {part: samples.rows for part, samples in parts.items()}
     rounds = max(1, -(-sum(rows.values()) * _PER_SAMPLE // KEYS_AT_ONCE))
-    shared = np.concatenate([_shared(keys, at, rounds) for at in range(rounds)])
+    compared = {"shared": np.concatenate([_shared(keys, at, rounds) for at in range(rounds)]), "content": content}
     candidates = []
     for part, samples in parts.items():
         near = map_partitions(
-            near_candidates,
-            samples,
-            keys[part],
-            into=NearCandidates,
-            name=f"near_{part}",
-            shared=shared,
-            content=content,
+            near_candidates, samples, keys[part], into=NearCandidates, name=f"near_{part}", **compared
         )
         candidates.append(collect(near, None).append_column("part", pa.repeat(part, near.rows)))
     pairs = near_pairs(pa.concat_tables(candidates), settings, content == ("image",))

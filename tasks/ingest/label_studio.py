@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -54,12 +55,8 @@ class Answers:
 
     def of(self, kinds: Sequence[str], name: str) -> list[Any]:
         """What they said to one question."""
-        return [
-            value
-            for (kind, asked), values in self.values.items()
-            if kind in kinds and asked == name
-            for value in values
-        ]
+        given = (values for (kind, asked), values in self.values.items() if kind in kinds and asked == name)
+        return list(chain.from_iterable(given))
 
 
 @dataclass(frozen=True)
@@ -94,11 +91,8 @@ def tasks_in(url: str) -> list[Task]:
 
 
 def _task(entry: Any, name: str, number: int) -> Task:
-    if (
-        not isinstance(entry, dict)
-        or not isinstance(entry.get("data"), dict)
-        or not isinstance(entry.get("annotations"), list)
-    ):
+    fields = entry if isinstance(entry, dict) else {}
+    if not (isinstance(fields.get("data"), dict) and isinstance(fields.get("annotations"), list)):
         raise InputError(
             f"{name} has no `data` and `annotations` in task {number}, as the format JSON of Label Studio has "
             "(JSON-MIN and CSV have not); export it as JSON."
@@ -159,9 +153,7 @@ def _shown(values: list[Any]) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if kinds and (kinds <= {int} or kinds <= {int, float} or kinds <= {bool}):
         return pa.array([float(v) if kinds == {int, float} and v is not None else v for v in values])
-    texts = [
-        value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True) for value in values
-    ]
+    texts = [v if v is None or isinstance(v, str) else json.dumps(v, sort_keys=True) for v in values]
     return pa.array([text if text is None else path_of(text) for text in texts], pa.string())
 
 
@@ -309,15 +301,12 @@ def gold_answers(files: Iterable[tuple[str, Sequence[Task]]], asked: PeoplesGold
 
 def require_classes(by_sample: Mapping[str, GoldAnswer], classes: Sequence[str], source: str) -> None:
     """Nothing, or the sentence for an answer that is no class."""
-    unknown = next(
-        ((sample, answer.choice) for sample, answer in by_sample.items() if answer.choice not in (None, *classes)), None
-    )
-    if unknown is not None:
-        names = ", ".join(classes[:10])
-        raise InputError(
-            f"{source} says {unknown[1]!r} of the sample {unknown[0]!r}, which is none of the classes "
-            f"{names}; correct the answer, or name all classes under source.classes."
-        )
+    for sample, answer in by_sample.items():
+        if answer.choice not in (None, *classes):
+            raise InputError(
+                f"{source} says {answer.choice!r} of the sample {sample!r}, which is none of the classes "
+                f"{', '.join(classes[:10])}; correct the answer, or name all classes under source.classes."
+            )
 
 
 def _gold_answer(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswer:

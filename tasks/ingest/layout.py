@@ -321,9 +321,8 @@ def plan_pieces(files: list[FileIndex], partitions: int | None = None, most_rows
     their neighbours (`runs_of_files`).
     """
     if partitions is None:
-        runs = runs_of_files(files, most_rows)
         pieces = []
-        for run in runs:
+        for run in runs_of_files(files, most_rows):
             rows, size = sum(file.rows for file in run), sum(file.bytes for file in run)
             pieces += _even_pieces(run, max(1, math.ceil(size / PIECE_BYTES), math.ceil(rows / most_rows)))
         return pieces
@@ -366,8 +365,7 @@ def _even_pieces(files: Sequence[FileIndex], wanted: int) -> list[Piece]:
         number = bisect.bisect_right(bounds, before) - 1
         while number < pieces and bounds[number] < before + file.rows:
             start, stop = max(bounds[number], before) - before, min(bounds[number + 1] - before, file.rows)
-            span = file.span(start, stop) if start < stop else None
-            if span is not None:
+            if start < stop and (span := file.span(start, stop)) is not None:
                 spans[number].append(span)
             number += 1
         before += file.rows

@@ -119,10 +119,8 @@ def _longest_repeated(parquet: pq.ParquetFile, groups: list[int], columns: list[
     """How many bytes a row may have of what pages repeat, texts by their number and nulls by how many they are, so that
     a small file could unpack to any size."""
     stored = parquet.schema_arrow
-    repeated, longest = (
-        dict[str, list[int]](),
-        max((_fixed_width(stored.field(name).type) for name in columns), default=1),
-    )
+    repeated: dict[str, list[int]] = {}
+    longest = max((_fixed_width(stored.field(name).type) for name in columns), default=1)
     for number, group in ((at, parquet.metadata.row_group(at)) for at in groups):
         for chunk in (group.column(at) for at in range(group.num_columns)):
             path, values = chunk.path_in_schema, chunk.num_values

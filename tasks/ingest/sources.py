@@ -209,9 +209,7 @@ def _at_folder(source: SourceFiles) -> FirstLook:
     layout: Layout = layout_of(source, table)
     folder = folder_of(source.files[0].url, source.files[0].name)
     with_form(Reading(layout, table=table, folder=folder), [index_table(table, source.label)], source.label)
-    split = layout.split
-    values = frozenset(table[split].unique().to_pylist()) if split is not None else None
-    return FirstLook((), values)
+    return FirstLook((), None if layout.split is None else frozenset(table[layout.split].unique().to_pylist()))
 
 
 def _values(reading: Reading, files: list[FileIndex], column: str) -> frozenset[str]:

@@ -343,9 +343,9 @@ def read_json(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
     return Rows(rows.file, rows.table.select(list(needed)), rows.positions, rows.rejects)
 
 
-def index_text(file: SourceFile, layout: Layout, delimiter: str | None) -> FileIndex:
-    """The index of a text file, which is read once for it; without a delimiter every line is a record."""
-    head = layout.heads[file.name]
+def index_text(file: SourceFile, layout: Layout) -> FileIndex:
+    """The index of a text file, which is read once for it; of JSON Lines every line is a record."""
+    head, delimiter = layout.heads[file.name], layout.delimiter if file.format == "csv" else None
     with opened(file.url, file.name) as content:
         content.seek(head.start)
         text = index_records(content, delimiter, start=head.start, line=head.line, file_name=file.name)
@@ -359,21 +359,7 @@ def bytes_of(span: Span, reading: Reading) -> bytes:
         return file.read(span.stop - span.start)
 
 
-CSV = with_folder_columns(
-    ReaderChoice(
-        "csv",
-        csv_columns,
-        lambda file, layout: index_text(file, layout, layout.delimiter),
-        read_csv,
-        endings=packed(".csv", ".tsv"),
-    )
-)
+CSV = with_folder_columns(ReaderChoice("csv", csv_columns, index_text, read_csv, endings=packed(".csv", ".tsv")))
 JSONL = with_folder_columns(
-    ReaderChoice(
-        "jsonl",
-        json_columns,
-        lambda file, layout: index_text(file, layout, None),
-        read_json,
-        endings=packed(".jsonl", ".ndjson", ".json"),
-    )
+    ReaderChoice("jsonl", json_columns, index_text, read_json, endings=packed(".jsonl", ".ndjson", ".json"))
 )

@@ -88,11 +88,8 @@ class Signals:
             flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
             starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) if self.samples else lengths
             padded = np.full((self.samples, int(self._lengths.max(initial=0))), np.nan)
-            rows, seconds = (
-                np.repeat(np.arange(self.samples), lengths),
-                np.arange(len(flat)) - np.repeat(starts, lengths),
-            )
-            padded[rows, seconds] = flat
+            seconds = np.arange(len(flat)) - np.repeat(starts, lengths)
+            padded[np.repeat(np.arange(self.samples), lengths), seconds] = flat
             self._padded[vital] = padded
         return self._padded[vital]
 

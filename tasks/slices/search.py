@@ -174,16 +174,13 @@ def _candidates(
     """Every value of every column, and every pair (…) of values of different columns, with its samples."""
     single = {
         name: [
-            (value, np.array([cell == value for cell in column], dtype=np.bool_))
+            ((name, value), np.array([cell == value for cell in column], dtype=np.bool_))
             for value in sorted({cell for cell in column if cell is not None})
         ]
         for name, column in columns.items()
     }
     return [
-        (
-            tuple((name, value) for name, (value, _) in zip(names, cells, strict=True)),
-            np.all([own for _, own in cells], 0),
-        )
+        (tuple(pair for pair, _ in cells), np.all([own for _, own in cells], 0))
         for depth in range(1, deepest + 1)
         for names in combinations(sorted(single), depth)
         for cells in product(*(single[name] for name in names))

@@ -158,8 +158,7 @@ def _pack(tensors: Mapping[str, torch.Tensor]) -> bytes:
     copies = {name: value.detach().to("cpu", **plain) for name, value in tensors.items()}
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    packed: bytes = save(copies)
-    return packed
+    return bytes(save(copies))
 
 
 WEIGHTS = "model.safetensors"

@@ -5,7 +5,7 @@ Nothing heavy is imported before a kind's stages are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +30,7 @@ class Predicting(Generic[K]):
     predict: Stage[..., Artifact[K]]
     """The stage that asks it."""
 
-    table: Callable[[pa.Table, ResolvedSubject, dict[str, bytes], tuple[str, ...]], pa.Table | Tallied]
+    table: Callable[[pa.Table, ResolvedSubject, dict[str, bytes], Sequence[str]], pa.Table | Tallied]
     """What that stage writes for a partition of the samples, with the subject's files and the classes."""
 
     by_class: bool = True
@@ -120,46 +120,26 @@ def _of_images() -> Stages[Predictions]:
     from assay.tasks.subjects.images.dataset import predict_table
     from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
 
-    return Stages(
-        predict_images,
-        lambda samples, subject, files, _: predict_table(samples, subject=subject, files=files),
-        train=train_network,
-        measure=measure_images,
-    )
+    return Stages(predict_images, predict_table, train=train_network, measure=measure_images)
 
 
 def _of_texts() -> Stages[Predictions]:
     from assay.tasks.subjects.texts.rows import predict_table
     from assay.tasks.subjects.texts.task import measure_texts, predict_texts, train_classifier
 
-    return Stages(
-        predict_texts,
-        lambda samples, subject, files, known: predict_table(samples, subject=subject, files=files, classes=known),
-        train=train_classifier,
-        measure=measure_texts,
-    )
+    return Stages(predict_texts, predict_table, train=train_classifier, measure=measure_texts)
 
 
 def _of_tags() -> Stages[Tagged]:
     from assay.tasks.subjects.sequences.task import predict_tags, tag_table, train_tagger
 
-    return Stages(
-        predict_tags,
-        lambda samples, subject, files, _: tag_table(samples, subject=subject, files=files),
-        by_class=False,
-        train=lambda training, _, subject: train_tagger(training, subject),
-    )
+    return Stages(predict_tags, tag_table, by_class=False, train=train_tagger)
 
 
 def _of_pairs() -> Stages[Scored]:
     from assay.tasks.subjects.sequences.task import predict_scores, score_table, train_scorer
 
-    return Stages(
-        predict_scores,
-        lambda samples, subject, files, _: score_table(samples, subject=subject, files=files),
-        by_class=False,
-        train=lambda training, _, subject: train_scorer(training, subject),
-    )
+    return Stages(predict_scores, score_table, by_class=False, train=train_scorer)
 
 
 def _of_columns() -> Predicting[Predictions]:

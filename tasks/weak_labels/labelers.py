@@ -8,7 +8,7 @@ in an order that only the labeler fixes: rows with the same votes get the same b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -239,15 +239,11 @@ def weak_labels(votes: pa.Table, labeler: Labeler, classes: int, default: int) -
     """
     columns = [votes.column(name).to_numpy() for name in labeler.functions]
     tables = lookup_tables(labeler, classes)
-    parts = [
-        _label(
-            class_sums([column[start : start + _BLOCK] for column in columns], tables, size),
-            classes,
-            default,
-            labeler.balance,
-        )
-        for start, size in _blocks(votes.num_rows)
-    ]
+    parts = []
+    for start in range(0, votes.num_rows, _BLOCK):
+        size = min(_BLOCK, votes.num_rows - start)
+        sums = class_sums([column[start : start + size] for column in columns], tables, size)
+        parts.append(_label(sums, classes, default, labeler.balance))
     numbers = {field.name: pa.chunked_array([part[field.name] for part in parts], field.type) for field in _NUMBERS}
     return pa.table({"id": votes.column("id"), **numbers}, schema=WeakLabels.schema)
 
@@ -259,13 +255,8 @@ def labels_by(choice: LabelerChoice, votes: pa.Table, functions: Sequence[str], 
     probabilities = probabilities_of(choice, cast, classes)
     best = probabilities.max(axis=1)
     label = np.where(probabilities[:, default] == best, default, probabilities.argmax(axis=1)).astype(np.int16)
-    numbers = [
-        label,
-        best,
-        (cast >= 0).sum(axis=1).astype(np.int32),
-        best,
-        (probabilities == best[:, None]).all(axis=1),
-    ]
+    undecided = (probabilities == best[:, None]).all(axis=1)
+    numbers = [label, best, (cast >= 0).sum(axis=1).astype(np.int32), best, undecided]
     columns = [pa.array(values, field.type) for values, field in zip(numbers, _NUMBERS, strict=True)]
     return pa.table([votes.column("id"), *columns], schema=WeakLabels.schema)
 
@@ -325,9 +316,8 @@ def class_sums(columns: Sequence[npt.NDArray[np.int8]], tables: npt.NDArray[np.f
             pattern *= np.int16(outcomes)
             pattern += columns[i]
             lookup = (lookup[:, None, :] + tables[i][None, :, :]).reshape(-1, q)
-        place = pattern.astype(np.intp) + sum(
-            outcomes**digit for digit in range(len(group))
-        )  # every vote counts from -1
+        beginning = sum(outcomes**digit for digit in range(len(group)))  # every vote counts from -1
+        place = pattern.astype(np.intp) + beginning
         for row in range(q):
             sums[row] += np.ascontiguousarray(lookup[:, row]).take(place)
     return sums
@@ -363,11 +353,6 @@ def softmax_at(scores: Scores, label: npt.NDArray[np.int16]) -> npt.NDArray[np.f
     for power in powers[1:]:
         total += power
     return np.asarray(np.take_along_axis(powers, label[None, :].astype(np.int64), axis=0)[0] / total)
-
-
-def _blocks(rows: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, rows, _BLOCK):
-        yield start, min(_BLOCK, rows - start)
 
 
 SAMPLES, FUNCTIONS, CLASSES = 60, 5, 3

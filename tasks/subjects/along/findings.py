@@ -198,17 +198,9 @@ def _shares(ordered: OrderedSamples, circumstance: Circumstance, datasets: int) 
     stratum, clusters = ordered.stratum[circumstance.places], ordered.clusters[circumstance.places]
     cuts = [(f"D{i}", stratum <= i) for i in range(1, datasets + 1)]
     cuts += [(f"stratum {i}", stratum == i) for i in range(1, datasets + 1)]
-    return [
-        share_by(
-            ACCURACY,
-            circumstance.right[chosen],
-            clusters[chosen],
-            of=circumstance.of,
-            group=group_of(circumstance.group, cut),
-        )
-        for cut, chosen in cuts
-        if chosen.any()
-    ]
+    of, right = circumstance.of, circumstance.right
+    there = [(group_of(circumstance.group, cut), chosen) for cut, chosen in cuts if chosen.any()]
+    return [share_by(ACCURACY, right[chosen], clusters[chosen], of=of, group=group) for group, chosen in there]
 
 
 def _order_trend(

@@ -125,11 +125,8 @@ def compare_along(
 
 
 def _summary(findings: Sequence[Finding], ordered: OrderedSamples, name: str) -> str:
-    strata = [
-        finding
-        for finding in findings
-        if finding.of == CLEAN and finding.slice.stratum is not None and finding.value is not None
-    ]
+    there = [each for each in findings if each.of == CLEAN and each.value is not None]
+    strata = [each for each in there if each.slice.stratum is not None]
     if not strata:
         return f"{name} · {len(ordered.ids)} audited samples, no gold labels to measure by"
     ends = f"{strata[0].value:.0%} right on the first stratum, {strata[-1].value:.0%} on the last"

@@ -163,7 +163,9 @@ def _require_teachable(targets: Targets, classes: Sequence[str]) -> None:
 SEVERAL = -1  # what stands for the predicted class where images bear several labels
 
 
-def predict_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> pa.Table:
+def predict_table(
+    samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: Sequence[str] = ()
+) -> pa.Table:
     """Predictions for a partition of the samples; where images bear several labels the class is −1."""
     model = load_image_model(subject, files)
     if samples.num_rows:

@@ -197,12 +197,8 @@ def learn_scores(
     if towers:
         plain = Towers(start.network, tokenizer, pad_of(start.network.config), start.limit)
         line = fitted_line(plain.cosines(pairs), scores)
-    about = start.about(options, len(pairs)) | {
-        "line": asdict(line),
-        "reads": "apart" if towers else "together",
-        "sigmoid": False,
-    }
-    files = start.trained_files()
+    files, reads = start.trained_files(), "apart" if towers else "together"
+    about = start.about(options, len(pairs)) | {"line": asdict(line), "reads": reads, "sigmoid": False}
     return files | card_file(subject, files, about), curve_table(curve)
 
 
@@ -242,10 +238,8 @@ def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, t
         first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
         return tower_exercise(start.network, first, second, shares, pad)
     encoded = [tokenizer.encode(*pair) for pair in pairs]
-    ids = [np.array(pair.ids, dtype=np.int64) for pair in encoded]
-    return cross_exercise(
-        start.network, ids, [np.array(pair.type_ids, dtype=np.int64) for pair in encoded], shares, pad
-    )
+    ids, types = ([np.array(getattr(pair, of), np.int64) for pair in encoded] for of in ("ids", "type_ids"))
+    return cross_exercise(start.network, ids, types, shares, pad)
 
 
 def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:

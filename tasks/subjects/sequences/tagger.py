@@ -18,7 +18,6 @@ import pyarrow as pa
 import torch
 from tokenizers import Tokenizer
 
-from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -35,6 +34,7 @@ from assay.tasks.subjects.token_networks.epochs import (
     lengths_of,
     make_ready,
     padded,
+    presence,
     tokenizer_in,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
@@ -156,9 +156,7 @@ def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTa
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
     pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
-    lengths = placed(lengths_of(ids), device)
-    mask = (torch.arange(pieces.shape[1], device=device)[None] < lengths[:, None]).long()
-    logits = network(input_ids=pieces, attention_mask=mask).logits
+    logits = network(input_ids=pieces, attention_mask=presence(ids, device)).logits
     words = wanted != NONE
     loss = torch.nn.functional.cross_entropy(logits[words], wanted[words])
     return Answer(loss, (logits.argmax(dim=-1)[words] == wanted[words]).sum(), words.sum())
@@ -217,10 +215,8 @@ def speller(tokenizer: Tokenizer) -> Tokenizer:
 def spelt(tokenizer: Tokenizer, sentences: Sequence[Sequence[str]], codes: Sequence[list[int]]) -> list[SpeltSentence]:
     """Sentences both ways."""
     whole, parts = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
-    return [
-        SpeltSentence(list(map(whole, words)), list(map(parts, words)), given)
-        for words, given in zip(sentences, codes, strict=True)
-    ]
+    given = zip(sentences, codes, strict=True)
+    return [SpeltSentence([*map(whole, words)], [*map(parts, words)], tags) for words, tags in given]
 
 
 def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], IntArray]:
@@ -271,11 +267,8 @@ def _lesson(
     ordered = training.sort_by("id")
     sentences = sentences_of(ordered, subject.settings)
     origins = origins_of(ordered, [" ".join(words) for words in sentences.tokens])
-    known = [
-        (words, tags, origin)
-        for words, tags, origin in zip(sentences.tokens, sentences.tags, origins, strict=True)
-        if tags is not None and words
-    ]
+    rows = zip(sentences.tokens, sentences.tags, origins, strict=True)
+    known = [(words, tags, origin) for words, tags, origin in rows if tags is not None and words]
     names = tag_names([tag for _, tags, _ in known for tag in tags])
     if len(names) == 1:
         raise InputError(

@@ -44,7 +44,7 @@ def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str |
     return tagger
 
 
-def tag_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
+def tag_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: object = ()) -> Tallied:
     """`Tagged` for a partition of the samples, and how many sentences were longer than the tagger reads (`cut`)."""
     sentences = sentences_of(samples, subject.settings)
     taggings = load_tagger(subject, files).tag(sentences.tokens)
@@ -60,7 +60,7 @@ def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str |
     return scorer
 
 
-def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes]) -> Tallied:
+def score_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: object = ()) -> Tallied:
     """`Scored` for a partition of the samples, and how many pairs were longer than the scorer reads (`cut`)."""
     pairs = pairs_of(samples, subject.settings)
     asked = list(zip(pairs.first, pairs.second, strict=True))
@@ -73,7 +73,7 @@ def score_table(samples: pa.Table, *, subject: ResolvedSubject, files: dict[str,
     return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
 
 
-def train_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+def train_tagger(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
     """The tagger's files by the stage that makes them: trained on these sentences, or as it came."""
     learns = subject.way != "own" and options_of(subject.settings) is not None
     return teach_tagger(training, subject) if learns else take_tagger(training, subject)
@@ -126,7 +126,7 @@ def tags_in(samples: pa.Table, *, subject: ResolvedSubject) -> dict[str, frozens
     return {"tags": frozenset(tag for tags in sentences.tags for tag in tags or ())}
 
 
-def train_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> TrainedSubject:
+def train_scorer(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
     """The scorer's files by the stage that makes them: trained on these pairs, or as it came."""
     learns = subject.way != "own" and options_of(subject.settings) is not None
     return teach_scorer(training, subject) if learns else take_scorer(subject)

@@ -229,11 +229,8 @@ def _own_order(counts: OrderCounts, ours: OrderCounts) -> list[Finding]:
     if not (area.right.any() and area.wrong.any()):
         return []
     gain = area_difference(area, ours.area)
-    rows = [
-        Finding("subject.auc", n=area.n).estimated(area_interval(area)),
-        gain_finding("subject.auc_gain", gain, area.n),
-    ]
-    return [*rows, _risk(counts)]
+    own = Finding("subject.auc", n=area.n).estimated(area_interval(area))
+    return [own, gain_finding("subject.auc_gain", gain, area.n), _risk(counts)]
 
 
 def _risk(counts: OrderCounts) -> Finding:

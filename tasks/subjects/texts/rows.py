@@ -54,8 +54,7 @@ def texts_of(samples: pa.Table, column: str, setting: str = "text", who: str = "
             f"Sample {sample!r} has no text in the column {column!r}: list it under the source's `required`, or leave "
             "the sample out."
         )
-    texts: list[str] = values.to_pylist()
-    return texts
+    return list(values.to_pylist())
 
 
 def origins_of(samples: pa.Table, texts: Sequence[str]) -> list[str]:
@@ -112,8 +111,7 @@ def load_text_model(
 
     Where the model is a network over tokens, what comes back is a `TokenModel`.
     """
-    model: TextModel = _build(BuiltFrom.of(subject, files, classes), device)
-    return model
+    return _build(BuiltFrom.of(subject, files, classes), device)
 
 
 @lru_cache(maxsize=2)
@@ -136,7 +134,7 @@ def _build(source: BuiltFrom, device: str | None) -> TextModel:
 
 
 def predict_table(
-    samples: pa.Table, *, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
+    samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], classes: Sequence[str]
 ) -> Tallied:
     """Predictions for a partition of the samples, and how many texts were longer than the classifier reads (`cut`)."""
     model = load_text_model(subject, files, len(classes))

@@ -183,8 +183,7 @@ def learn_vocabulary(texts: Iterable[str]) -> str:
     ends = [(name, tokenizer.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
     tokenizer.add_special_tokens(list(_SPECIAL))
-    written: str = tokenizer.to_str()
-    return written
+    return str(tokenizer.to_str())
 
 
 def _pieces(words: Counter[str]) -> list[str]:

@@ -33,15 +33,10 @@ _BY_STAGE: dict[str, Callable[[list[int]], int]] = {"depths": sum, "hidden_sizes
 _ROWS = ("vocab_size", "max_position_embeddings", "n_positions", "type_vocab_size")
 _OBJECTS = ("config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
 _FEWER_BITS = {
-    "bitsandbytes": "bitsandbytes",
+    **{name: name for name in ("bitsandbytes", "awq", "hqq", "torchao", "aqlm", "eetq")},
     "gptq": "gptqmodel",
-    "awq": "awq",
-    "hqq": "hqq",
     "quanto": "optimum.quanto",
-    "torchao": "torchao",
     "compressed-tensors": "compressed_tensors",
-    "aqlm": "aqlm",
-    "eetq": "eetq",
 }
 """Ways to keep weights in fewer bits, each with the library that reads them."""
 
