@@ -32,7 +32,7 @@ def resolved(folder: Path, scorer: str, **settings: object) -> ResolvedSubject:
 
 
 def scored(subject: ResolvedSubject, cuts: list[tuple[int, int]] = WHOLE) -> pa.Table:
-    files = train_scorer(given_rows("pairs", WHOLE), subject).files
+    files = train_scorer(given_rows("pairs", WHOLE), None, subject).files
     return collect(predict_scores(given_rows("pairs", cuts), files, subject), None)
 
 
@@ -49,7 +49,7 @@ def test_a_small_scorer_learns_and_scores_the_same_in_any_cut(run) -> None:
 def test_a_pair_alone_is_scored_as_among_others(run, tmp_path) -> None:
     save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="score")
     subject = resolved(tmp_path, "bert")
-    files = read_files(train_scorer(given_rows("pairs", WHOLE), subject).files)
+    files = read_files(train_scorer(given_rows("pairs", WHOLE), None, subject).files)
     scorer = load_scorer(subject, files, "cpu")
     pairs = list(zip(pair_table()["first"].to_pylist(), pair_table()["second"].to_pylist(), strict=True))
     pairs += [("", ""), ("gout " * 600, "aspirin"), ("aspirin", "")]
@@ -112,7 +112,7 @@ def test_samples_that_are_no_pairs_are_named(change, said) -> None:
 def test_pairs_of_one_score_teach_nothing(run) -> None:
     subject = resolved(Path(), "small-scorer", train={"epochs": 1})
     with pytest.raises(InputError, match=r"The training pairs know the score 0 only \('score'\)"):
-        train_scorer(given_rows("pairs", [(1, 5)]), subject)
+        train_scorer(given_rows("pairs", [(1, 5)]), None, subject)
 
 
 def test_a_subject_that_comes_as_it_is_is_not_trained() -> None:

@@ -59,7 +59,7 @@ def right(tagged: pa.Table) -> float:
 def test_a_small_tagger_learns_and_tags_the_same_in_any_cut(run) -> None:
     subject = resolved(Path(), "small-tagger", train={"epochs": 4})
     samples = given_rows("sentences", WHOLE)
-    trained = train_tagger(samples, subject)
+    trained = train_tagger(samples, None, subject)
     tagged = predict_tags(samples, trained.files, subject)
     assert tagged.digest == predict_tags(given_rows("sentences", CUT), trained.files, subject).digest
     assert right(collect(tagged, None)) > 0.9
@@ -115,7 +115,7 @@ def test_a_folder_is_taken_as_it_is_and_its_labels_are_read_as_the_samples_tags(
     save_tiny_tagger(tmp_path / "bert", ["O", "S-DISEASE", "E-disease", "B-Gene", "Chemical"])
     subject = resolved(tmp_path, "bert")
     samples = given_rows("sentences", WHOLE)
-    trained = train_tagger(samples, subject)
+    trained = train_tagger(samples, None, subject)
     assert trained.curve.rows == 0
     card = json.loads(read_files(trained.files)["card.json"])
     assert card["outputs"] == ["O", "B-Disease", "I-Disease", "O", "I-Chemical"]
@@ -128,13 +128,13 @@ def test_a_folder_is_taken_as_it_is_and_its_labels_are_read_as_the_samples_tags(
 def test_a_tagger_of_other_things_is_refused_by_name(run, tmp_path) -> None:
     save_tiny_tagger(tmp_path / "bert", ["O", "B-Gene"])
     with pytest.raises(InputError, match=r"tags O, B-Gene, and the samples Chemical, Disease: they have no type"):
-        train_tagger(given_rows("sentences", WHOLE), resolved(tmp_path, "bert"))
+        train_tagger(given_rows("sentences", WHOLE), None, resolved(tmp_path, "bert"))
 
 
 def test_a_folder_can_be_trained_further_on_other_tags(run, tmp_path) -> None:
     save_tiny_tagger(tmp_path / "bert", ["O", "B-Gene"])
     subject = resolved(tmp_path, "bert", train={"epochs": 1})
-    files = read_files(train_tagger(given_rows("sentences", [(0, 24)]), subject).files)
+    files = read_files(train_tagger(given_rows("sentences", [(0, 24)]), None, subject).files)
     assert json.loads(files["card.json"])["outputs"] == NAMES
     assert json.loads(files["card.json"])["train"]["learning_rate"] == 5e-5
 
@@ -145,7 +145,7 @@ def test_a_function_of_the_user_tags(run, tmp_path) -> None:
 
     def tagged(function: str) -> pa.Table:
         subject = resolved(tmp_path, f"mine.py:{function}")
-        return collect(predict_tags(samples, train_tagger(samples, subject).files, subject), None)
+        return collect(predict_tags(samples, train_tagger(samples, None, subject).files, subject), None)
 
     found = tagged("look_up")
     assert found["predicted"].to_pylist()[0] == ["O"] * 5 + ["B-Chemical", "O"] or "aspirin" not in found["tokens"][0]
