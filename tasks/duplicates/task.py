@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,8 @@ def find_duplicates(parts: Mapping[str, Artifact[Samples]], texts: Sequence[str]
         keys[part] = map_partitions(keys_in, samples, into=NearKeys, name=part, content=content, digits=settings.digits)
     rows = {part: samples.rows for part, samples in parts.items()}
     rounds = max(1, -(-sum(rows.values()) * _PER_SAMPLE // KEYS_AT_ONCE))
-    compared = {"shared": np.concatenate([_shared(keys, at, rounds) for at in range(rounds)]), "content": content}
+    shared = np.concatenate([_shared(keys, at, rounds) for at in range(rounds)])
+    compared: dict[str, Any] = {"shared": shared, "content": content}
     candidates = []
     for part, samples in parts.items():
         near = map_partitions(

@@ -184,7 +184,7 @@ def _agreement_counted(
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
     answered, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
     beside = (Columns(predictions, answered), Columns(curated, known))
-    how = {"datasets": datasets, "classes": classes}
+    how: dict[str, Any] = {"datasets": datasets, "classes": classes}
     # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing.
     if curated.rows == predictions.rows and not may_lack_partitions():
         whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, **how)
