@@ -20,13 +20,14 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import PGD
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import Square
 from assay.tasks.subjects.images.model import ImageModel
 
 EPS, STEPS, BLOCK, MEAN, STD = 0.1, 40, 64, 0.3, 0.35
 SIZE = 2.5 * EPS / STEPS
+IN_L2 = 1.5  # the ε of the attacks in L2
 CHECKED = 128  # images that are held beside the peers'
 
 
@@ -85,9 +86,14 @@ def ours(attack: ImageAttack) -> Work:
         images, truth, draws = some(rows // STEPS)
         model = subject()
         with stopwatch:
-            run_attack(attack, model, images, truth, EPS, draws)
+            run_attack(attack, model, images, truth, eps_of(attack), draws)
 
     return work
+
+
+def eps_of(attack: ImageAttack) -> float:
+    """The ε that an attack is compared at."""
+    return IN_L2 if attack.norm == "l2" else EPS
 
 
 Attack = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -140,6 +146,16 @@ def foolbox_pgd(start: torch.Tensor | None = None) -> Attack:
     return lambda images, truth: attack(model, images, truth, epsilons=EPS)[1]
 
 
+def foolbox_l2() -> Attack:
+    """foolbox's L2PGD from the images."""
+    import foolbox
+
+    attack = foolbox.attacks.L2PGD(rel_stepsize=2.5 / STEPS, steps=STEPS, random_start=False)
+    shape = {"mean": [MEAN], "std": [STD], "axis": -3}
+    model = foolbox.PyTorchModel(subject().network, bounds=(0, 1), preprocessing=shape, device="cpu")
+    return lambda images, truth: attack(model, images, truth, epsilons=IN_L2)[1]
+
+
 def art_pgd() -> Attack:
     """ART's ProjectedGradientDescentPyTorch from the images."""
     from art.attacks.evasion.projected_gradient_descent import projected_gradient_descent_pytorch as module
@@ -174,7 +190,7 @@ def torchattacks_attack(kind: str, **options: object) -> Attack:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return model.logits(x)
 
-    attack = getattr(torchattacks, kind)(Pixels().eval(), eps=EPS, **options)
+    attack = getattr(torchattacks, kind)(Pixels().eval(), **{"eps": EPS} | options)
     return lambda images, truth: attack(images, truth)
 
 
@@ -185,6 +201,7 @@ def torchattacks_pgd() -> Attack:
 
 PLAIN = PGD(steps=STEPS, random_start=False, last=True)
 SQUARE = Square(queries=STEPS, share=0.8)
+PLAIN_L2 = PGD(norm="l2", eps=(IN_L2,), steps=STEPS, random_start=False, last=True)
 FAST = PGD(steps=STEPS, random_start=False, only_accuracy=True)
 PEERS = {"foolbox": foolbox_pgd, "ART": art_pgd, "torchattacks": torchattacks_pgd}
 CLAIMS: dict[str, tuple[Work, Work]] = {
@@ -199,6 +216,28 @@ CLAIMS: dict[str, tuple[Work, Work]] = {
         ours(SQUARE),
         theirs(lambda: torchattacks_attack("Square", n_queries=STEPS)),
     ),
+    "PGD in L2, all steps, foolbox": (ours(PLAIN_L2), theirs(foolbox_l2)),
+    "PGD in L2, all steps, torchattacks": (
+        ours(PLAIN_L2),
+        theirs(
+            lambda: torchattacks_attack("PGDL2", eps=IN_L2, alpha=2.5 * IN_L2 / STEPS, steps=STEPS, random_start=False)
+        ),
+    ),
+    **{
+        f"{kind} in L2, robust accuracy, torchattacks": (ours(attack), theirs(build))
+        for kind, attack, build in (
+            (
+                "APGD",
+                APGD(norm="l2", eps=(IN_L2,), steps=STEPS, only_accuracy=True),
+                lambda: torchattacks_attack("APGD", norm="L2", eps=IN_L2, steps=STEPS),
+            ),
+            (
+                "Square",
+                SQUARE.model_copy(update={"norm": "l2"}),
+                lambda: torchattacks_attack("Square", norm="L2", eps=IN_L2, n_queries=STEPS),
+            ),
+        )
+    },
 }
 
 
@@ -208,17 +247,18 @@ def same_images() -> None:
     model, unit = subject(), torch.from_numpy(draws.uniform("pgd 0", (1, 32, 32)))
     uniform = (images + EPS * unit).clamp(0, 1)
     cases = [(name, build(), PLAIN) for name, build in PEERS.items()]
+    cases.append(("foolbox, in L2", foolbox_l2(), PLAIN_L2))
     cases.append(("foolbox, uniform start", foolbox_pgd(uniform), PLAIN.model_copy(update={"random_start": True})))
     for name, attack, settings in cases:
-        mine = run_attack(settings, _whole(model), images, truth, EPS, draws).images
+        mine = run_attack(settings, _whole(model), images, truth, eps_of(settings), draws).images
         other = attack(images, truth)
         apart = float((mine - other).abs().max())
-        if apart > 1e-6:
+        if apart > (1e-3 if settings.norm == "l2" else 1e-6):  # steps of any length add their rounding up, signs do not
             sys.exit(f"PGD of Assay and of {name} differ by {apart:.2g} from the same start with the same steps")
         right = [[float((model.logits(x).argmax(dim=1) == truth).float().mean())] for x in (mine, other)]
         tell(claim(f"robust accuracy, same images, {name}", *right, unit="share", largest_difference=apart))
     for kind, settings, other in _searches():
-        reached = [run_attack(settings, model, images, truth, EPS, draws).images, other(images, truth)]
+        reached = [run_attack(settings, model, images, truth, eps_of(settings), draws).images, other(images, truth)]
         right = [[float((model.logits(x).argmax(dim=1) == truth).float().mean())] for x in reached]
         tell(claim(f"robust accuracy, {kind}, torchattacks", *right, unit="share"))
 
@@ -227,7 +267,12 @@ def _searches() -> list[tuple[str, ImageAttack, Attack]]:
     """Attacks that draw at random as they go, so that only what they reach can be compared."""
     apgd = torchattacks_attack("APGD", steps=STEPS)
     square = torchattacks_attack("Square", n_queries=STEPS)
-    return [("APGD", APGD(steps=STEPS), apgd), ("Square", SQUARE, square)]
+    in_l2 = torchattacks_attack("Square", norm="L2", eps=IN_L2, n_queries=STEPS)
+    return [
+        ("APGD", APGD(steps=STEPS), apgd),
+        ("Square", SQUARE, square),
+        ("Square in L2", SQUARE.model_copy(update={"norm": "l2"}), in_l2),
+    ]
 
 
 def _whole(model: ImageModel) -> ImageModel:

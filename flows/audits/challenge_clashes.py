@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from assay.flows.kind import Clash, Written, as_dict, as_list, choice_named, each_subject, name_of, unknown
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice, TermAttackChoice, TextAttackChoice
-from assay.tasks.attacks.table import ATTACKS, IMAGE_ATTACKS
+from assay.tasks.attacks.measures import worst_called
+from assay.tasks.attacks.settings import as_radius, eps_name, norm_and_slice
+from assay.tasks.attacks.table import ATTACKS, BUNDLES, IMAGE_ATTACKS
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.statistics.metrics import controlled_by
 from assay.tasks.subjects.addresses.table import is_only_asked
 from assay.tasks.subjects.kinds import kinds_written
-from assay.tasks.subjects.settings import as_number, eps_name
 
-WORST_CASE = "worst-case"
 READERS = {
     "images": (("network",), "images"),
     "texts": (("classifier",), "texts"),
@@ -83,31 +83,45 @@ def ways_of(pipeline: Written) -> set[str]:
 def attack_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
     """A gate on attacks names one that is there, or the worst case of several."""
     of = gate.get("of")
-    called = [*filter(None, map(attack_name, as_list(pipeline.get("attacks"))))]
-    known = [*called, WORST_CASE] if len(called) > 1 else called
+    written = as_list(pipeline.get("attacks"))
+    called, norms = [*filter(None, map(attack_name, written))], [norm_of(pipeline, attack) for attack in written]
+    known = [*called, *(worst_called(norm) for norm in dict.fromkeys(norms) if norms.count(norm) > 1)]
     if gate.get("finding") != "attack.red_flag" and isinstance(of, str) and called and of not in known:
-        yield Clash((*where, "of"), f"there is no such attack; {suggestion(of, known)}")
+        apart = next((word for word, parts in BUNDLES.items() if of in [part.called for part in parts]), None)
+        why = suggestion(of, known) if apart is None else f"{of} has a number of its own under {apart}: ask for that"
+        yield Clash((*where, "of"), f"there is no such attack; {why}")
         return
-    group, written = gate.get("group"), as_list(pipeline.get("attacks"))
-    meant = [_eps_of(attack) for attack in written if of not in called or attack_name(attack) == of]
-    if isinstance(group, str) and group.startswith("eps=") and meant and None not in meant:
+    group = gate.get("group")
+    meant = [
+        _eps_of(attack, norm)
+        for attack, norm in zip(written, norms, strict=True)
+        if of in (None, attack_name(attack), worst_called(norm))
+    ]
+    if isinstance(group, str) and norm_and_slice(group)[0] and meant and None not in meant:
         there = set[str]().union(*filter(None, meant))
         if group not in there:
             yield Clash((*where, "group"), f"no attack has it; {suggestion(group, sorted(there))}")
 
 
-def _eps_of(attack: Value) -> set[str] | None:
+def norm_of(pipeline: Written, attack: Value) -> str:
+    """The norm that the ε of an attack on images is given in."""
+    choice = attack_choice(pipeline, attack)
+    usual = choice.settings.norms[0] if isinstance(choice, ImageAttackChoice) else "linf"
+    return str(as_dict(attack).get("norm") or usual)
+
+
+def _eps_of(attack: Value, norm: str) -> set[str] | None:
     """The ε of an attack as gates name them; None where its settings leave them to their default."""
     written = as_dict(attack).get("eps")
-    names = {"eps=0"}
+    names = {eps_name(0, norm)}
     for value in written if isinstance(written, list) else [written]:
         try:
-            number = as_number(value)
+            number = as_radius(value, norm)
         except ValueError:
             return None
         if not isinstance(number, int | float) or isinstance(number, bool):
             return None
-        names.add(eps_name(number))
+        names.add(eps_name(number, norm))
     return names
 
 

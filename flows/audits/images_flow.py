@@ -6,17 +6,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.data.schemas import Attacked, Findings, GeneratorFiles, SampleHardness, Samples
 from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, Shares, challenge, outcomes_of_challenge
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_samples
-from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, codes, in_groups, of_type
+from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, in_groups, of_type
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.branches import subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -24,9 +25,9 @@ from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks import page as attacks_page
 from assay.tasks.attacks.gallery import CHOSEN_BY, AttackedImages, shown_of, to_be_shown
-from assay.tasks.attacks.measures import COLUMNS, WORST, trials
+from assay.tasks.attacks.measures import COLUMNS, WORST, trials, worst_called
 from assay.tasks.attacks.page import without_gradient
-from assay.tasks.attacks.settings import ImageAttack, eps_name
+from assay.tasks.attacks.settings import ImageAttack, Norm, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.attacks.task import (
     Attacks,
@@ -67,10 +68,11 @@ class AttackOnImages:
 
 @dataclass(frozen=True)
 class ImageMeasures:
-    """What the attacks on one model come to, and their worst case where there are several."""
+    """What the attacks on one model come to, and their worst cases."""
 
     findings: tuple[Artifact[Findings], ...]
-    worst: Artifact[Attacked] | None = None
+    worst: Mapping[str, Artifact[Attacked]] = field(default_factory=dict)
+    """By norm, where there are several attacks in it."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,10 @@ class Robustness(Challenged[AttackOnImages, ImageMeasures]):
     """What was done to image subjects and to their defended copies."""
 
     def tables(self, model: str) -> dict[str, Artifact[Attacked]]:
-        """What became of every sample, by attack; the worst case is the last, where there are several attacks."""
+        """What became of every sample, by attack; the worst cases are the last."""
         tables = {name: attack.audited.attacked for name, attack in self.attacked.get(model, {}).items()}
-        worst = self.measures[model].worst if model in self.measures else None
-        return tables if worst is None else {**tables, WORST: worst}
+        worst = self.measures[model].worst if model in self.measures else {}
+        return tables | {worst_called(norm): table for norm, table in worst.items()}
 
 
 @subflow("attacks and defences of images")
@@ -171,24 +173,25 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         if not self.attacks:
             return ImageMeasures(())
         probed = probe_subject(self.examination.evaluation, *model.model, model.name)
-        tables, worst = [attack.audited.attacked for attack in attacked.values()], None
-        if not tables:
-            return ImageMeasures((probed,))
-        if len(tables) > 1:
-            worst = worst_case(tables)
-            tables.append(worst)
-        classes, listed = self.examination.classes, list(self.attacks)
-        measured = measure_attacks(
-            tables, classes, listed, model.name, list(across.values()), evaluation=self.examination.evaluation
-        )
-        findings = [probed, measured]
+        findings, worst = [probed], {}
+        classes, evaluation = self.examination.classes, self.examination.evaluation
+        by_norm = groupby(lambda attack: attack.norm, self.attacks)
+        for norm, listed in by_norm.items():
+            names = [attack.called for attack in listed]
+            tables = [attack.audited.attacked for name, attack in attacked.items() if name in names]
+            if len(tables) > 1:
+                worst[norm] = worst_case(tables)
+                tables.append(worst[norm])
+            moved = [table for name, table in across.items() if name in names]
+            if tables:
+                findings.append(measure_attacks(tables, classes, listed, model.name, moved, evaluation=evaluation))
         learned_from = [attack.on_training.attacked for attack in attacked.values() if attack.on_training is not None]
         if learned_from:
             findings.append(
                 measure_attacks(
                     learned_from,
                     classes,
-                    listed,
+                    by_norm["linf"],
                     model.name,
                     [],
                     split="training",
@@ -214,9 +217,13 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         """Hold every defended model against its original, sample by sample."""
         assert isinstance(challenged, Robustness)
         compared = {NONE: subject, **models}
+        trained_against = {WORST, *(attack.called for attack in on_pixels(self.pipeline))}
         gained = measure_defences(
             {defence: model.predictions for defence, model in compared.items()},
-            {defence: list(challenged.tables(model.name).values()) for defence, model in compared.items()},
+            {
+                defence: [table for name, table in challenged.tables(model.name).items() if name in trained_against]
+                for defence, model in compared.items()
+            },
             self.examination.evaluation,
             self.examination.classes,
             subject.name,
@@ -238,8 +245,13 @@ def variants(pipeline: AuditRequest) -> list[Defence]:
     """Every model that the pipeline's defences make of a subject."""
     defences = of_type(pipeline.defenses, Defence)
     given = all(defence.eps is not None for defence in defences)
-    audited = 0.0 if given else audited_eps(of_type(pipeline.attacks, ImageAttack))
+    audited = 0.0 if given else audited_eps(on_pixels(pipeline))
     return [variant for defence in defences for variant in defence.variants(audited)]
+
+
+def on_pixels(pipeline: AuditRequest) -> list[ImageAttack]:
+    """The attacks whose ε bounds every pixel, as that of defences does."""
+    return [attack for attack in of_type(pipeline.attacks, ImageAttack) if attack.norm == "linf"]
 
 
 def audited_eps(attacks: Sequence[ImageAttack]) -> float:
@@ -256,7 +268,7 @@ def audited_eps(attacks: Sequence[ImageAttack]) -> float:
 
 def compared_eps(pipeline: AuditRequest) -> float:
     """The ε at which defences are compared: the one that most of them were made for, of those that are attacked."""
-    attacks = of_type(pipeline.attacks, ImageAttack)
+    attacks = on_pixels(pipeline)
     tried = {eps for attack in attacks for eps in attack.eps if eps > 0}
     made_for = Counter(variant.budget for variant in variants(pipeline))
     attacked = [eps for eps, _ in made_for.most_common() if eps in tried]
@@ -314,7 +326,10 @@ def outcomes_under_attack(ground: Ground, result: Robustness) -> Iterator[Outcom
         ]
         for model in result.attacked
     }
-    decisive = {model: [each for each in made if each.of == WORST] or made[:1] for model, made in attacked.items()}
+    bounded = [WORST, *(attack.called for attack in on_pixels(ground.pipeline))]
+    decisive = {
+        model: [each for name in bounded for each in made if each.of == name][:1] for model, made in attacked.items()
+    }
     return outcomes_of_challenge(result, examination, attacked, decisive)
 
 
@@ -329,18 +344,13 @@ def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) ->
 
 
 def _attacked(tables: Tables, group: str) -> Sampled | None:
-    rows = tables.read(ATTACKED, ["id", "eps", "gold", "clean", "attacked"])
-    eps = next((tried for tried in rows["eps"].unique().to_pylist() if eps_name(tried) == group), None)
+    rows = tables.read(ATTACKED, COLUMNS)
+    _, _, wanted = group.partition("=")
+    eps = next((tried for tried in rows["eps"].unique().to_pylist() if eps_name(tried) == f"eps={wanted}"), None)
     if eps is None:
         return None
-    there = pc.equal(rows["eps"], eps)
-    if (rows["clean"].to_numpy() < 0).all():  # of several labels
-        (trial,) = trials([tables.read(ATTACKED, COLUMNS).filter(there)])
-        return right_or_wrong(trial.ids.tolist(), trial.robust == trial.truth, trial.truth >= 0)
-    known = rows.filter(there)
-    truth = codes(known["gold"])
-    right = (known["clean"].to_numpy() == truth) & (known["attacked"].to_numpy() == truth)
-    return right_or_wrong(known["id"].to_pylist(), right, truth >= 0)
+    (trial,) = trials([rows.filter(pc.equal(rows["eps"], eps))])
+    return right_or_wrong(trial.ids.tolist(), trial.robust == trial.truth, trial.truth >= 0)
 
 
 def outcomes_of_corruptions(ground: Ground, result: Flips) -> Iterator[Outcomes]:
@@ -393,10 +403,11 @@ def smallest_eps(ground: Ground, robustness: Robustness) -> Iterator[Artifact[Sa
 def show_challenge(ground: Ground, robustness: Robustness, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did, shown, and what defences gained."""
     models, classes = robustness.models, classes_of(ground)
-    attacked = [attack.audited for by_attack in robustness.attacked.values() for attack in by_attack.values()]
+    asked = of_type(ground.pipeline.attacks, ImageAttack)
+    norms = {attack.called: attack.norm for attack in asked}
+    attacked = [each for by_attack in robustness.attacked.values() for each in by_attack.items()]
     if attacked:
-        pictures = [picture for attack in attacked for picture in pictures_of(attack, classes)]
-        asked = of_type(ground.pipeline.attacks, ImageAttack)
+        pictures = [shown for name, attack in attacked for shown in pictures_of(attack.audited, classes, norms[name])]
         missing = {name: unfit for name, model in models.items() if (unfit := left_out(asked, model))}
         yield attacks_page.page(findings, pictures, missing)
     if of_type(ground.pipeline.defenses, Defence):
@@ -404,10 +415,10 @@ def show_challenge(ground: Ground, robustness: Robustness, findings: FindingInde
         yield defences_page.page(findings, curves)
 
 
-def pictures_of(under_attack: Attacks, classes: Sequence[str]) -> list[AttackedImages]:
+def pictures_of(under_attack: Attacks, classes: Sequence[str], norm: Norm = "linf") -> list[AttackedImages]:
     """The images of one attack that its gallery shows: however many were kept, only those are read."""
     ids = to_be_shown(collect(under_attack.attacked, CHOSEN_BY), collect(under_attack.images, ["id", "eps"]))
-    return shown_of(collect_rows(under_attack.attacked, ids), collect_rows(under_attack.images, ids), classes)
+    return shown_of(collect_rows(under_attack.attacked, ids), collect_rows(under_attack.images, ids), classes, norm)
 
 
 def challenge_followed(findings: FindingIndex) -> tuple[Headline, ...]:

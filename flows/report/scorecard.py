@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from assay.tasks.attacks.settings import norm_and_slice
 from assay.tasks.reporting.head import Scorecard
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Mark, Tone
@@ -155,7 +156,8 @@ def _titled(title: str, finding: Finding) -> str:
     """The head of a column, with the ε that it is at, or that what stands in it is a larger piece than a tenth."""
     if finding.slice.stratum is not None:
         return "Hardest end"
-    return f"{title}, ε = {finding.slice.eps_text}" if finding.slice.eps_text else title
+    eps = norm_and_slice(finding.group)[1].eps_text
+    return f"{title}, ε = {eps}" if eps else title
 
 
 def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:

@@ -21,6 +21,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
+from assay.tasks.attacks.settings import norm_and_slice
 from assay.tasks.attacks.texts.settings import MUST_CHANGE, NO_MORE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
@@ -159,8 +160,8 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     best = highest(attacked(findings, name) for name in _copies(findings, base))
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""
     success = _success(findings, base)
-    if left.slice.eps is not None:
-        text = f"At ε = {left.slice.eps_text} the strongest attack leaves {base} right on {_share(left)}{kept}."
+    if at := norm_and_slice(left.group)[1].eps_text:
+        text = f"At ε = {at} the strongest attack leaves {base} right on {_share(left)}{kept}."
     elif left.stage == "attack" and success is not None:
         copy = lowest(_success(findings, name) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""

@@ -27,6 +27,7 @@ class APGD(ImageAttack):
 
     attack: Literal["apgd"] = "apgd"
     """Which attack it is."""
+    norms = ("linf", "l2")
     steps: int = Field(default=50, ge=2, le=100_000)
     """How many steps it takes."""
     loss: Literal["cross-entropy", "margin"] = "cross-entropy"
@@ -36,6 +37,7 @@ class APGD(ImageAttack):
 class ClassByClass(ImageAttack):
     """What attacks have that go for the likeliest wrong classes, one after the other; any wrong answer is a success."""
 
+    norms = ("linf", "l2")
     steps: int = Field(default=50, ge=2, le=100_000)
     """How many steps it takes towards each class."""
     classes: int = Field(default=9, ge=1, le=10_000)
@@ -86,19 +88,17 @@ def apgd_t(settings: APGDT, batch: Batch) -> Ledger:
 def against_each(batch: Batch, classes: int, attempt: Callable[[Batch, int], Ledger]) -> Ledger:
     """An attempt towards each of the likeliest wrong classes, the likeliest first; a later one is for
     the samples that withstood the earlier ones."""
+    from assay.tasks.attacks.batch import in_turn
     from assay.tasks.attacks.criteria import Rival
 
     truth = batch.criterion.truth.long()
     logits = batch.ask(batch.images).scatter(1, truth[:, None], -math.inf)
     ranked = logits.argsort(dim=1, descending=True, stable=True)[:, :-1][:, :classes]
-    ledger = attempt(replace(batch, criterion=Rival(truth, ranked[:, 0])), 0)
-    for place in range(1, ranked.shape[1]):
-        rows = ledger.open()
-        if len(rows) == 0:
-            break
-        towards = replace(batch.of(rows), criterion=Rival(truth[rows], ranked[rows, place]))
-        ledger.merge(rows, attempt(towards, place))
-    return ledger
+
+    def towards(batch: Batch, rows: Tensor, place: int) -> Ledger:
+        return attempt(replace(batch, criterion=Rival(truth[rows], ranked[rows, place])), place)
+
+    return in_turn(batch, ranked.shape[1], towards)
 
 
 def ascend(batch: Batch, climbing: Climbing, steps: int, *, early: bool, purpose: str = "apgd") -> Ledger:
@@ -150,7 +150,7 @@ class _State:
 
     @classmethod
     def begin(cls, batch: Batch, climbing: Climbing, purpose: str) -> _State:
-        """A uniform start in the ball, and a step size of 2ε."""
+        """A random start in the ball, and a step size of 2ε."""
         import torch
 
         x = batch.start(purpose)
@@ -164,8 +164,9 @@ class _State:
         return _State(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def moved(self, batch: Batch, climbing: Climbing, *, first: bool) -> _State:
-        """One step: z = P(x + η·sign ∇), x' = P(x + α(z - x) + (1 - α)(x - x_before)), lines 7 and 8."""
-        z = batch.ball.clip(self.x + self.size[:, None, None, None] * self.gradient.sign())
+        """One step: z = P(x + η·sign ∇), x' = P(x + α(z - x) + (1 - α)(x - x_before)), lines 7 and 8; in L2 with ∇ at
+        length one for its sign."""
+        z = batch.ball.clip(self.x + self.size[:, None, None, None] * batch.direction(self.gradient))
         x = z if first else self.x + MOMENTUM * (z - self.x) + (1 - MOMENTUM) * (self.x - self.before)
         x = batch.ball.clip(x)
         gradient, logits, value = batch.slope(x, climbing)

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from assay.tasks.attacks.apgd import APGD, APGDT, ClassByClass, apgd, apgd_t
 from assay.tasks.attacks.choice import ImageAttackChoice
-from assay.tasks.attacks.fab import FABT, fab_t
-from assay.tasks.attacks.square import Square, square
+from assay.tasks.attacks.minimum_norm import FABT, fab_t
+from assay.tasks.attacks.random_search import Square, square
 
 if TYPE_CHECKING:
     from assay.tasks.attacks.batch import Batch, Ledger
@@ -31,10 +31,10 @@ class AutoAttack(ClassByClass):
     def members(self) -> tuple[APGD, APGDT, FABT, Square]:
         """The four attacks, as each would be asked for alone."""
         return (
-            APGD(name="apgd-ce", steps=self.steps, only_accuracy=True),
-            APGDT(steps=self.steps, classes=self.classes, only_accuracy=True),
-            FABT(steps=self.steps, classes=self.classes, only_accuracy=True),
-            Square(queries=self.queries, share=0.8, only_accuracy=True),
+            APGD(name="apgd-ce", norm=self.norm, eps=self.eps, steps=self.steps, only_accuracy=True),
+            APGDT(norm=self.norm, eps=self.eps, steps=self.steps, classes=self.classes, only_accuracy=True),
+            FABT(norm=self.norm, eps=self.eps, steps=self.steps, classes=self.classes, only_accuracy=True),
+            Square(norm=self.norm, eps=self.eps, queries=self.queries, share=0.8, only_accuracy=True),
         )
 
 

@@ -4,6 +4,7 @@ of what becomes of each sample.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,7 +17,7 @@ from torch import Tensor
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.criteria import Criterion, criterion_for
-from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.settings import ImageAttack, Norm
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.images.model import ImageModel
@@ -67,6 +68,51 @@ class Ball:
         return Ball(self.lower[rows], self.upper[rows])
 
 
+@dataclass(frozen=True)
+class L2Ball:
+    """All images within [0, 1] that are no farther from their centre than the radius."""
+
+    centre: Tensor
+    radius: float
+
+    def clip(self, images: Tensor) -> Tensor:
+        """What is too far pulled towards the centre, and every pixel into [0, 1]."""
+        move = images - self.centre
+        return (self.centre + move * (self.radius / lengths(move)).clamp(max=1.0)).clamp(0, 1)
+
+    def of(self, rows: Tensor | slice) -> L2Ball:
+        """The ball of some of the samples."""
+        return L2Ball(self.centre[rows], self.radius)
+
+
+def lengths(moves: Tensor) -> Tensor:
+    """The L2 length of every move, [n, 1, 1, 1], and never 0.
+
+    >>> lengths(torch.tensor([[[[3.0, 4.0]]]])).item()
+    5.0
+    """
+    return torch.linalg.vector_norm(moves.flatten(1), dim=1).clamp(min=1e-12)[:, None, None, None]
+
+
+def ball_in(norm: Norm, images: Tensor, eps: float) -> Ball | L2Ball:
+    """The ball of radius ε; in L0, and of a patch, all images, for what bounds those is how many pixels are changed."""
+    if norm == "linf":
+        return ball_around(images, eps)
+    if norm == "l2":  # less what rounding may add
+        return L2Ball(images, max(eps - 2**-24 * math.sqrt(images[0].numel()), 0.0))
+    return Ball(torch.zeros_like(images), torch.ones_like(images))
+
+
+def distances(norm: Norm, moves: Tensor) -> Tensor:
+    """How far each image moved, [n], in the norm that ε is given in; of a patch, the share of pixels it changed."""
+    if norm == "linf":
+        return moves.double().abs().flatten(1).amax(dim=1)
+    if norm == "l2":
+        return lengths(moves.double()).flatten()
+    changed = (moves != 0).any(dim=1).flatten(1)
+    return changed.sum(dim=1).double() / (changed.shape[1] if norm == "patch" else 1)
+
+
 def ball_around(images: Tensor, eps: float) -> Ball:
     """The ball of radius ε around float32 images [n, c, h, w] within [0, 1].
 
@@ -105,7 +151,7 @@ class Batch:
 
     model: ImageModel
     images: Tensor  # float32 [n, c, h, w]
-    ball: Ball
+    ball: Ball | L2Ball
     criterion: Criterion
     clean_harm: Tensor  # int32 [n]: how much is done before the attack begins
     eps: float
@@ -151,9 +197,20 @@ class Batch:
         return gradient, logits, values
 
     def start(self, purpose: str) -> Tensor:
-        """A uniform draw from the ball (Xu et al., Eq. 1), the same for every ε but for its scale."""
-        unit = torch.from_numpy(self.draws.uniform(purpose, tuple(self.images.shape[1:]))).to(self.images.device)
+        """A uniform draw from the ball (Xu et al., Eq. 1), in L2 from its surface; the same for every ε but for its
+        scale."""
+        shape = tuple(self.images.shape[1:])
+        if isinstance(self.ball, Ball):
+            unit = torch.from_numpy(self.draws.uniform(purpose, shape)).to(self.images.device)
+        else:
+            draws = [self.draws.generator(row, purpose) for row in range(len(self))]
+            drawn = np.stack([draw.standard_normal(shape, np.float32) for draw in draws])
+            unit = self.direction(torch.from_numpy(drawn).to(self.images.device))
         return self.ball.clip(self.images + self.eps * unit)
+
+    def direction(self, gradient: Tensor) -> Tensor:
+        """The steepest way up: the sign of a gradient, or in L2 the gradient at length one."""
+        return gradient.sign() if isinstance(self.ball, Ball) else gradient / lengths(gradient)
 
 
 def pose(settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> Batch:
@@ -167,7 +224,18 @@ def pose(settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tens
         )
     require_numbers(model, clean, draws)
     criterion = criterion_for(settings, clean, targets, multilabel=model.multilabel, softmaxed=model.softmaxed)
-    return Batch(model, images, ball_around(images, eps), criterion, criterion.harm(clean), eps, draws)
+    return Batch(model, images, ball_in(settings.norm, images, eps), criterion, criterion.harm(clean), eps, draws)
+
+
+def in_turn(batch: Batch, attempts: int, attempt: Callable[[Batch, Tensor, int], Ledger]) -> Ledger:
+    """Several attempts, each on the rows that withstood those before it."""
+    ledger = attempt(batch, torch.arange(len(batch), device=batch.images.device), 0)
+    for turn in range(1, attempts):
+        rows = ledger.open()
+        if len(rows) == 0:
+            break
+        ledger.merge(rows, attempt(batch.of(rows), rows, turn))
+    return ledger
 
 
 def require_numbers(model: ImageModel, values: Tensor, draws: Draws) -> None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.user_code.choices import Tagged, tried
-from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.settings import ImageAttack, Norm, eps_name, norm_and_slice
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.texts.settings import Noise, QuestionAttack, TextRewrite, WordAttack
 
@@ -87,16 +88,18 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
     def conformance(self) -> list[str]:
         """What keeps the attack from being one, a sentence each: it is tried on a small network.
 
-        The shape is kept, every pixel stays within [0, 1] and within ε, a success is one, the same draws give the same
+        The shape is kept, pixels stay within [0, 1] and images within ε, a success is one, the same draws give the same
         images, and no sample's image depends on which others are attacked with it.
         """
         if sentences := super().conformance() + self.without_default:
             return sentences
         for multilabel in (False,) if self.one_class else (False, True):
-            for eps in SIZES:
-                if sentences := tried(partial(_image_faults, self, eps, multilabel=multilabel)):
-                    several = " (several labels)" if multilabel else ""
-                    return [f"At ε = {eps:.3g}{several} {sentence}" for sentence in sentences]
+            for norm in self.settings.norms:
+                for eps in SIZES[norm]:
+                    if sentences := tried(partial(_image_faults, self, norm, eps, multilabel=multilabel)):
+                        several = " (several labels)" if multilabel else ""
+                        at = norm_and_slice(eps_name(eps, norm))[1].eps_text
+                        return [f"At ε = {at}{several} {sentence}" for sentence in sentences]
         return []
 
     def attack(self, settings: A, batch: Batch, perturb: Perturb | None) -> Ledger:
@@ -254,14 +257,14 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
 AnyTermAttackChoice = TermAttackChoice[Any]
 
 
-SIZES = (1 / 255, 0.1, 1.0)
+SIZES = {"linf": (1 / 255, 0.1, 1.0), "l2": (0.1, 0.5, 2.0), "l0": (1.0, 10.0), "patch": (0.01, 0.2, 1.0)}
 """The ε that an attack on images is tried at."""
 SAMPLES, CUT = 6, 2
 TERMS = (("hypertension",), ("myocardial", "infarction"), ("aspirin",), ("x",))
 """The terms that an attack on terms is tried on."""
 
 
-def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool) -> list[str]:
+def _image_faults(choice: AnyImageAttackChoice, norm: Norm, eps: float, *, multilabel: bool) -> list[str]:
     """What an attack does at one ε that none may do."""
     import torch
 
@@ -271,11 +274,12 @@ def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool)
     from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
 
     model, images, seeds = practice_model(multilabel=multilabel), practice_images(SAMPLES), Seeds(0, "attack")
-    truth, settings = answers(model, images), _short_settings(choice)
+    truth, settings = answers(model, images), _short_settings(choice, norm, eps)
     ids, perturb = tuple(f"sample {row}" for row in range(SAMPLES)), None
     if choice.generator is not None:
         lessons, training = LabelledImages(ids, images.numpy(), truth.numpy()), settings.for_training(eps)
-        files, again = (choice.generator.train(model, lessons, training, eps, seeds, _NoCheckpoints()) for _ in "ab")
+        nowhere: Any = SimpleNamespace(latest=lambda: None, save=lambda *_: None)
+        files, again = (choice.generator.train(model, lessons, training, eps, seeds, nowhere) for _ in "ab")
         if files != again:
             raise InputError("the same seeds train another generator: draw from the seeds alone.")
         perturb = choice.generator.load(files, "cpu", model.block)
@@ -291,16 +295,17 @@ def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool)
         return ledger.result()
 
     whole = attacked(slice(None))
-    if sentences := _bounds(whole, images, eps):
+    if sentences := _bounds(whole, images, norm, eps):
         return sentences
     now, success = answers(model, whole[0]), whole[3]
     changed = (now != truth).any(dim=1) if multilabel else now != truth
     if settings.goal == "untargeted" and bool((success.cpu() & ~changed).any()):
         return ["it claims a success on an image that the network still gets right: let the ledger look at it."]
-    if not _equal(whole, attacked(slice(None))):
+    if not all(map(torch.equal, whole, attacked(slice(None)))):
         return ["the same draws give other images: take random numbers from `batch.draws` or `batch.start` alone."]
     parts = [attacked(rows) for rows in (slice(CUT, None), slice(CUT))]
-    if not _equal(whole, [torch.cat([early, late]) for late, early in zip(*parts, strict=True)]):
+    joined = [torch.cat([early, late]) for late, early in zip(*parts, strict=True)]
+    if not all(map(torch.equal, whole, joined)):
         return [
             "what becomes of a sample depends on the others in its batch: draw per sample (`batch.draws`), and take no "
             "sums or sorts over samples."
@@ -308,25 +313,17 @@ def _image_faults(choice: AnyImageAttackChoice, eps: float, *, multilabel: bool)
     return []
 
 
-class _NoCheckpoints:
-    """Keeps no checkpoint."""
-
-    def latest(self) -> None:
-        """Nothing was saved."""
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        """Saves nothing."""
-
-
-def _short_settings(choice: AnyImageAttackChoice) -> ImageAttack:
+def _short_settings(choice: AnyImageAttackChoice, norm: Norm, eps: float) -> ImageAttack:
     """Its settings, with less to do where they have the usual options."""
-    short = {"epochs": 1, "width": 4, "steps": 8, "queries": 40}
+    short = {"norm": norm, "eps": (eps,), "epochs": 1, "width": 4, "steps": 8, "queries": 40}
     fields = choice.settings.model_fields
     settings: ImageAttack = choice.settings(**{name: value for name, value in short.items() if name in fields})
     return settings
 
 
-def _bounds(result: Sequence[Tensor], images: Tensor, eps: float) -> list[str]:
+def _bounds(result: Sequence[Tensor], images: Tensor, norm: Norm, eps: float) -> list[str]:
+    from assay.tasks.attacks.batch import distances
+
     attacked, *columns = result
     if attacked.shape != images.shape or attacked.dtype != images.dtype:
         return [
@@ -338,11 +335,8 @@ def _bounds(result: Sequence[Tensor], images: Tensor, eps: float) -> list[str]:
         sentences.append("its ledger has not one row for each sample.")
     if not attacked.isfinite().all() or attacked.min() < 0 or attacked.max() > 1:
         sentences.append("pixels leave [0, 1]: clip them (`batch.ball.clip`).")
-    moved = float((attacked.double() - images.double()).abs().max())
+    moved = float(distances(norm, attacked.double() - images.double()).max())
     if moved > eps:
-        sentences.append(f"a pixel moves by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
+        what = "a pixel moves" if norm == "linf" else "an image moves"
+        sentences.append(f"{what} by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
     return sentences
-
-
-def _equal(first: Sequence[Tensor], second: Sequence[Tensor]) -> bool:
-    return all(before.equal(after) for before, after in zip(first, second, strict=True))

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, png
-from assay.tasks.attacks.settings import eps_name
-from assay.tasks.reporting.numerals import percent
+from assay.tasks.attacks.settings import Norm, eps_name, norm_and_slice
+from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.images.model import THRESHOLD
 from assay.tasks.subjects.predictions import truth_in_words
@@ -33,9 +33,14 @@ class AttackedImages:
     records: pa.Table  # of Attacked, the samples of `images` only
     images: pa.Table  # of AdversarialImages
     classes: tuple[str, ...]
+    norm: Norm = "linf"
+
+    def group(self, eps: float) -> str:
+        """How findings call an ε of the attack."""
+        return eps_name(eps, self.norm)
 
 
-def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> list[AttackedImages]:
+def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str], norm: Norm = "linf") -> list[AttackedImages]:
     """What can be shown of a table of records and one of images, per subject and attack."""
     keys = images.select(["subject", "attack"]).group_by(["subject", "attack"], use_threads=False).aggregate([])
     of_each = []
@@ -43,7 +48,7 @@ def shown_of(attacked: pa.Table, images: pa.Table, classes: Sequence[str]) -> li
         kept = _rows_of(images, **key)
         records = _rows_of(attacked, **key)
         records = records.filter(pc.is_in(records["id"], value_set=kept["id"].combine_chunks()))
-        of_each.append(AttackedImages(key["subject"], key["attack"], records, kept, tuple(classes)))
+        of_each.append(AttackedImages(key["subject"], key["attack"], records, kept, tuple(classes), norm))
     return of_each
 
 
@@ -66,14 +71,14 @@ def to_be_shown(records: pa.Table, kept: pa.Table) -> frozenset[str]:
 
 def gallery(shown: AttackedImages, group: str, most: int = MOST, *, collapsed: bool = False) -> Gallery | None:
     """The strips of one attack at the ε of `group`: what was right and then fell first, the classes in turn."""
-    records = {row["id"]: row for row in shown.records.to_pylist() if eps_name(row["eps"]) == group}
-    clean, moved = _pixels(shown.images, "eps=0"), _pixels(shown.images, group)
+    records = {row["id"]: row for row in shown.records.to_pylist() if shown.group(row["eps"]) == group}
+    clean, moved = _pixels(shown, shown.group(0)), _pixels(shown, group)
     rows = [row for sample, row in records.items() if sample in clean and sample in moved]
     if not rows:
         return None
     chosen = _ranked_rows(rows, most)
-    strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown.classes) for row in chosen]
-    title = f"{shown.subject}: {shown.attack} at ε = {group.removeprefix('eps=')}"
+    strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown) for row in chosen]
+    title = f"{shown.subject}: {shown.attack} at ε = {norm_and_slice(group)[1].eps_text}"
     note = (
         "Left the original, right what the subject was shown instead, in the middle the difference between them: grey "
         "where nothing changed, and enlarged by the factor that is written below it. Percentages are the subject's "
@@ -95,18 +100,22 @@ def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
     return (0.5 + factor * difference).astype(np.float32), factor
 
 
-def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, classes: Sequence[str]) -> Strip:
+def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, shown: AttackedImages) -> Strip:
     difference, factor = enlarged_difference(clean, moved)
-    truth = truth_in_words(row, classes)
-    before, after = (_answer_marks(row, side, classes) for side in ("clean", "attacked"))
-    levels = 255 * float(row["distance"])
+    truth = truth_in_words(row, shown.classes)
+    before, after = (_answer_marks(row, side, shown.classes) for side in ("clean", "attacked"))
+    size = f"at most {255 * float(row['distance']):.1f} of 255 levels"
+    if shown.norm == "l2":
+        size = f"L2 length {row['distance_l2']:.2f}"
+    elif shown.norm != "linf":
+        size = f"{plural(int((clean != moved).any(axis=0).sum()), 'pixel')} changed"
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
         Picture(
             png(difference),
             f"difference × {factor:.3g}",
             f"What the attack changed, enlarged {factor:.3g} times",
-            [Mark(f"at most {levels:.1f} of 255 levels")],
+            [Mark(size)],
         ),
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
     ]
@@ -145,9 +154,9 @@ def _ranked_rows(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, An
     return [row for *_, row in sorted(ranked, key=lambda ranking: ranking[:4])[:most]]
 
 
-def _pixels(images: pa.Table, group: str) -> dict[str, Pixels]:
-    at = [row for row, eps in enumerate(images["eps"].to_pylist()) if eps_name(eps) == group]
-    table = images.take(pa.array(at, pa.int64()))
+def _pixels(shown: AttackedImages, group: str) -> dict[str, Pixels]:
+    at = [row for row, eps in enumerate(shown.images["eps"].to_pylist()) if shown.group(eps) == group]
+    table = shown.images.take(pa.array(at, pa.int64()))
     return dict(zip(table["id"].to_pylist(), pixels_of(table), strict=True)) if at else {}
 
 

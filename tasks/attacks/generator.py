@@ -12,7 +12,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from assay.infra.engines.devices import placed
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
+from assay.tasks.attacks.settings import GAP
 from assay.tasks.subjects.checkpoints import learning_files, restore
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
@@ -106,16 +107,6 @@ def seeded_generator(channels: int, size: int, width: int, seed: int) -> Perturb
 CARD, WEIGHTS = "card.json", "generator.safetensors"
 
 
-class GeneratorOptions(Protocol):
-    """How a generator is trained: the options of `GAP` that matter to that."""
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    loss: Literal["true-label", "least-likely"]
-    width: int
-
-
 @dataclass(frozen=True)
 class Card:
     """What a generator was made for: it fits images of these channels and this ε only."""
@@ -192,7 +183,7 @@ def training_targets(model: ImageModel, images: Tensor, truth: Tensor, loss: str
 def train_generator(
     model: ImageModel,
     lessons: LabelledImages,
-    attack: GeneratorOptions,
+    attack: GAP,
     eps: float,
     seeds: Seeds,
     checkpoints: Checkpoints | None = None,
@@ -239,7 +230,7 @@ def _epoch(
     network: PerturbationUNet,
     optimizer: torch.optim.Adam,
     lessons: LabelledImages,
-    attack: GeneratorOptions,
+    attack: GAP,
     eps: float,
     seeds: Seeds,
     epoch: int,

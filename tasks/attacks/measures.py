@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.data.schemas import Attacked
-from assay.tasks.attacks.settings import Goal, eps_name
+from assay.tasks.attacks.settings import Goal, Norm, eps_name
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
 from assay.tasks.statistics.clusters import codes_of
@@ -42,6 +42,7 @@ class Trial:
     success: Bools  # [n]
     measured: dict[str, Floats]  # distance, distance_l2, steps, queries: each [n]
     winner: npt.NDArray[np.str_] | None  # [n], in a table of the worst case or of several attacks in turn
+    norm: Norm = "linf"
 
     def answered(self) -> Trial:
         """The trial without what only its own measures are taken of; flags that compare attacks read answers alone.
@@ -53,7 +54,7 @@ class Trial:
     @property
     def group(self) -> str:
         """How findings call its ε."""
-        return eps_name(self.eps)
+        return eps_name(self.eps, self.norm)
 
     @property
     def robust(self) -> Said:
@@ -141,6 +142,15 @@ def matrix(column: pa.ChunkedArray, dtype: Any) -> npt.NDArray[Any]:
 WORST = "worst-case"
 
 
+def worst_called(norm: str) -> str:
+    """What findings call the worst case over the attacks of one norm.
+
+    >>> worst_called("linf"), worst_called("l2")
+    ('worst-case', 'worst-case-l2')
+    """
+    return WORST if norm == "linf" else f"{WORST}-{norm}"
+
+
 def on_grid(records: pa.Table, *, grid: Sequence[float], known: Sequence[int] = ()) -> pa.Table:
     """The records of one attack at every ε of a grid: where it did not run, its best at a smaller ε.
 
@@ -148,9 +158,9 @@ def on_grid(records: pa.Table, *, grid: Sequence[float], known: Sequence[int] = 
     with different grids have the same rows. `known` as in `worst_of`.
     """
     filled = []
-    for rows in _by_sample(records):
-        best = rows[0]
+    for rows in groupby("id", records.to_pylist()).values():
         at = {row["eps"]: row for row in rows}
+        best = at[min(at)]
         for eps in grid:
             if eps in at and _harm(at[eps], known) >= _harm(best, known):
                 best = at[eps]
@@ -174,12 +184,6 @@ def worst_of(*tables: pa.Table, known: Sequence[int] = ()) -> pa.Table:
         queries, success = sum(record["queries"] for record in records), any(record["success"] for record in records)
         rows.append(winner | {"attack": WORST, "winner": winner["attack"], "queries": queries, "success": success})
     return pa.Table.from_pylist(rows, schema=Attacked.schema)
-
-
-def _by_sample(records: pa.Table) -> list[list[dict[str, Any]]]:
-    """The rows of every sample, in rising ε."""
-    by_id = groupby("id", records.to_pylist())
-    return [sorted(rows, key=lambda row: float(row["eps"])) for rows in by_id.values()]
 
 
 def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, float]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from assay.infra.errors import all_named
 from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
-from assay.tasks.attacks.measures import WORST
+from assay.tasks.attacks.measures import WORST, worst_called
 from assay.tasks.attacks.red_flags import FLAGS
-from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.settings import eps_name, norm_and_slice
 from assay.tasks.attacks.table import METRICS
 from assay.tasks.reporting.estimates import (
     About,
@@ -36,7 +36,7 @@ from assay.tasks.reporting.parts import (
     SeriesStyle,
 )
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, slice_of
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
 
 
 def eps_value(group: str) -> float:
@@ -45,7 +45,7 @@ def eps_value(group: str) -> float:
     >>> eps_value("eps=4/255, melanoma"), eps_value("eps=0.1")
     (0.01568627450980392, 0.1)
     """
-    return slice_of(group).eps or 0.0
+    return norm_and_slice(group)[1].eps or 0.0
 
 
 def eps_text(group: str) -> str:
@@ -54,19 +54,25 @@ def eps_text(group: str) -> str:
     >>> eps_text("eps=4/255, melanoma")
     '4/255'
     """
-    return slice_of(group).eps_text
+    return norm_and_slice(group)[1].eps_text
+
+
+def norms(findings: FindingIndex) -> list[str]:
+    """The norms that images were attacked in, the one that bounds each pixel first; attacks on texts have none."""
+    there = distinct(norm_and_slice(left.group)[0] for left in findings.select("attack.accuracy"))
+    return sorted(filter(None, there), key=lambda norm: norm != "linf")
 
 
 class AttackFindings:
-    """What was measured under attack; ε goes by the name it has in the groups."""
+    """What was measured under attacks of one norm, the first where none is named; ε goes by its name in the groups."""
 
-    def __init__(self, findings: FindingIndex) -> None:
+    def __init__(self, findings: FindingIndex, norm: str = "") -> None:
         self.all = findings
-        # Attacks on texts have no ε.
-        self._accuracies = [finding for finding in findings.select("attack.accuracy") if finding.slice.eps is not None]
-        self._curves = [
-            accuracy for accuracy in self._accuracies if not accuracy.slice.name and not accuracy.slice.split
+        self.norm = norm or next(iter(norms(findings)), "linf")
+        self._accuracies = [
+            left for left in findings.select("attack.accuracy") if norm_and_slice(left.group)[0] == self.norm
         ]
+        self._curves = [left for left in self._accuracies if "," not in left.group]
         self.subjects = distinct(accuracy.subject for accuracy in self._accuracies)
 
     def accuracy(self, subject: str, attack: str, group: str) -> Finding | None:
@@ -76,7 +82,7 @@ class AttackFindings:
     def attacks(self, subject: str | None = None) -> list[str]:
         """The attacks on a subject, or on any, the worst case last."""
         names = distinct(curve.of for curve in self._curves if subject in (None, curve.subject))
-        return sorted(names, key=lambda name: name == WORST)
+        return sorted(names, key=lambda name: name == worst_called(self.norm))
 
     def grid(self, subject: str, attack: str | None = None) -> list[str]:
         """The ε that were tried by an attack, or by any, from small to large."""
@@ -85,7 +91,7 @@ class AttackFindings:
 
     def clean(self, subject: str) -> Finding | None:
         """The accuracy on clean images, as the attacks' own zero point says it."""
-        at_zero = (self.accuracy(subject, attack, "eps=0") for attack in self.attacks(subject))
+        at_zero = (self.accuracy(subject, attack, eps_name(0, self.norm)) for attack in self.attacks(subject))
         return next(filter(None, at_zero), None)
 
     def lowest(self, subject: str, group: str) -> Finding | None:
@@ -134,26 +140,28 @@ _NONE_RAISED = "None of the {checked} signs of a misleading evaluation that were
 _MANY_ROWS = 24
 
 
-def strongest_table(findings: AttackFindings) -> DataTable:
+def strongest_table(by_norm: Sequence[AttackFindings]) -> DataTable:
     """What the strongest attack leaves of every subject and its worst class at each ε, beside one constant answer."""
     rows = [
         About(subject, left.of, group)
+        for findings in by_norm
         for subject in findings.subjects
         for group in findings.grid(subject)
+        if eps_value(group) > 0 or findings is by_norm[0]
         if (left := findings.lowest(subject, group)) is not None
     ]
     columns = [
         column("Subject", "subject"),
         column("ε", lambda row: Mark(eps_text(row.group), order=eps_value(row.group))),
         column("Attack", lambda row: row.of if eps_value(row.group) > 0 else "clean"),
-        *class_columns("attack", findings.all),
+        *class_columns("attack", by_norm[0].all),
     ]
     note = (
         "The attack that leaves the fewest images right; the worst case takes the strongest for each image. A robust "
         "accuracy that one constant answer gets as well says nothing about robustness."
     )
     many = len(rows) > _MANY_ROWS
-    return table_of("The strongest attack at every ε", rows, columns, note, findings=findings.all, collapsed=many)
+    return table_of("The strongest attack at every ε", rows, columns, note, findings=by_norm[0].all, collapsed=many)
 
 
 def flag_paragraphs(findings: FindingIndex) -> list[Paragraph]:
@@ -176,7 +184,14 @@ def _in_words(flag: Finding) -> str:
 
 
 _CROWDED, _CROWDED_PANEL = 0.09, 0.25  # of the axis: ticks nearer than that to the one before carry no name
-_X, _Y = "ε: how far any pixel may move, of [0, 1]", "Accuracy"
+_Y = "Accuracy"
+_X = {
+    "linf": "ε: how far any pixel may move, of [0, 1]",
+    "l2": "ε: the L2 length of the change, over all pixel values",
+    "l0": "ε: how many pixels may change",
+    "patch": "ε: the share of the picture that a square covers",
+}
+_TITLE = {"linf": "", "l2": " in L2", "l0": " of few pixels (L0)", "patch": " by a patch"}
 
 
 def page(
@@ -184,13 +199,14 @@ def page(
 ) -> Part:
     """The part of the report about attacks, from the findings `attack.*` and the images that were kept; `left_out` are
     by subject the attacks that it was not put under."""
-    attack_findings = AttackFindings(findings)
-    telling = {subject: lowest.group for subject, lowest in attack_findings.at_common().items()}
-    blocks: list[Block] = [*_curves(attack_findings), *flag_paragraphs(findings)]
-    if attack_findings.subjects:
-        blocks.append(strongest_table(attack_findings))
+    by_norm = [AttackFindings(findings, norm) for norm in norms(findings)]
+    telling = {(subject, one.norm): lowest.group for one in by_norm for subject, lowest in one.at_common().items()}
+    blocks: list[Block] = [curve for one in by_norm for curve in _curves(one)]
+    blocks += flag_paragraphs(findings)
+    if by_norm:
+        blocks.append(strongest_table(by_norm))
     blocks += _galleries(shown, telling)
-    sentence = " ".join(filter(None, [_what_is_left(attack_findings), without_gradient(left_out or {})]))
+    sentence = " ".join(filter(None, [*map(_what_is_left, by_norm), without_gradient(left_out or {})]))
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -205,10 +221,12 @@ def _curves(findings: AttackFindings) -> list[Block]:
     ]
     if not tried:
         return []
+    title = f"Accuracy under attack{_TITLE[findings.norm]}"
     if len(findings.subjects) == 1:
-        worst_first = sorted(tried, key=lambda attack: attack != WORST)  # drawn last, as dashes over another line
+        worst = worst_called(findings.norm)
+        worst_first = sorted(tried, key=lambda attack: attack != worst)  # drawn last, as dashes over another line
         series = [_series(findings, findings.subjects[0], attack, attack) for attack in worst_first]
-        return [_plot("Accuracy under attack", series, _alt(findings, findings.subjects[0], tried))]
+        return [_plot(title, series, _alt(findings, findings.subjects[0], tried), _X[findings.norm])]
     panels = [
         _plot(
             attack,
@@ -223,12 +241,12 @@ def _curves(findings: AttackFindings) -> list[Block]:
         )
         for attack in tried
     ]
-    return [Panels("Accuracy under attack", panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
+    return [Panels(title, panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
 
 
-def _plot(title: str, series: Sequence[Series], alt: str, x_label: str = _X, crowded: float = _CROWDED) -> LinePlot:
+def _plot(title: str, series: Sequence[Series], alt: str, x_label: str, crowded: float = _CROWDED) -> LinePlot:
     note = "Bands are 95 % intervals (Wilson); ε = 0 is the clean image."
-    names = {x: eps_text(eps_name(x)) for line in series for x in line.x}
+    names = {x: eps_name(x).removeprefix("eps=") for line in series for x in line.x}
     ticks = spaced_ticks(series, crowded, names.__getitem__)
     return LinePlot(title, series, x_label, _Y, alt, (0.0, 1.0), ticks, note, "percent", names)
 
@@ -237,7 +255,7 @@ def _series(findings: AttackFindings, subject: str, attack: str, name: str) -> S
     grid = findings.grid(subject, attack)
     points = [findings.accuracy(subject, attack, group) for group in grid]
     # Between two points nothing was tried: no line to be drawn.
-    style: SeriesStyle = "points" if len(grid) <= 2 else "dashed" if name == WORST else "line"
+    style: SeriesStyle = "points" if len(grid) <= 2 else "dashed" if name == worst_called(findings.norm) else "line"
     return series_of(name, [eps_value(group) for group in grid], points, style)
 
 
@@ -265,7 +283,7 @@ _BESIDE, _STEPPED = 3, 2
 """Strips of a subject or attack beside the first, and of the first at an ε beside the telling one."""
 
 
-def _galleries(shown: Sequence[AttackedImages], telling: dict[str, str]) -> list[Block]:
+def _galleries(shown: Sequence[AttackedImages], telling: dict[tuple[str, str], str]) -> list[Block]:
     """The pictures of every attack on every subject: the first open, the others to be unfolded or stepped to."""
     galleries: list[Block] = []
     opened: set[str] = set()
@@ -275,11 +293,11 @@ def _galleries(shown: Sequence[AttackedImages], telling: dict[str, str]) -> list
     return galleries
 
 
-def _pictures(shown: AttackedImages, telling: dict[str, str], *, collapsed: bool) -> list[Gallery]:
+def _pictures(shown: AttackedImages, telling: dict[tuple[str, str], str], *, collapsed: bool) -> list[Gallery]:
     """The gallery at the subject's telling ε, or at the largest that the attack has images for; beside it the first
     strips at every other ε, to step through."""
-    groups = sorted({eps_name(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
-    wanted = telling.get(shown.subject, "")
+    groups = sorted({shown.group(eps) for eps in shown.images["eps"].to_pylist() if eps > 0}, key=eps_value)
+    wanted = telling.get((shown.subject, shown.norm), "")
     first = wanted if wanted in groups else next(reversed(groups), "")
     beside = [] if collapsed else [group for group in groups if group != first]
     most = {first: _BESIDE if collapsed else MOST, **dict.fromkeys(beside, _STEPPED)} if first else {}
@@ -310,20 +328,26 @@ def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
     clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
     classes = class_text("attack", findings.all, About(lowest.subject, lowest.of, lowest.group))
-    of_classes = f", of {classes}" if classes else ""
+    of_classes = f", of {classes}" if classes and findings.norm == norms(findings.all)[0] else ""
     return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{of_classes}.{_fell_to(findings, lowest)}"
 
 
 def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
     """Of several attacks in turn, how many of the images that fell there fell to which."""
     winners = findings.all.select("attack.winner", subject=lowest.subject, of=lowest.of)
-    here = [share for share in winners if share.slice.eps == lowest.slice.eps and share.of != WORST]
-    shares = ", ".join(f"{percent(share.value, 0)} to {share.slice.name}" for share in here)
+    here = [
+        share
+        for share in winners
+        if eps_value(share.group) == eps_value(lowest.group) and not share.of.startswith(WORST)
+    ]
+    shares = ", ".join(f"{percent(share.value, 0)} to {norm_and_slice(share.group)[1].name}" for share in here)
     return f" Of what fell: {shares}." if shares else ""
 
 
 def _attack_clause(lowest: Finding) -> str:
-    attack = "the worst case over all attacks" if lowest.of == WORST else lowest.of
+    attack = (
+        "the worst case over all attacks" if lowest.of == worst_called(norm_and_slice(lowest.group)[0]) else lowest.of
+    )
     return f"at ε = {eps_text(lowest.group)} {attack} leaves "
 
 
@@ -338,11 +362,12 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
 
     Which ε tells most may be another tomorrow; its trend then has its past.
     """
-    attack_findings = AttackFindings(findings)
-    telling = attack_findings.at_common()
-    for subject in attack_findings.subjects:
-        for group in attack_findings.grid(subject):
-            if eps_value(group) > 0:
-                spare = subject not in telling or group != telling[subject].group
-                lowest = attack_findings.lowest(subject, group)
-                yield from headline_of(METRICS, lowest, subject, f"ε = {eps_text(group)}", spare=spare)
+    for norm in norms(findings):
+        attack_findings = AttackFindings(findings, norm)
+        telling = attack_findings.at_common()
+        for subject in attack_findings.subjects:
+            for group in attack_findings.grid(subject):
+                if eps_value(group) > 0:
+                    spare = subject not in telling or group != telling[subject].group
+                    lowest = attack_findings.lowest(subject, group)
+                    yield from headline_of(METRICS, lowest, subject, f"ε = {eps_text(group)}", spare=spare)

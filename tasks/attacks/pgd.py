@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
 from assay.tasks.attacks.choice import ImageAttackChoice
-from assay.tasks.attacks.settings import ImageAttack, step_size_for
+from assay.tasks.attacks.settings import ImageAttack, Radius, step_size_for
 from assay.tasks.subjects.settings import Eps
 
 if TYPE_CHECKING:
@@ -21,12 +23,13 @@ class PGD(ImageAttack):
 
     attack: Literal["pgd"] = "pgd"
     """Which attack it is."""
+    norms = ("linf", "l2", "patch")
     steps: int = Field(default=20, ge=1, le=100_000)
     """How many steps it takes."""
-    step_size: Eps | None = None
-    """How far a step goes; left out, max(1/255, 2.5·ε/steps)."""
+    step_size: Radius | None = None
+    """How far a step goes, in the norm; left out, max(1/255, 2.5·ε/steps), of a patch 2.5/steps."""
     restarts: int = Field(default=1, ge=1, le=1000)
-    """How many random starts are tried; the first success counts."""
+    """How many random starts are tried, and of a patch how many places; the first success counts."""
     random_start: bool = True
     """Whether it starts at a random point within ε, or at the image."""
     last: bool = False
@@ -60,20 +63,38 @@ class MomentumPGD(ImageAttack):
 
 
 def pgd(settings: PGD, batch: Batch) -> Ledger:
-    """PGD from a uniform start, or several; a later start is for the samples that withstood the earlier ones."""
-    size = step_size_for(batch.eps, settings.steps, settings.step_size)
+    """PGD from a uniform start, or several; a later start is for the samples that withstood the earlier ones. A patch
+    is painted within a square, as it likes, and every start has another place for it."""
+    from assay.tasks.attacks.batch import Ball, in_turn
+    from assay.tasks.attacks.random_search import squares
 
-    def attempt(batch: Batch, restart: int) -> Ledger:
+    patch = settings.norm == "patch"
+    size = step_size_for(1.0 if patch else batch.eps, settings.steps, settings.step_size)
+    side, corners = _likely_squares(batch, settings.restarts) if patch else (0, batch.images)
+
+    def attempt(batch: Batch, rows: Tensor, restart: int) -> Ledger:
+        if patch:
+            inside = squares(corners[rows, restart % corners.shape[1]], side, batch.images)
+            ball = Ball(batch.images.masked_fill(inside, 0.0), batch.images.masked_fill(inside, 1.0))
+            batch = replace(batch, ball=ball, eps=1.0)
         start = batch.start(f"pgd {restart}") if settings.random_start else batch.images
         return climb(batch, start, settings.steps, size, early=settings.only_accuracy, last=settings.last)
 
-    ledger = attempt(batch, 0)
-    for restart in range(1, settings.restarts):
-        rows = ledger.open()
-        if len(rows) == 0:
-            break
-        ledger.merge(rows, attempt(batch.of(rows), restart))
-    return ledger
+    return in_turn(batch, settings.restarts, attempt)
+
+
+def _likely_squares(batch: Batch, places: int) -> tuple[int, Tensor]:
+    """The side of a square that covers ε of the picture, and the corners of those in which the gradient is steepest, in
+    shares of where they may be [n, places, 2]; candidates overlap by half."""
+    import torch
+
+    height, width = batch.images.shape[2:]
+    side = max(1, min(int(math.sqrt(batch.eps * height * width) + 1e-9), height, width))
+    heat, stride = batch.first_slope(batch.images)[0].abs().sum(dim=1, keepdim=True), max(1, side // 2)
+    sums = torch.nn.functional.avg_pool2d(heat, side, stride)
+    ranked = sums.flatten(1).argsort(dim=1, descending=True, stable=True)[:, :places]
+    corners = torch.stack([ranked // sums.shape[3], ranked % sums.shape[3]], dim=2) * stride
+    return side, (corners + 0.5) / torch.tensor([height - side + 1, width - side + 1], device=heat.device)
 
 
 def fgsm(settings: FGSM, batch: Batch) -> Ledger:
@@ -90,26 +111,13 @@ def momentum_pgd(settings: MomentumPGD, batch: Batch) -> Ledger:
 def climb(
     batch: Batch, start: Tensor, steps: int, size: float, *, early: bool, last: bool = False, decay: float | None = None
 ) -> Ledger:
-    """Step, project, repeat: x ← Clip(x + size·sign(∇ℓ(x))), Eq. 2; `early` drops samples as they fall, and with a
-    `decay` the sign is that of a running sum of gradients."""
+    """Step, project, repeat: x ← Clip(x + size·sign(∇ℓ(x))), Eq. 2, and in L2 x + size·∇/‖∇‖; `early` drops samples as
+    they fall, and with a `decay` what is followed is a running sum of gradients."""
+    ledger, running, x = batch.ledger(steps=steps, last=last), None, start
+    rows, harm = ledger.rows, batch.clean_harm
     if early:
-        return _climb_early(batch, start, steps, size, decay)
-    ledger, x, running = batch.ledger(steps=steps, last=last), start, None
-    for step in range(steps):
-        gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
-        ledger.look(x, batch.criterion.harm(logits), step)
-        running = _followed(gradient, running, decay)
-        x = batch.ball.clip(x.add(running.sign(), alpha=size))
-    ledger.look(x, batch.criterion.harm(batch.ask(x)), steps)
-    ledger.settle()
-    return ledger
-
-
-def _climb_early(batch: Batch, start: Tensor, steps: int, size: float, decay: float | None) -> Ledger:
-    ledger, running = batch.ledger(steps=steps), None
-    rows = ledger.open()
-    batch, x = batch.of(rows), start[rows]
-    harm = batch.clean_harm
+        rows = ledger.open()
+        batch, x = batch.of(rows), start[rows]
     for step in range(steps + 1):
         if len(rows) == 0:
             return ledger
@@ -118,14 +126,18 @@ def _climb_early(batch: Batch, start: Tensor, steps: int, size: float, decay: fl
         else:
             gradient, logits = x, batch.ask(x)
         harm = batch.criterion.harm(logits)
-        still = ledger.close(rows, x, harm, step)
-        if len(still) < len(rows):
+        if not early:
+            ledger.look(x, harm, step)
+        elif len(still := ledger.close(rows, x, harm, step)) < len(rows):
             rows, batch, x, gradient, harm = rows[still], batch.of(still), x[still], gradient[still], harm[still]
             running = None if running is None else running[still]
         if step < steps:
             running = _followed(gradient, running, decay)
-            x = batch.ball.clip(x.add(running.sign(), alpha=size))
-    ledger.leave(rows, x, harm)
+            x = batch.ball.clip(x.add(batch.direction(running), alpha=size))
+    if early:
+        ledger.leave(rows, x, harm)
+    else:
+        ledger.settle()
     return ledger
 
 

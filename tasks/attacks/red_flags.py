@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.attacks.measures import Trial
-from assay.tasks.attacks.settings import Goal, ImageAttack
+from assay.tasks.attacks.settings import Goal, ImageAttack, norm_and_slice
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.reporting.numerals import p_equals, percent, plural
 from assay.tasks.statistics.classification import OneAnswer, accuracy, answer_name, majority_rate, one_answer
@@ -263,7 +263,7 @@ def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dic
 
 def _at(group: str) -> str:
     """An ε as a sentence has it."""
-    return group.replace("eps=", "ε = ")
+    return f"ε = {norm_and_slice(group)[1].eps_text}"
 
 
 def _climbs(attack: ImageAttack, eps: float) -> bool:

@@ -5,9 +5,10 @@ on images that are shown to other subjects (transfer).
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import torch
+from toolz import groupby
 from torch import Tensor
 
 from assay.data.images import image_columns, pixels_of
@@ -73,7 +75,7 @@ def run_attack(
             f"The attack {settings.called} goes from class to class, and the subject {model.name} knows several labels "
             "per image: take apgd and square."
         )
-    _require_sound(model, images, targets, eps, draws)
+    _require_sound(settings, model, images, targets, eps, draws)
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)
         return AttackResult(images, nothing, nothing, nothing.bool())
@@ -84,8 +86,10 @@ def run_attack(
     return AttackResult(attacked, steps, queries, success, ledger.fell_to)
 
 
-def _require_sound(model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws) -> None:
-    if not 0 <= eps <= 1:
+def _require_sound(
+    settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws
+) -> None:
+    if not 0 <= eps <= (1 if settings.norm in ("linf", "patch") else math.inf):
         raise InputError(f"An ε of {eps:g} is none: ε is how far a pixel of [0, 1] may move, such as 4/255 or 0.1.")
     if images.dtype != torch.float32 or images.ndim != 4 or not len(images) == len(targets) == len(draws.ids):
         raise ValueError(
@@ -145,12 +149,8 @@ class AttackJob:
         images, targets = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
         perturb = self._perturb(model, eps)
 
-        def carry_out() -> AttackResult:
-            return run_attack(
-                self.attack, model, images, targets, eps, Draws(self.seeds, targeted.ids), perturb=perturb
-            )
-
-        return deterministically(carry_out, model.device)
+        carry_out = partial(run_attack, self.attack, model, images, targets, eps, perturb=perturb)
+        return deterministically(partial(carry_out, Draws(self.seeds, targeted.ids)), model.device)
 
     def grid(self) -> list[float]:
         """Every ε of the attack in rising order, the clean point first."""
@@ -282,13 +282,8 @@ def kept(pool: frozenset[Candidate], per_class: int) -> frozenset[str]:
 
 
 def _first(pool: frozenset[Candidate], per_class: int) -> frozenset[Candidate]:
-    seen: Counter[int] = Counter()
-    chosen = []
-    for candidate in sorted(pool):
-        seen[candidate[0]] += 1
-        if seen[candidate[0]] <= per_class:
-            chosen.append(candidate)
-    return frozenset(chosen)
+    by_class = groupby(0, sorted(pool))
+    return frozenset(candidate for alike in by_class.values() for candidate in alike[:per_class])
 
 
 def _classes(samples: pa.Table) -> list[int]:
@@ -343,7 +338,7 @@ def transfer_findings(counts: Counts, jobs: Sequence[AttackJob]) -> list[Finding
         enumerate(jobs[0].grid()), enumerate(jobs), enumerate(jobs)
     ):
         right, judged = counts[at, source, target].tolist()
-        of, group = made_for.attack.called, f"{eps_name(eps)}, made for {made_for.name}"
+        of, group = made_for.attack.called, f"{eps_name(eps, made_for.attack.norm)}, made for {made_for.name}"
         findings.append(share("attack.transfer", right, judged, of=of, group=group, subject=shown_to.name))
     return findings
 

@@ -15,15 +15,15 @@ from assay.tasks.attacks.choice import (
     AnyTermAttackChoice,
     AnyTextAttackChoice,
     AttackChoice,
+    GeneratorTraining,
     ImageAttackChoice,
     TermAttackChoice,
     TextAttackChoice,
 )
-from assay.tasks.attacks.fab import FABT_ATTACK
-from assay.tasks.attacks.gap import GAP, GAP_ATTACK
+from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT_ATTACK
 from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
-from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import SQUARE_ATTACK
+from assay.tasks.attacks.random_search import SPARSE_RS_ATTACK, SQUARE_ATTACK
+from assay.tasks.attacks.settings import GAP, ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
 from assay.tasks.attacks.terms.typos import KEYBOARD_ATTACK, SWAP_ATTACK
@@ -32,6 +32,30 @@ from assay.tasks.attacks.texts.published import BERT_ATTACK, DEEPWORDBUG_ATTACK
 from assay.tasks.attacks.texts.questions import INJECTION_ATTACK, QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
 from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
+
+if TYPE_CHECKING:
+    from assay.infra.stages.exact import Seeds
+    from assay.tasks.attacks.batch import Perturb
+    from assay.tasks.subjects.checkpoints import Checkpoints
+    from assay.tasks.subjects.images.dataset import LabelledImages
+    from assay.tasks.subjects.images.model import ImageModel
+
+
+def _train_generator(
+    model: ImageModel, lessons: LabelledImages, settings: GAP, eps: float, seeds: Seeds, checkpoints: Checkpoints
+) -> dict[str, bytes]:
+    from assay.tasks.attacks.generator import train_generator
+
+    return train_generator(model, lessons, settings, eps, seeds, checkpoints)
+
+
+def _load_generator(files: dict[str, bytes], device: str, block: int) -> Perturb:
+    from assay.tasks.attacks.generator import load_generator
+
+    return load_generator(files, device, block).perturb
+
+
+GAP_ATTACK = ImageAttackChoice(GAP, generator=GeneratorTraining(_train_generator, _load_generator))
 
 PRESETS: dict[str, ImageAttack] = {
     **{
@@ -59,7 +83,9 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
         APGD_ATTACK,
         APGDT_ATTACK,
         FABT_ATTACK,
+        DDN_ATTACK,
         SQUARE_ATTACK,
+        SPARSE_RS_ATTACK,
         AUTOATTACK,
         GAP_ATTACK,
     ),

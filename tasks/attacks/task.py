@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +32,16 @@ from assay.infra.stages.partitions import collect, map_partitions, read_files, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.attacks.gap import GAP
-from assay.tasks.attacks.measures import COLUMNS, Trial, attack_findings, on_grid, trials_one_by_one, worst_of
+from assay.tasks.attacks.measures import (
+    COLUMNS,
+    WORST,
+    Trial,
+    attack_findings,
+    on_grid,
+    trials_one_by_one,
+    worst_called,
+    worst_of,
+)
 from assay.tasks.attacks.red_flags import PROBES, Reading, flags_of_attacks
 from assay.tasks.attacks.running import (
     AttackJob,
@@ -42,7 +51,7 @@ from assay.tasks.attacks.running import (
     transfer_findings,
     transfer_partition,
 )
-from assay.tasks.attacks.settings import ImageAttack, eps_name
+from assay.tasks.attacks.settings import GAP, ImageAttack, Norm, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
@@ -141,7 +150,7 @@ def attack_subject(
         job=job,
         kept=kept(pool, attack.keep),
     )
-    say(_summary(reduce_partitions(count_successes, attacked), job))
+    say(_summary(reduce_partitions(count_successes, attacked, eps=max(job.grid())), job))
     return Attacks(attacked, images)
 
 
@@ -149,9 +158,6 @@ def attack_subject(
 def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
     """Per sample and ε the record of the attack that did most to one subject, in a table called `worst-case`."""
     summaries = [reduce_partitions(what_was_attacked, table) for table in attacked]
-    subjects = sorted({subject for summary in summaries for subject in summary["subjects"]})
-    if len(subjects) > 1:
-        raise InputError(f"The worst case is that of one subject, and these tables are of {', '.join(subjects)}.")
     grid = sorted({float(eps) for summary in summaries for eps in summary["grid"]})
     known = _known(summaries[0])
     tables = [
@@ -185,7 +191,7 @@ def transfer_attacks(
 
 
 def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
-    """The subjects in a partition of records, every ε, spelt so that it can be read back exactly, and known labels.
+    """Every ε in a partition of records, spelt so that it can be read back exactly, and known labels.
 
     Of several labels, `known 0` and so on count the records in which each is known.
     """
@@ -193,7 +199,7 @@ def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
     known: Counter[str] = Counter()
     for labels in attacked["labels"].to_pylist():
         known.update({f"known {at}": int(label >= 0) for at, label in enumerate(labels or ())})
-    return {"subjects": frozenset(attacked["subject"].unique().to_pylist()), "grid": grid, **known}
+    return {"grid": grid, **known}
 
 
 def _known(summary: Mapping[str, Any]) -> tuple[int, ...]:
@@ -201,12 +207,11 @@ def _known(summary: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(summary[f"known {at}"] for at in range(sum(name.startswith("known ") for name in summary)))
 
 
-def count_successes(attacked: pa.Table) -> dict[str, int]:
-    """On how many samples of a partition the attack reached its goal, at every ε, and how many there are."""
-    counted = attacked.group_by("eps").aggregate([("success", "sum"), ("success", "count")]).to_pylist()
-    reached = {f"reached {row['eps']!r}": int(row["success_sum"] or 0) for row in counted}
-    several = {"several labels": attacked.num_rows - attacked["labels"].null_count}
-    return reached | several | {f"of {row['eps']!r}": int(row["success_count"]) for row in counted}
+def count_successes(attacked: pa.Table, *, eps: float) -> dict[str, int]:
+    """On how many samples of a partition the attack reached its goal at one ε, and how many there are."""
+    there = attacked.filter(pc.equal(attacked["eps"], eps))
+    several = there.num_rows - there["labels"].null_count
+    return {"reached": pc.sum(there["success"]).as_py() or 0, "of": there.num_rows, "several labels": several}
 
 
 def _rows_for(attack: ImageAttack, samples: int, image: tuple[int, int]) -> int | None:
@@ -245,12 +250,11 @@ def _attack_job(
 
 
 def _summary(counted: dict[str, int], job: AttackJob) -> str:
-    largest = max(job.grid())
-    reached, n = counted.get(f"reached {largest!r}", 0), counted.get(f"of {largest!r}", 0)
-    share = f"{reached / n:.0%}" if n else "none"
-    what = "wrong under attack" if not counted.get("several labels") else "with more labels wrong"
+    n, largest = counted["of"], max(job.grid())
+    share = f"{counted['reached'] / n:.0%}" if n else "none"
+    what = "wrong under attack" if not counted["several labels"] else "with more labels wrong"
     what = what if job.attack.goal == "untargeted" else "as the attack wants them"
-    return f"{job.attack.called} on {job.name} · {share} of {n} {what} at {eps_name(largest)}"
+    return f"{job.attack.called} on {job.name} · {share} of {n} {what} at {eps_name(largest, job.attack.norm)}"
 
 
 PROBED = 64
@@ -299,7 +303,7 @@ def measure_attacks(
     split: str = "",
     evaluation: Artifact[Samples] | None = None,
 ) -> Artifact[Findings]:
-    """The findings on one subject's attacks, the worst case among them, and the red flags they raise together.
+    """The findings on one subject's attacks in one norm, their worst case among them, and the red flags they raise.
 
     `attacks` are the settings behind the tables, `transfers` what `transfer_attacks` found. Tables of another split
     than the audited one (a generator on its own training images, the X of Tables 1 and 2) are measured apart, with the
@@ -311,7 +315,9 @@ def measure_attacks(
     aims = {attack.called: attack.target for attack in attacks}
     trials: list[Trial] = []
     findings: list[Finding] = []
+    norm: Norm = attacks[0].norm if attacks else "linf"
     for trial in trials_one_by_one(collect(table, COLUMNS) for table in attacked):
+        trial = replace(trial, norm=norm, attack=worst_called(norm) if trial.attack == WORST else trial.attack)
         groups = None if of_id is None else np.array([of_id[sample] for sample in trial.ids.tolist()])
         findings += attack_findings(trial, names, split, aims.get(trial.attack), groups)
         trials.append(trial.answered())
@@ -319,7 +325,7 @@ def measure_attacks(
     if not split:
         moved = [row for table in transfers for row in findings_from(collect(table, Findings.schema.names))]
         flags = flags_of_attacks(trials, attacks, names, moved)
-        findings += [flag.finding(name) for flag in flags]
+        findings += [replace(flag.finding(name), group="" if norm == "linf" else norm) for flag in flags]
     say(f"{name} · {_lowest_accuracy(findings)}" + (f" · {_flags_in_words(flags)}" if flags else ""))
     return write_table(findings_table(findings), into=Findings)
 

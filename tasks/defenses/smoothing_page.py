@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.tasks.attacks.page import AttackFindings, eps_text
 from assay.tasks.reporting.estimates import NAMED, share_text
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import LinePlot, Part, Series
@@ -30,10 +31,13 @@ def page(findings: FindingIndex, certified: Mapping[tuple[str, str], pa.Table], 
     `alpha` is how likely each certificate may be wrong.
     """
     blocks = [plot for plot in (_curve(certified),) if plot is not None]
-    return Part("Certified robustness", _sentence(findings.select(_METRIC), certified, alpha), blocks, "certified")
+    sentence = _sentence(findings.select(_METRIC), certified, alpha, AttackFindings(findings, "l2"))
+    return Part("Certified robustness", sentence, blocks, "certified")
 
 
-def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float) -> str:
+def _sentence(
+    shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.Table], alpha: float, attacks: AttackFindings
+) -> str:
     """What the most robust model is certain of at the largest radius where anything is certain; with it are named
     those that no paired test tells apart from it."""
     certain = [share for share in shares if share.value]
@@ -52,8 +56,15 @@ def _sentence(shares: Sequence[Finding], certified: Mapping[tuple[str, str], pa.
     return (
         f"Smoothed, {', '.join(right)} (n = {integer(at[0].n)}){more}, and stays so under any perturbation of L2 norm "
         f"up to {radius:g}, whatever the attack{alike}. Each image's certificate is wrong with probability "
-        f"{alpha:g} at most."
+        f"{alpha:g} at most.{_attacked_beside(attacks)}"
     )
+
+
+def _attacked_beside(attacks: AttackFindings) -> str:
+    """What attacks in L2 leave of the networks themselves, at the ε that tells most."""
+    lowest = list(attacks.at_common().values())[:NAMED]
+    left = ", ".join(f"{one.subject} right on {share_text(one)} at ε = {eps_text(one.group)}" for one in lowest)
+    return f" Without the noise no certificate holds, and attacks leave {left}." if left else ""
 
 
 def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str], pa.Table], radius: float) -> float:

@@ -100,8 +100,8 @@ def test_one_that_keeps_it_all_passes():
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (too_far, "At ε = 0.00392 a pixel moves by 0.00784, farther than ε"),
-        (out_of_bounds, r"At ε = 0.00392 pixels leave \[0, 1\]"),
+        (too_far, "At ε = 1/255 a pixel moves by 0.00784, farther than ε"),
+        (out_of_bounds, r"At ε = 1/255 pixels leave \[0, 1\]"),
         (reshaped, r"it makes torch.float32 \[6, 3, 16, 15\] of images torch.float32 \[6, 3, 16, 16\]"),
         (unseeded, "the same draws give other images"),
         (seeded_by_itself, "depends on the others in its batch"),
@@ -151,8 +151,10 @@ def test_what_flags_know_of_an_attack_is_what_its_value_says():
         "apgd": (True, False, False),
         "apgd-t": (True, False, False),
         "fab-t": (True, False, True),
+        "ddn": (True, False, False),
         "autoattack": (True, False, True),
         "square": (False, True, True),
+        "sparse-rs": (False, True, True),
         "gap": (False, False, False),
     }
     assert IMAGE_ATTACKS.named("fgsm").steps(FGSM()) == 1

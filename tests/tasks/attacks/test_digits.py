@@ -6,8 +6,8 @@ from all_digits import digit_classes, digit_samples
 
 from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.pgd import PGD
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import Square
 from assay.tasks.attacks.task import attack_subject
 from assay.tasks.subjects.images.task import train_network
 from assay.tasks.subjects.resolved import ResolvedSubject

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import Draws
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.generator import (
     Card,
     Generator,
@@ -28,6 +27,7 @@ from assay.tasks.attacks.generator import (
     training_targets,
 )
 from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.settings import GAP
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 

@@ -16,10 +16,10 @@ from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.measures import trials
 from assay.tasks.attacks.pgd import FGSM, PGD
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.red_flags import Reading, flags_of_attacks
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import Square
 from assay.tasks.subjects.images.model import ImageModel, said
 
 torch.set_num_threads(1)

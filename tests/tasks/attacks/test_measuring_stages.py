@@ -10,12 +10,11 @@ from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 from assay.data.schemas import class_names
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, read_files
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.generator import load_generator
 from assay.tasks.attacks.measures import attack_findings, trials
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.red_flags import FLAGS, flags_of_attacks
-from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.settings import GAP, eps_name
 from assay.tasks.attacks.task import (
     attack_subject,
     measure_attacks,

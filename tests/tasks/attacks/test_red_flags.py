@@ -14,14 +14,13 @@ from torch import Tensor, nn
 from assay.data.schemas import Attacked
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import Draws
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.measures import trials
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.probes import chosen, flags_of_probes, probe_samples
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.red_flags import CHANCE, FLAGS, Reading, chance_of_more, flags_of_attacks
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.settings import ImageAttack
-from assay.tasks.attacks.square import Square
+from assay.tasks.attacks.settings import GAP, ImageAttack
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.images.model import ImageModel, said

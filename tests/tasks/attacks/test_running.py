@@ -10,10 +10,10 @@ from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.pgd import FGSM, PGD, MomentumPGD
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.square import Square
+from assay.tasks.attacks.settings import GAP
 
 torch.set_num_threads(1)
 

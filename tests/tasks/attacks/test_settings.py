@@ -3,9 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from assay.tasks.attacks.gap import GAP
 from assay.tasks.attacks.pgd import PGD
-from assay.tasks.attacks.settings import eps_name
+from assay.tasks.attacks.settings import GAP, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS, PRESETS, AnyAttack
 
 attack = TypeAdapter(AnyAttack).validate_python

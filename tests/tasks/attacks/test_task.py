@@ -13,7 +13,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.pgd import FGSM, PGD
-from assay.tasks.attacks.square import Square
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.task import _rows_for, attack_subject, transfer_attacks, worst_case
 from assay.tasks.statistics.findings import findings_from
 

@@ -15,8 +15,8 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 from assay.data.schemas import Attacked
 from assay.tasks.attacks.measures import Trial, on_grid, trials, worst_of
 from assay.tasks.attacks.pgd import FGSM, PGD
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.square import Square
 from assay.tasks.statistics.classification import accuracy
 
 torch.set_num_threads(1)

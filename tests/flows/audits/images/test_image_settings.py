@@ -132,7 +132,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
         (
             "- fgsm",
             "- deepfool",
-            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, square, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
+            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, ddn, square, sparse-rs, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
         ),
         ("- fgsm", "- fgsm: {steps: 20}", "6: attacks.0.steps — unknown key; did you mean eps?"),
         (
@@ -140,7 +140,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
             "- fgsm: {eps: 2}",
             "6: attacks.0.eps: 2 — pixel values lie in [0, 1], and 2 is more than all of it; for 2 of 255 levels write 2/255",
         ),
-        ("[0, 4/255]", "[0, -4/255]", '7: attacks.1.eps.1: "-4/255" — expected a number between 0 and 1'),
+        ("[0, 4/255]", "[0, -4/255]", '7: attacks.1.eps.1: "-4/255" — expected a number of at least 0'),
         (
             "[1]",
             "[1], reference: nett",

@@ -14,9 +14,9 @@ from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
 from assay.tasks.attacks.apgd import APGD, APGDT
 from assay.tasks.attacks.criteria import Rival
-from assay.tasks.attacks.fab import FABT, to_hyperplane
+from assay.tasks.attacks.minimum_norm import FABT, to_hyperplane
+from assay.tasks.attacks.random_search import Square
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.square import Square
 from assay.tasks.attacks.table import BUNDLES
 from assay.tasks.subjects.images.model import ImageModel
 

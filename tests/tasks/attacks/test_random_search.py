@@ -4,8 +4,8 @@ import pytest
 import torch
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
+from assay.tasks.attacks.random_search import Square, share_covered, side_of_square
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.attacks.square import Square, share_covered, side_of_square
 
 torch.set_num_threads(1)
 
