@@ -306,10 +306,8 @@ def count_ids(samples: pa.Table) -> CountedIds:
 
 def repeated_hashes(counted: CountedIds) -> Hashes:
     """The hashes met more than once: of repeated ids, and once in a while of two ids that collide."""
-    parts = [
-        np.repeat(hashes // counted["times"][name], min(counted["times"][name], 2))
-        for name, hashes in counted["hashes"].items()
-    ]
+    met = ((hashes, counted["times"][name]) for name, hashes in counted["hashes"].items())
+    parts = [np.repeat(hashes // times, min(times, 2)) for hashes, times in met]
     hashes = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 

@@ -97,11 +97,8 @@ def gold_codes(column: pa.Array, classes: tuple[str, ...]) -> tuple[pa.Array, Fa
         codes = pc.coalesce(codes, pc.index_in(text, value_set=digits))
     bad = np.flatnonzero(pc.and_(pc.is_valid(text), pc.is_null(codes)).to_numpy(zero_copy_only=False))
     names = listed(classes)
-    labels = text.take(pa.array(bad)).to_pylist()
-    faults = [
-        (at, f"gold label {shown(label)} is none of the classes {names}")
-        for at, label in zip(bad.tolist(), labels, strict=True)
-    ]
+    labels = zip(bad.tolist(), text.take(pa.array(bad)).to_pylist(), strict=True)
+    faults = [(at, f"gold label {shown(label)} is none of the classes {names}") for at, label in labels]
     return codes.cast(pa.int16()), faults
 
 

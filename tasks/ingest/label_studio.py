@@ -203,10 +203,8 @@ def _tagged(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, pa.Array]:
     texts = [str(task.shown.get(field) or "") for task in tasks]
     columns = {TOKENS: pa.array([_WORD.findall(text) for text in texts], WORDS)}
     for name in names:
-        tags = [
-            tags_of(text, task.answers[0].of(_SPANS, name)) if task.answers else None
-            for text, task in zip(texts, tasks, strict=True)
-        ]
+        spans = [task.answers[0].of(_SPANS, name) if task.answers else None for task in tasks]
+        tags = [None if given is None else tags_of(text, given) for text, given in zip(texts, spans, strict=True)]
         columns[name] = pa.array(tags, WORDS)
     return columns
 
@@ -370,9 +368,8 @@ class AnswerFiles:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of all their bytes in their order, and of how an answer is found in them."""
-        return hashlib.sha256(
-            json.dumps([[hash_of_file(url) for url in self.urls], self.asked.question, self.asked.id]).encode()
-        ).hexdigest()
+        content = [[hash_of_file(url) for url in self.urls], self.asked.question, self.asked.id]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def read(self) -> dict[str, GoldAnswer]:
         """What people said, by sample; refused where a file became another one meanwhile."""
@@ -410,7 +407,7 @@ def settled_samples(
     rows = samples.select([name for name in samples.column_names if name != "gold"]).take(pa.array(asked))
     names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
     codes = {name: code for code, name in enumerate(classes)}
-    given_answers = [by_sample[name] for name in names]
+    given_answers, golds = [by_sample[name] for name in names], [None if c is None else classes[c] for c in before]
     answers = [None if answer.choice is None else codes[answer.choice] for answer in given_answers]
     given = np.full(len(ids), -1, np.int16)
     given[asked] = [-1 if code is None else code for code in answers]
@@ -424,10 +421,7 @@ def settled_samples(
         "people": [answer.people for answer in given_answers],
         "agreeing": [answer.agreeing for answer in given_answers],
         "skipped": [answer.skipped for answer in given_answers],
-        "outcome": [
-            answer.outcome(None if code is None else classes[code])
-            for answer, code in zip(given_answers, before, strict=True)
-        ],
+        "outcome": [answer.outcome(name) for answer, name in zip(given_answers, golds, strict=True)],
         "cluster": pa.nulls(len(names), pa.int64()) if clusters is None else clusters,
     }
     at = samples.schema.get_field_index("gold")

@@ -50,18 +50,16 @@ def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:
     def covered(row: Mapping[str, int]) -> Cell:
         return share_estimate(row["votes"], row["samples"], counted=False)
 
+    def right(row: Mapping[str, int]) -> Cell:
+        return share_estimate(row["gold_hits"], row["gold_votes"])
+
     columns = [
         column("Function", "function"),
         column("Says", "polarity", help="The classes it votes for"),
         column("Coverage", covered, "bar", "Share of samples it votes on"),
         column("Overlaps", "overlaps", "percent", "Share of samples it and another function vote on"),
         column("Conflicts", "conflicts", "percent", voting_otherwise),
-        column(
-            "Right where gold is known",
-            lambda row: share_estimate(row["gold_hits"], row["gold_votes"]),
-            "bar",
-            matching,
-        ),
+        column("Right where gold is known", right, "bar", matching),
         column("Faults", "faults", "integer", "Samples on which it failed; it abstains there"),
         *([column("Panel", lambda row: outcomes.get(row["function"]), help=panelled)] if outcomes else []),
     ]

@@ -115,10 +115,8 @@ def sample_rule(function: Callable[[Sample], object]) -> SampleRule:
 
 def is_rule(value: object) -> bool:
     """Whether a module's value is a labelling function by itself: a decorated one, or one of Snorkel's."""
-    return isinstance(value, ColumnRule | SampleRule) or any(
-        (kind.__module__, kind.__qualname__) == ("snorkel.labeling.lf.core", "LabelingFunction")
-        for kind in type(value).__mro__
-    )
+    kinds = ((kind.__module__, kind.__qualname__) for kind in type(value).__mro__)
+    return isinstance(value, ColumnRule | SampleRule) or ("snorkel.labeling.lf.core", "LabelingFunction") in kinds
 
 
 @dataclass(frozen=True)

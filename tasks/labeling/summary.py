@@ -99,7 +99,7 @@ def labeling_table(
     """
     n, m = counts.samples, len(counts.functions)
     cast = counts.votes.sum(axis=1)
-    raised = faults or {}
+    raised, by_gold = faults or {}, zip(counts.gold_hits.tolist(), counts.gold_votes.tolist(), strict=True)
     columns = {
         "function": list(counts.functions),
         "position": list(range(m)),
@@ -112,10 +112,7 @@ def labeling_table(
         "votes": cast.tolist(),
         "gold_votes": counts.gold_votes.tolist(),
         "gold_hits": counts.gold_hits.tolist(),
-        "empirical_accuracy": [
-            int(hits) / int(votes) if votes else None
-            for hits, votes in zip(counts.gold_hits, counts.gold_votes, strict=True)
-        ],
+        "empirical_accuracy": [hits / votes if votes else None for hits, votes in by_gold],
         "faults": [raised[name][0] if name in raised else 0 for name in counts.functions],
         "fault_example": [raised[name][1] if name in raised else None for name in counts.functions],
         "samples": [n] * m,

@@ -253,11 +253,8 @@ def slice_findings(answers: SlicedAnswers, subject: str) -> list[Finding]:
 
     The worst is named in its verdict, and its interval holds for all of them at once.
     """
-    named = [
-        (column, value)
-        for column, values in answers.columns.items()
-        for value in sorted({value for value in values if value is not None})
-    ]
+    values = {name: sorted({cell for cell in cells if cell is not None}) for name, cells in answers.columns.items()}
+    named = [(column, value) for column, known in values.items() for value in known]
     inside = [np.array([cell == value for cell in answers.columns[column]], dtype=np.bool_) for column, value in named]
     findings = [
         About("slices", column, value, subject).finding(

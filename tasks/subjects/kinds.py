@@ -17,7 +17,7 @@ from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact, Table
 from assay.tasks.subjects.addresses.given import KindName
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, Subject
+from assay.tasks.subjects.settings import KNOWN, Subject
 from assay.tasks.subjects.trained import TrainedSubject
 
 K = TypeVar("K", bound=Table)
@@ -151,27 +151,9 @@ def _of_columns() -> Predicting[Predictions]:
 KINDS = (
     SubjectKind("model", "columns of numbers", always_trained=KNOWN["model"]),
     SubjectKind("network", "images", trainable=True, builders=True, stages=_of_images),
-    SubjectKind(
-        "classifier", "texts", reads=("text",), always_trained=KNOWN["classifier"], trainable=True, stages=_of_texts
-    ),
-    SubjectKind(
-        "tagger",
-        "tagged sentences",
-        reads=("tokens",),
-        held_against="tags",
-        always_trained=tuple(TAGGING),
-        trainable=True,
-        stages=_of_tags,
-    ),
-    SubjectKind(
-        "scorer",
-        "pairs of sentences",
-        reads=("pair",),
-        held_against="score",
-        always_trained=tuple(SCORING),
-        trainable=True,
-        stages=_of_pairs,
-    ),
+    SubjectKind("classifier", "texts", ("text",), None, KNOWN["classifier"], trainable=True, stages=_of_texts),
+    SubjectKind("tagger", "tagged sentences", ("tokens",), "tags", KNOWN["tagger"], trainable=True, stages=_of_tags),
+    SubjectKind("scorer", "pairs of sentences", ("pair",), "score", KNOWN["scorer"], trainable=True, stages=_of_pairs),
     SubjectKind("predictions", "what another system has said"),
 )
 """The kinds of subject, in the order in which the settings name them."""

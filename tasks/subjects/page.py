@@ -71,10 +71,8 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
     for above in measured(findings.select("subject.above_constant", of=CLEAN)):
         if above.subject in constant:
             continue
-        share, always, test = (
-            findings.get(f"subject.{name}", *above.about)
-            for name in ("accuracy", "constant_accuracy", "above_constant_p")
-        )
+        metrics = ("accuracy", "constant_accuracy", "above_constant_p")
+        share, always, test = (findings.get(f"subject.{name}", *above.about) for name in metrics)
         if (above.low or 0.0) > 0 and (test is None or test.verdict == "better"):
             continue
         shares = [percent(getattr(finding, "value", None), 0) for finding in (share, always)]

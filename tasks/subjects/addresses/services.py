@@ -116,10 +116,8 @@ def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    blocks = [
-        *map(Paragraph, (*_by_chance(findings), *_put_otherwise(findings), *_in_words(findings))),
-        Paragraph(_NOTE),
-    ]
+    lines = (*_by_chance(findings), *_put_otherwise(findings), *_in_words(findings), _NOTE)
+    blocks = list(map(Paragraph, lines))
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))

@@ -110,13 +110,10 @@ def compare_along(
     significance: float,
 ) -> Artifact[Findings]:
     """Whether a defence helps where samples are naturally hard: what the copy of that name gains on every stratum."""
+    before, after = (collect(answers, None) for answers in (original, defended))
+    apart = undecided == "apart"
     findings = gain_findings(
-        collect(original, None),
-        collect(defended, None),
-        copy=name,
-        significance=significance,
-        only_decided=undecided == "apart",
-        seeds=stage_seeds(),
+        before, after, copy=name, significance=significance, only_decided=apart, seeds=stage_seeds()
     )
     trends = [finding for finding in findings if finding.metric == GAIN_TREND and finding.value is not None]
     differing = sum(trend.p_value is not None and trend.p_value <= significance for trend in trends)

@@ -197,11 +197,8 @@ def training_rows(
     chosen = np.flatnonzero((target >= 0) & drawn(ids, share, seed))
     rows = samples.take(pa.array(chosen))
     matrix = feature_matrix(rows, features)
-    columns = {
-        "id": rows["id"],
-        "target": pa.array(target[chosen]),
-        "fold": pa.array(fold_of(named_groups(rows), folds)),
-    }
+    fold = pa.array(fold_of(named_groups(rows), folds))
+    columns = {"id": rows["id"], "target": pa.array(target[chosen]), "fold": fold}
     return pa.table(columns | {feature_column(name): matrix[:, at] for at, name in enumerate(features)})
 
 

@@ -153,18 +153,11 @@ def judge_subject(
     significance: float,
 ) -> Artifact[Findings]:
     """Whether the subject is less often right at the hard end of the order, and what its own scores know of that."""
-    rows = order_findings(
-        *_same_samples(predictions, intervals, samples, clusters),
-        apart=undecided == "apart",
-        significance=significance,
-        generator=stage_seeds().generator(),
-    )
+    tables, drawn = _same_samples(predictions, intervals, samples, clusters), stage_seeds().generator()
+    rows = order_findings(*tables, apart=undecided == "apart", significance=significance, generator=drawn)
     findings = [replace(finding, subject=name) for finding in rows]
-    verdicts = [
-        f"by {finding.of} labels {verdict_in_words(finding)}"
-        for finding in findings
-        if finding.metric == "subject.trend_p"
-    ]
+    trends = (finding for finding in findings if finding.metric == "subject.trend_p")
+    verdicts = [f"by {trend.of} labels {verdict_in_words(trend)}" for trend in trends]
     say(f"{name} · {', '.join(verdicts)}")
     return write_table(findings_table(findings), into=Findings)
 
