@@ -184,9 +184,7 @@ def page(ground: Ground, _services: Measurements, findings: FindingIndex) -> Ite
 
 def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[Clash]:
     """Requests are counted where a subject is a service, and have a cost where they have a price."""
-    services = [
-        subject for _, subject in each_subject(pipeline) if any(is_service(str(subject.get(way))) for way in WAYS)
-    ]
+    services = [each for _, each in each_subject(pipeline) if any(is_service(str(each.get(way))) for way in WAYS)]
     if not services:
         labeling = as_dict(pipeline.get("labeling"))
         if not (labeling.get("asking") or str(labeling.get("functions")).endswith((".yaml", ".yml"))):

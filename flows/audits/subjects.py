@@ -51,10 +51,9 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
     source = as_dict(pipeline.get("source"))
     dataset = source.get("dataset")
     for where, subject in each_subject(pipeline):
-        if names[name_of(subject)] > 1:
-            yield Clash(
-                (*where, "name"), f"{names[name_of(subject)]} subjects are called {name_of(subject)}; name each"
-            )
+        called = name_of(subject)
+        if names[called] > 1:
+            yield Clash((*where, "name"), f"{names[called]} subjects are called {called}; name each")
         if subject.get("predictions") is not None:
             if isinstance(dataset, str) and dataset.startswith("sample/"):
                 yield Clash(
@@ -86,9 +85,7 @@ def subject_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Ite
     """A gate on subjects of images or texts is on clean samples; one on subjects of tables is on a set of the order."""
     of, group, name = gate.get("of"), gate.get("group"), gate.get("subject")
     meant = [subject for _, subject in each_subject(pipeline) if not isinstance(name, str) or name_of(subject) == name]
-    on_tables = [
-        subject for subject in meant if subject.get("model") is not None or subject.get("predictions") is not None
-    ]
+    on_tables = [each for each in meant if each.get("model") is not None or each.get("predictions") is not None]
     if not meant:
         return
     if not on_tables:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
+from toolz import merge
 
 from assay.data.schemas import (
     Classes,
@@ -248,12 +249,9 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
 def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
     """What the pipeline's subjects say of the samples, in the order of the pipeline."""
     below = (ground.maybe(TableSubjects), ground.maybe(Examination))
-    predictions = {
-        name: predicted for result in below if result is not None for name, predicted in result.predictions.items()
-    }
-    return {
-        subject.name: predictions[subject.name] for subject in ground.pipeline.subjects if subject.name in predictions
-    }
+    predictions = merge(*(result.predictions for result in below if result is not None))
+    in_order = (subject.name for subject in ground.pipeline.subjects)
+    return {name: predictions[name] for name in in_order if name in predictions}
 
 
 CLEAN, ALONG, AREA = "clean", "along", "subject.auc"

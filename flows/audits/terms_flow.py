@@ -255,9 +255,8 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
 def _tagged(tables: Tables, metric: str) -> Sampled:
     rows = tables.read("matches", ["id", "gold_hits", "said_hits"])
     hits, named, there = counts_of(rows).astype(np.float64).T
-    above, below = {"ner.f1": (2 * hits, named + there), "ner.precision": (hits, named), "ner.recall": (hits, there)}[
-        metric
-    ]
+    shares = {"ner.f1": (2 * hits, named + there), "ner.precision": (hits, named), "ner.recall": (hits, there)}
+    above, below = shares[metric]
     return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), above, below)
 
 

@@ -47,9 +47,7 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
             )
             continue
         explainer = attack.get("explainer")
-        asked = [
-            explainer for explainer in as_list(as_dict(trust).get("explainers")) if isinstance(explainer, str)
-        ] or ["lime"]
+        asked = [each for each in as_list(as_dict(trust).get("explainers")) if isinstance(each, str)] or ["lime"]
         if isinstance(explainer, str) and explainer not in asked:
             yield Clash(
                 ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"

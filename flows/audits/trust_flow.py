@@ -230,29 +230,22 @@ def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, finding
     """The part about trust, where a subject came through."""
     if audit.opinions:
         explained = [
-            _explained(subject, explainer, opinion, classes, masked)
+            ExplanationsPage(
+                subject,
+                explainer,
+                classes,
+                labels=collect(opinion.first.labels, ["id", "oracle", "predicted", "confidence", "label"]),
+                keywords=collect(opinion.first.keywords, None),
+                thresholds=collect(opinion.first.embedded.thresholds, None),
+                settings=collect(opinion.thresholds, None),
+                examples=collect(opinion.examples, None),
+                truth=None if (truth := opinion.first.truth) is None else collect(truth, ["id", "truth"]),
+                masked=masked,
+            )
             for subject, opinions in audit.opinions.items()
             for explainer, opinion in opinions.items()
         ]
         yield page(findings, explained)
-
-
-def _explained(
-    subject: str, explainer: str, opinion: Opinion, classes: Sequence[str], masked: bool
-) -> ExplanationsPage:
-    first = opinion.first
-    return ExplanationsPage(
-        subject,
-        explainer,
-        classes,
-        labels=collect(first.labels, ["id", "oracle", "predicted", "confidence", "label"]),
-        keywords=collect(first.keywords, None),
-        thresholds=collect(first.embedded.thresholds, None),
-        settings=collect(opinion.thresholds, None),
-        examples=collect(opinion.examples, None),
-        truth=None if first.truth is None else collect(first.truth, ["id", "truth"]),
-        masked=masked,
-    )
 
 
 def time_spent(_ground: Ground, audit: TrustAudit, run: Run) -> tuple[TrustAudit, Sequence[Finding]]:
