@@ -141,7 +141,7 @@ class Measure:
     words: str
     number: str
     read: Callable[[pa.Table, str, str], pa.Table]
-    negated: bool = True
+    negated: bool = False
     """Whether the number people know is the other way round."""
 
     def number_text(self, value: float) -> str:
@@ -160,37 +160,25 @@ def _rows_as_they_are(table: pa.Table, _measure: str, _subject: str) -> pa.Table
 
 
 MEASURES: Mapping[str, Measure] = {
-    THETA: Measure("doubtful label", "what the rules' labels doubt", "θ_L", interval_rows),
-    CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", confidence_rows, negated=False),
-    MARGIN: Measure(
-        "narrow margin", "what the subject decides by a narrow margin", "1 − margin", margin_rows, negated=False
-    ),
+    THETA: Measure("doubtful label", "what the rules' labels doubt", "θ_L", interval_rows, negated=True),
+    CONFIDENCE: Measure("unsure", "what the subject is unsure of", "1 − confidence", confidence_rows),
+    MARGIN: Measure("narrow margin", "what the subject decides by a narrow margin", "1 − margin", margin_rows),
     DYNAMICS: Measure(
-        "learned late",
-        "what the subject learned late",
-        "1 − confidence over its training",
-        _rows_as_they_are,
-        negated=False,
+        "learned late", "what the subject learned late", "1 − confidence over its training", _rows_as_they_are
     ),
-    GOLD_DOUBT: Measure(
-        "doubtful gold", "whose gold label the subject doubts", "1 − gold's chance", gold_doubt_rows, negated=False
-    ),
-    "eps": Measure("small ε", "what falls at a small ε", "ε", fallen),
-    "flips": Measure("flips", "what flips under corruption", "flips", flipped, negated=False),
-    "words": Measure("few words", "what few words turn", "words", reworded),
-    "trust": Measure(
-        "wrong reasons", "what is right for the wrong reasons", "unrelated weight", untrusted, negated=False
-    ),
-    DISAGREEMENT: Measure(
-        "disagreement", "what subjects disagree on", "disagreement", _rows_as_they_are, negated=False
-    ),
+    GOLD_DOUBT: Measure("doubtful gold", "whose gold label the subject doubts", "1 − gold's chance", gold_doubt_rows),
+    "eps": Measure("small ε", "what falls at a small ε", "ε", fallen, negated=True),
+    "flips": Measure("flips", "what flips under corruption", "flips", flipped),
+    "words": Measure("few words", "what few words turn", "words", reworded, negated=True),
+    "trust": Measure("wrong reasons", "what is right for the wrong reasons", "unrelated weight", untrusted),
+    DISAGREEMENT: Measure("disagreement", "what subjects disagree on", "disagreement", _rows_as_they_are),
 }
 """The measures of ours, in the order of a reader's interest; other packages bring tables with names of their own."""
 
 
 def measure_named(name: str) -> Measure:
     """The measure of that name; of one that another package brought, the name is all that is known."""
-    return MEASURES.get(name) or Measure(name, f"what is hard by {name}", name, _rows_as_they_are, negated=False)
+    return MEASURES.get(name) or Measure(name, f"what is hard by {name}", name, _rows_as_they_are)
 
 
 def _per_sample(ids: pa.ChunkedArray, values: Floats, kept: Bools, measure: str, subject: str) -> pa.Table:

@@ -34,12 +34,12 @@ def synthetic_blocks(simulated: Sequence[Runs], alpha: float) -> list[Block]:
     return [
         Panels(
             "p-values over ε (Figure 5, first row)",
-            [_p_plot(runs) for runs in simulated],
+            list(map(_p_plot, simulated)),
             f"{_MIDDLE} for N = 1, all bins for more models. At {alpha:g} or below independence is rejected.",
         ),
         Panels(
             "Errors over ε (second row)",
-            [_mean_plot(runs, _SYNTHETIC_ERRORS, "Error") for runs in simulated],
+            list(map(_mean_plot, simulated)),
             f"{_MIDDLE}. Under independence the estimate is the test error, however often examples succeed.",
         ),
     ]
@@ -67,25 +67,25 @@ def _p_plot(runs: Runs) -> LinePlot:
         for models in runs.models or [1]
     ]
     alt = "; ".join(f"ε = {eps:g}: {_p(float(runs.p(eps).mean()))}" for eps in runs.eps)
-    return _plot(runs, runs.experiment, series, "Mean p", f"Mean p of one model over ε. {alt}.")
+    return _plot(runs, series, "Mean p", f"Mean p of one model over ε. {alt}.")
 
 
-def _mean_plot(runs: Runs, columns: dict[str, str], y_label: str) -> LinePlot:
+def _mean_plot(runs: Runs) -> LinePlot:
     series = [
         series_of(name, _places(runs), [spread(runs.column(column, eps)) for eps in runs.eps])
-        for column, name in columns.items()
+        for column, name in _SYNTHETIC_ERRORS.items()
     ]
     alt = "; ".join(f"{line.name} from {number(line.y[0])} to {number(line.y[-1])}" for line in series)
-    return _plot(runs, runs.experiment, series, y_label, f"Means over ε of {alt}.")
+    return _plot(runs, series, "Error", f"Means over ε of {alt}.")
 
 
 def _places(runs: Runs) -> list[float]:
     return [log10(eps) for eps in runs.eps]
 
 
-def _plot(runs: Runs, title: str, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:
+def _plot(runs: Runs, series: Sequence[Series], y_label: str, alt: str) -> LinePlot:
     ticks = {log10(eps): f"{eps:g}" for eps in runs.eps}
-    return LinePlot(title, series, "ε (logarithmic)", y_label, alt, (0.0, 1.0), ticks)
+    return LinePlot(runs.experiment, series, "ε (logarithmic)", y_label, alt, (0.0, 1.0), ticks)
 
 
 def _p(value: float) -> str:

@@ -301,9 +301,8 @@ def _unless_unseen(judgement: Verdict, of_subject: Sequence[Record], record: Rec
     seen = [
         other for other in of_subject if other.generator == record.generator and other.role in ("training", "dishonest")
     ]
-    if judgement.name != "no evidence" or any(other.tested.p <= level and other.tested.mean > 0 for other in seen):
-        return judgement
-    if record.generator == ORBIT:
+    found = any(other.tested.p <= level and other.tested.mean > 0 for other in seen)
+    if judgement.name != "no evidence" or found or record.generator == ORBIT:
         return judgement
     why = "the samples that it learned from are not rejected either" if seen else "there is no positive control"
     return Verdict(judgement.name, f"{judgement.why}; and {why}, so nothing here shows that the test could find memory")
@@ -367,7 +366,7 @@ def judge_tests(
                 numbers[name] = max(test.look, numbers.get(name, 0))
     findings = list(dict.fromkeys(findings))  # tests that are one look-up are counted once
     findings += [Finding(_HIGHEST, of=name, value=number) for name, number in sorted(numbers.items())]
-    return list(judged), findings
+    return judged, findings
 
 
 def earlier_look_ups(run: Run) -> Mapping[str, dict[str, int]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from toolz import groupby
 
 from assay.data.schemas import TrustLabels, TrustSettings
 from assay.infra.errors import InputError
@@ -137,9 +138,7 @@ def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
     spoken = [spoken_for(row, oracle.settings.lemmatise) if row["gold"] == row["predicted"] else {} for row in read]
     toki = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
     direct = [by_name(name, oracle.spaces) for name in oracle.names]
-    for code, all_words in _words_by_class([row["predicted"] for row in read], spoken).items():
-        toki[code].of(all_words)
-        direct[code].of(all_words)
+    _look_up_together(zip((row["predicted"] for row in read), spoken, strict=True), toki, direct)
     rows: list[dict[str, object]] = []
     for row, words in zip(read, spoken, strict=True):
         if row["gold"] != row["predicted"]:
@@ -154,13 +153,12 @@ def label_explanations(explanations: pa.Table, *, oracle: Oracle) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TrustLabels.schema)
 
 
-def _words_by_class(codes: Sequence[int], spoken: Sequence[Mapping[str, float]]) -> dict[int, list[str]]:
-    """All words that speak for each class: looked up together, because looking up is matrix work."""
-    by_class: dict[int, set[str]] = {}
-    for code, words in zip(codes, spoken, strict=True):
-        if words:
-            by_class.setdefault(code, set()).update(words)
-    return {code: sorted(words) for code, words in by_class.items()}
+def _look_up_together(spoken: Iterable[tuple[int, Mapping[str, float]]], *by_class: Sequence[Relatedness]) -> None:
+    """Looks up all words that speak for each class at once, because looking up is matrix work."""
+    for code, same_class in groupby(0, spoken).items():
+        words = sorted({word for _, of_text in same_class for word in of_text})
+        for relatedness in by_class:
+            relatedness[code].of(words)
 
 
 _READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importance"]
@@ -169,9 +167,8 @@ _READ = ["id", "explainer", "gold", "predicted", "confidence", "words", "importa
 def _label_row(
     row: Mapping[str, object], oracle: str, words: Mapping[str, float], judgement: Judgement
 ) -> dict[str, object]:
-    listed, scores = list(words), list(words.values())
-    order = sorted(range(len(words)), key=lambda place: -scores[place])
-    related = judgement.related or (None,) * len(listed)
+    related = judgement.related or (None,) * len(words)
+    ranked = sorted(zip(words, words.values(), related, strict=True), key=lambda word: -word[1])
     return {
         **{name: row[name] for name in ("id", "explainer", "gold", "predicted", "confidence")},
         "oracle": oracle,
@@ -179,18 +176,14 @@ def _label_row(
         "reason": judgement.reason,
         "related_mass": judgement.related_mass,
         "unrelated_mass": judgement.unrelated_mass,
-        "words": [listed[place] for place in order],
-        "importance": [scores[place] for place in order],
-        "related": [related[place] for place in order],
+        **{name: [word[at] for word in ranked] for at, name in enumerate(("words", "importance", "related"))},
     }
 
 
 def toki_labels(explanations: Sequence[tuple[int, Mapping[str, float]]], oracle: Oracle) -> list[str]:
     """The oracle's label of every correct prediction, given as its class and the words that speak for it."""
     relatedness = [by_keywords(anchors, oracle.spaces) for anchors in oracle.anchors]
-    spoken = _words_by_class([code for code, _ in explanations], [words for _, words in explanations])
-    for code, all_words in spoken.items():
-        relatedness[code].of(all_words)
+    _look_up_together(explanations, relatedness)
     return [str(judge(words, relatedness[code], oracle.settings.importance).label) for code, words in explanations]
 
 

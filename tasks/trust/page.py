@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import unique
 
 from assay.infra.errors import first_named
 from assay.tasks.reporting.estimates import column, series_of, share_estimate, share_text, table_of
@@ -96,11 +98,12 @@ LEGEND: Mapping[Tone, str] = {
 }
 
 
-def examples_block(explained: Explained) -> MarkedTexts | None:
-    """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them."""
+def examples_block(explained: Explained) -> list[MarkedTexts]:
+    """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them; none
+    where none was chosen."""
     rows = explained.examples.to_pylist()
     if not rows:
-        return None
+        return []
     texts = [_example(row, explained) for row in rows]
     note = (
         "Right predictions that are confident, and go most clearly by words that are not related to the class; then "
@@ -108,7 +111,7 @@ def examples_block(explained: Explained) -> MarkedTexts | None:
     )
     if explained.masked:
         note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."
-    return MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)
+    return [MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)]
 
 
 def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
@@ -333,23 +336,14 @@ def page(findings: FindingIndex, explained: Sequence[Explained] = ()) -> Part:
     Examples, clusters, plots and thresholds are those of every subject's first explainer.
     """
     trust = TrustFindings(findings)
-    first: dict[str, Explained] = {}
-    for each in explained:
-        first.setdefault(each.subject, each)
+    first = list(unique(explained, key=attrgetter("subject")))
     blocks: list[Block] = []
-    for subject, each in first.items():
-        blocks.append(shares_plot(trust, subject, each.explainer, each.classes))
-        blocks += [examples] if (examples := examples_block(each)) is not None else []
-    for each in first.values():
+    for each in first:
+        blocks += [shares_plot(trust, each.subject, each.explainer, each.classes), *examples_block(each)]
+    for each in first:
         blocks += [*confidence_plot(each), thresholds_panels(each), *clusters_table(each)]
     sentence = " ".join(_sentence(trust, subject) for subject in trust.subjects)
     return Part("Trust", sentence or "No prediction was explained.", blocks, "trust")
-
-
-def _headline(trust: TrustFindings, subject: str) -> Finding | None:
-    explainers = trust.explainers(subject)
-    share = trust.get("untrustworthy", subject, explainers[0], "all") if explainers else None
-    return share if share is not None and share.value is not None else None
 
 
 def _in_truth(trust: TrustFindings, subject: str, explainer: str) -> str:
@@ -389,8 +383,9 @@ def _caveats(trust: TrustFindings, subject: str, explainer: str) -> str:
 
 
 def _sentence(trust: TrustFindings, subject: str) -> str:
-    share = _headline(trust, subject)
-    if share is None:
+    explainers = trust.explainers(subject)
+    share = trust.get("untrustworthy", subject, explainers[0], "all") if explainers else None
+    if share is None or share.value is None:
         return f"No right prediction of {subject} could be explained."
     if trust.constant(subject):
         return f"{subject} (almost) always answers alike: there are no reasons of its own to judge."

@@ -154,7 +154,8 @@ def embed_words(
     vectors.
     """
     names = class_words(class_names(collect(classes, None)), naming.class_names)
-    words = _words(naming, *(collect(table, ["words"]) for table in explained))
+    listed = {word for table in explained for words in collect(table, ["words"])["words"].to_pylist() for word in words}
+    words = {spelling(word, naming.lemmatise) for word in listed}
     vectors, thresholds = map_pieces(
         embed_piece,
         [Voter(place) for place in range(len(providers.providers))],
@@ -218,18 +219,12 @@ def identify_keywords(
     explanations = collect(pooled, None)
     pools = word_pools(explanations, classes=len(known), lemmatise=settings.lemmatise)
     spaces = _spaces(vectors, thresholds)
-    elections = [
-        elect_keywords(pool, name, spaces, settings.theta_dist) for pool, name in zip(pools, names, strict=True)
-    ]
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
-    rows = [
-        _keyword_rows(code, pool, election, spaces, explainer)
-        for code, (pool, election) in enumerate(zip(pools, elections, strict=True))
-    ]
-    counts = [
-        f"{name} {int(election.keyword.sum())} of {len(pool.words)}"
-        for name, pool, election in zip(known, pools, elections, strict=True)
-    ]
+    rows, counts = [], []
+    for code, (pool, name) in enumerate(zip(pools, names, strict=True)):
+        election = elect_keywords(pool, name, spaces, settings.theta_dist)
+        rows.append(_keyword_rows(code, pool, election, spaces, explainer))
+        counts.append(f"{known[code]} {int(election.keyword.sum())} of {len(pool.words)}")
     say(f"{explainer} · keywords: " + ", ".join(counts[:6]) + (" …" if len(counts) > 6 else ""))
     return write_table(pa.concat_tables(rows), into=Keywords)
 
@@ -295,11 +290,6 @@ def try_thresholds(
 def _spaces(vectors: Artifact[WordVectors], thresholds: Artifact[Thresholds]) -> list[Space]:
     thetas = {row["provider"]: row["theta"] for row in collect(thresholds, ["provider", "theta"]).to_pylist()}
     return spaces_from(collect(vectors, None), thetas)
-
-
-def _words(naming: Naming, *tables: pa.Table) -> set[str]:
-    listed = (word for table in tables for words in table["words"].to_pylist() for word in words)
-    return {spelling(word, naming.lemmatise) for word in set(listed)}
 
 
 def _keyword_rows(code: int, pool: Pool, election: Election, spaces: Sequence[Space], explainer: str) -> pa.Table:
