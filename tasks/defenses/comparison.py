@@ -29,8 +29,7 @@ from assay.tasks.statistics.classification import (
 from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, not_shown
-from assay.tasks.statistics.paired import Difference, bootstrap_difference, compared_shares, mean_difference_by_cluster
-from assay.tasks.statistics.proportions import unvaried
+from assay.tasks.statistics.paired import Difference, compared_shares, mean_difference
 from assay.tasks.subjects.images.model import said
 from assay.tasks.subjects.predictions import probabilities_of
 
@@ -57,6 +56,10 @@ class Answers:
         """The same with the group of each sample, where they have some."""
         groups = None if of_id is None else np.array([of_id[sample] for sample in self.ids.tolist()])
         return replace(self, groups=groups)
+
+    def same_question(self, other: Answers) -> bool:
+        """Whether the other answers are to the same samples under the same attack."""
+        return self.label == other.label and np.array_equal(self.ids, other.ids)
 
     @property
     def label(self) -> str:
@@ -173,17 +176,9 @@ def paired_gain(
     groups = None if before.groups is None else before.groups[known]
     if before.truth.ndim == 1:
         return compared_shares(second, first, groups)
-    p = compared_shares(second > first, first > second, groups)[1]
     assert generator is not None
-    if groups is None:
-        gain, units = bootstrap_difference(second, first, generator), len(first)
-    else:
-        gain = mean_difference_by_cluster(second, first, groups, generator)
-        units = len(np.unique(groups))
-    if gain.low < gain.high:
-        return gain, p
-    low, high = unvaried(gain.value, units)
-    return replace(gain, low=low, high=high), p
+    gain = mean_difference(second, first, groups, generator)
+    return gain, compared_shares(second > first, first > second, groups)[1]
 
 
 def between_findings(answers: Mapping[str, Answers], subject: str, significance: float) -> list[Finding]:
@@ -196,7 +191,7 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
     """
     findings = []
     for first, second in combinations(answers, 2):
-        if answers[first].label != answers[second].label or not np.array_equal(answers[first].ids, answers[second].ids):
+        if not answers[first].same_question(answers[second]):
             continue
         ours, theirs = answers[first].right(), answers[second].right()
         known = ~np.isnan(ours)
@@ -215,19 +210,15 @@ def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) ->
     """`defense.best_accuracy`: what the best defence leaves right, its name the verdict, with an interval that holds
     for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
     do not always say the same."""
-    sound = {
-        name: given
-        for name, given in answers.items()
-        if one_answer(given.predicted, given.truth, classes).verdict != "degenerate"
-    }
+
+    def says_more(given: Answers) -> bool:
+        return one_answer(given.predicted, given.truth, classes).verdict != "degenerate"
+
+    sound = {name: given for name, given in answers.items() if says_more(given)}
     first = next(iter(sound.values()), None)
     if first is None:
         return []
-    met = {
-        name: given
-        for name, given in sound.items()
-        if given.label == first.label and np.array_equal(given.ids, first.ids)
-    }
+    met = {name: given for name, given in sound.items() if first.same_question(given)}
     best = extreme_share(
         [(given.predicted == given.truth, given.truth >= 0) for given in met.values()], "highest", first.groups
     )

@@ -38,9 +38,8 @@ class DefenceFindings:
         self.all = findings
         compared = [finding for finding in findings.select("defense") if finding.metric in _COMPARED]
         texts = {finding.subject for finding in compared if finding.group != CLEAN and finding.slice.eps is None}
-        of_images = [
-            finding for finding in compared if finding.subject not in texts
-        ]  # texts have a part of their own, without ε
+        # texts have a part of their own, without ε
+        of_images = [finding for finding in compared if finding.subject not in texts]
         self.subjects = distinct(finding.subject for finding in of_images)
         self.defences = distinct(finding.of for finding in of_images if finding.of != NONE)
         tested = [
@@ -238,14 +237,14 @@ def _names(leaders: Sequence[str], of: int) -> str:
 
 def _trade_off(findings: DefenceFindings) -> list[Block]:
     """Accuracy under attack over clean accuracy: a mark per model, a colour per defence; several subjects in panels."""
-    plots = [plot for subject in findings.subjects if (plot := _trade_plot(findings, subject, subject)) is not None]
+    plots = [plot for subject in findings.subjects if (plot := _trade_plot(findings, subject)) is not None]
     title = "What robustness costs"
     if len(plots) > 1:
         return [Panels(title, plots, _TRADE)]
     return [replace(plot, title=title) for plot in plots]
 
 
-def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot | None:
+def _trade_plot(findings: DefenceFindings, subject: str) -> LinePlot | None:
     points: dict[str, list[tuple[Finding, Finding, str]]] = {}
     for defence in (NONE, *findings.defences):
         clean, attacked = (findings.accuracy(subject, defence, group) for group in (CLEAN, findings.group))
@@ -263,7 +262,7 @@ def _trade_plot(findings: DefenceFindings, subject: str, title: str) -> LinePlot
     ends = [f"{line.name} {percent(line.x[-1])} clean and {percent(line.y[-1])} attacked" for line in series]
     alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
     label, ticks = f"Accuracy at ε = {eps_text(findings.group)}", spaced_ticks(series, _CROWDED, percent)
-    return LinePlot(title, series, "Accuracy on clean images", label, alt, (0.0, 1.0), ticks, _TRADE, "percent")
+    return LinePlot(subject, series, "Accuracy on clean images", label, alt, (0.0, 1.0), ticks, _TRADE, "percent")
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

@@ -184,12 +184,9 @@ def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float,
     if attacked is None:
         return draw_samples(truths, limit)
     rows = attacked.filter(pc.equal(attacked["eps"], eps))
-    fell = {
-        sample for sample, success in zip(rows["id"].to_pylist(), rows["success"].to_pylist(), strict=True) if success
-    }
-    answers = zip(*(rows[name].to_pylist() for name in ("id", "gold", "clean")), strict=True)
-    wrong = {sample for sample, gold, clean in answers if gold is not None and clean >= 0 and gold != clean}
-    telling = {sample: truth for sample, truth in truths.items() if sample in fell - wrong}
+    wrong = rows.filter((pc.field("clean") >= 0) & (pc.field("gold") != pc.field("clean")))["id"].to_pylist()
+    fell = set(rows.filter(rows["success"])["id"].to_pylist()) - set(wrong)
+    telling = {sample: truth for sample, truth in truths.items() if sample in fell}
     chosen = draw_samples(telling, limit)
     others = {sample: truth for sample, truth in truths.items() if sample not in chosen}
     return chosen | draw_samples(others, limit - len(chosen))

@@ -231,16 +231,8 @@ Bools = npt.NDArray[np.bool_]
 _GROUPS = 10
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Per sample: whether the subject is right (1), wrong (0), or nobody knows (−1)."""
-
-    right: npt.NDArray[np.int8]
-
-    @property
-    def known(self) -> Bools:
-        """The samples whose truth is known."""
-        return np.asarray(self.right >= 0)
+Answers = npt.NDArray[np.int8]
+"""Per sample: whether the subject is right (1), wrong (0), or nobody knows (−1)."""
 
 
 def association_findings(columns: Columns, clusters: Integers, significance: float) -> Iterator[Finding]:
@@ -273,8 +265,8 @@ def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Ite
     codes, kept_by = codes_of(clusters), dict[str, Bools]()
     groups = int(codes.max(initial=-1)) + 1
     for name, values in ((name, values) for name, values in columns.all.items() if name != GOLD_DOUBT):
-        kept = answers.known & ~np.isnan(values)
-        right, there = answers.right[kept], len(np.unique(codes[kept]))
+        kept = (answers >= 0) & ~np.isnan(values)
+        right, there = answers[kept], len(np.unique(codes[kept]))
         if why_not_tested(len(right), int(right.sum()), there, len(np.unique(values[kept])) < 2):
             continue
         kept_by[name] = kept
@@ -288,7 +280,7 @@ def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Ite
 
 
 def _gain(columns: Columns, name: str, ours: str, kept: Bools, answers: Answers, codes: Integers) -> Finding:
-    right, groups = answers.right[kept], int(codes.max()) + 1
+    right, groups = answers[kept], int(codes.max()) + 1
     if not 0 < int(right.sum()) < len(right):
         return gain_finding("hardness.auc_gain", None, len(right))
     first, second = (area_sums(-columns.all[measure][kept], right, codes[kept], groups) for measure in (name, ours))

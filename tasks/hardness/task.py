@@ -200,8 +200,7 @@ def _predicted(predictions: Artifact[Predictions] | None, ids: pa.ChunkedArray) 
 
 
 def _answers(predicted: pa.ChunkedArray, gold: pa.ChunkedArray) -> Answers:
-    right = pc.fill_null(pc.cast(pc.equal(predicted, gold), pa.int8()), -1)
-    return Answers(right.to_numpy())
+    return np.asarray(pc.fill_null(pc.cast(pc.equal(predicted, gold), pa.int8()), -1).to_numpy())
 
 
 def _hardest(

@@ -152,10 +152,10 @@ class Counting:
         without = [
             mean_risk(units.get(f"{part:02d}", 0), n - size) for part, size in enumerate(of_part.tolist()) if size
         ]
-        calibration = counted.get("calibration")
+        calibration, there = counted.get("calibration"), [each for each in ends if len(each)]
         return OrderCounts(
             counted["sums"],
-            _one_score(ends),
+            bool(there) and bool(there[0][0] == there[-1][1]),
             grouped,
             None if grouped or not patterns else pattern_totals_of(patterns),
             mean_risk(units.get(_WHOLE, 0), n),
@@ -198,11 +198,6 @@ def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dic
         less = LeftOut.of(tie[rows], ~tested.right[rows])
         units[f"{part:02d}"] = risks.without(ties, less, here, part).units()
     return units
-
-
-def _one_score(ends: Sequence[Integers]) -> bool:
-    there = [each for each in ends if len(each)]
-    return bool(there) and bool(there[0][0] == there[-1][1])
 
 
 _HALF = 26  # bits: a number up to 1 is so many bits, and 27 more

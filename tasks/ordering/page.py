@@ -161,7 +161,6 @@ _WORDS: dict[str, tuple[str, Tone]] = {
     "violation": ("The rules' labels get better along the order, not worse", "bad"),
 }
 _NOT_SHOWN = "That the rules' labels get worse along the order is not shown"
-_UNMEASURED = "Whether the rules' labels get worse along the order was not measured"
 
 
 def page(
@@ -203,11 +202,6 @@ def _outcome(test: Finding) -> tuple[str, Tone]:
     return _WORDS.get(test.verdict, (_NOT_SHOWN, "neutral"))
 
 
-def _unmeasured(test: Finding) -> str:
-    _, _, why = test.verdict.partition(": ")
-    return f"{_UNMEASURED}: {why}" if why else _UNMEASURED
-
-
 def _judged(findings: FindingIndex, labeler: str) -> tuple[Literal["good", "bad", "neutral", "not measured"], str]:
     """How the part is marked, and in which word."""
     test = findings.get("ordering.trend_p", of="ours", group=labeler)
@@ -217,10 +211,10 @@ def _judged(findings: FindingIndex, labeler: str) -> tuple[Literal["good", "bad"
 def _sentence(findings: FindingIndex, labeler: str, samples: int) -> str:
     test = findings.entry("ordering.trend_p", of="ours", group=labeler)
     if test is None or test.value is None:
-        why = "" if test is None else _unmeasured(test).removeprefix(_UNMEASURED)
+        _, colon, why = ("", "", "") if test is None else test.verdict.partition(": ")
         return (
             f"{plural(samples, 'sample')} are ordered; whether the rules' labels get worse along the order was not "
-            f"measured{why}."
+            f"measured{colon}{why}."
         )
     outcome, _ = _outcome(test)
     ends = _ends(findings, labeler)

@@ -284,13 +284,8 @@ def labelled_samples(
     rows = np.flatnonzero(outcomes != UNKNOWN)
     keys = keys_of(intervals[score].to_numpy()[rows], intervals["tie_break"].to_numpy()[rows])
     undecided = intervals["undecided"].to_numpy()[rows]
-    alike, patterns = (column[rows] for column in (clusters["cluster"].to_numpy(), pattern_hashes(clusters)))
+    alike, patterns = (pc.fill_null(clusters[name], 0).to_numpy()[rows] for name in ("cluster", "pattern"))
     return LabelledSamples(keys, alike, outcomes[rows] == RIGHT, ~(undecided & apart), patterns)
-
-
-def pattern_hashes(clusters: pa.Table) -> Integers:
-    """The hashes of the samples' votes; 0 where samples stand in groups."""
-    return np.asarray(pc.fill_null(clusters["pattern"], 0).to_numpy())
 
 
 def ends_in_order(known: LabelledSamples, pools: Pools) -> Integers:
@@ -365,8 +360,8 @@ def labelled_by_scores(
 
 def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> Ranges:
     """Every partition's known samples, sent to the ranges of each order."""
-    rows = inputs[0].artifact.rows
-    bounds = sorting.bounds_of(rows, range_rows(), labelled_drawn, *inputs, orders=len(known), known=known)
+    rows, of_range = inputs[0].artifact.rows, max(1, sorting.RANGE_ROWS // SHARE)
+    bounds = sorting.bounds_of(rows, of_range, labelled_drawn, *inputs, orders=len(known), known=known)
     orders = [[sorting.Range(number, at) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
     sent: Artifact[Parcels] = map_partitions(
         labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds
@@ -380,11 +375,6 @@ def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools
         for piece, here in zip(order, surroundings(each, PARTS), strict=True)
     }
     return Ranges(orders, sent, ends, arounds)
-
-
-def range_rows() -> int:
-    """How many samples a range holds, about."""
-    return max(1, sorting.RANGE_ROWS // SHARE)
 
 
 def counted_ties(tested: LabelledSamples) -> tuple[Integers, Integers, Integers]:

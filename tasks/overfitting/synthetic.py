@@ -13,7 +13,7 @@ numbers per point: its margin y (wᵀx + b), y x₁ and y uᵀx. So all ε toget
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp
 from typing import Literal
@@ -167,9 +167,8 @@ class Projected:
 
     def moved(self, eps: float) -> Projected:
         """All points moved by ε against their labels, whether they may or not."""
-        return Projected(
-            self.margins - eps * self.length, self.first - eps * self.u1, self.along - eps, self.length, self.u1
-        )
+        margins, first = self.margins - eps * self.length, self.first - eps * self.u1
+        return replace(self, margins=margins, first=first, along=self.along - eps)
 
 
 def project(line: Line, points: Points) -> Projected:

@@ -127,19 +127,15 @@ def class_columns(stage: str, findings: FindingIndex) -> list[ColumnOver]:
         finding = findings.get(f"{stage}.worst_recall", *row)
         return "" if finding is None else finding.verdict
 
+    cost = f"{stage}.expected_cost"
     return [
-        *([column("Expected cost", f"{stage}.expected_cost", "number", _COST)] if has_costs(stage, findings) else []),
+        *([column("Expected cost", cost, "number", _COST)] if findings.select(cost) else []),
         column("Accuracy", f"{stage}.accuracy", "percent"),
         column("Balanced", f"{stage}.balanced_accuracy", "percent", _BALANCED),
         column("Worst class", worst_class),
         column("Its recall", f"{stage}.worst_recall", "percent", _WORST),
         column("One answer", f"{stage}.constant_accuracy", "percent", "What one constant answer gets"),
     ]
-
-
-def has_costs(stage: str, findings: FindingIndex) -> bool:
-    """Whether errors have a price."""
-    return bool(findings.select(f"{stage}.expected_cost"))
 
 
 def cost_text(stage: str, findings: FindingIndex, about: About) -> str:
@@ -222,12 +218,8 @@ def first_few(of_subjects: Sequence[str], between: str = "; ") -> str:
     >>> first_few(["a: 1", "b: 2"]), first_few(["a", "b", "c", "d"], ", ")
     ('a: 1; b: 2', 'a, b, c; 1 more subject below')
     """
-    return between.join(of_subjects[:NAMED]) + more_below(len(of_subjects))
-
-
-def more_below(subjects: int) -> str:
-    """How many subjects a line does not name."""
-    return f"; {plural(subjects - NAMED, 'more subject')} below" if subjects > NAMED else ""
+    more = len(of_subjects) - NAMED
+    return between.join(of_subjects[:NAMED]) + (f"; {plural(more, 'more subject')} below" if more > 0 else "")
 
 
 def capital(text: str) -> str:

@@ -152,23 +152,21 @@ def png_size(png: bytes) -> tuple[int, int]:
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
 
 
+def png_image(png: bytes, alt: str, class_: str | None, decoding: str | None = None) -> Markup:
+    """A picture that stands inside the page, as large as it is."""
+    width, height = png_size(png)
+    source = "data:image/png;base64," + b64encode(png).decode()
+    return tag("img", src=source, alt=alt, width=width, height=height, decoding=decoding, class_=class_)
+
+
 def _strip(strip: Strip) -> Markup:
     pictures = tag("div", *map(_picture, strip.pictures), class_="pictures")
     return tag("div", tag("h4", strip.title), pictures, class_="strip", role="group", aria_label=strip.title)
 
 
 def _picture(picture: Picture) -> Markup:
-    width, height = png_size(picture.png)
-    source = "data:image/png;base64," + b64encode(picture.png).decode()
-    image = tag(
-        "img",
-        src=source,
-        alt=picture.alt,
-        width=width,
-        height=height,
-        decoding="async",
-        class_="enlarged" if width < _SMALL else None,
-    )
+    enlarged = "enlarged" if png_size(picture.png)[0] < _SMALL else None
+    image = png_image(picture.png, picture.alt, enlarged, decoding="async")
     return tag(
         "div", image, tag("p", picture.name, class_="name"), *map(_picture_caption, picture.said), class_="picture"
     )

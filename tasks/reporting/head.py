@@ -4,11 +4,10 @@ look at next.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from assay.tasks.reporting.gallery import png_size
+from assay.tasks.reporting.gallery import png_image
 from assay.tasks.reporting.markup import Markup, join, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import Mark, NamedSample, Verdict
@@ -109,20 +108,14 @@ def _next(head: Head) -> Iterator[Markup]:
         return
     yield tag("h2", "What to look at next", id="next-h")
     setting = tag("p", unbroken(head.setting), class_="prose") if head.setting else None
-    yield tag("div", setting, sample_list(head.samples[:SAMPLES]), id="next")
-
-
-def sample_list(samples: Sequence[NamedSample]) -> Markup | None:
-    """Samples to look at: their pictures or texts, with a few words each."""
-    return tag("ol", *map(_sample, samples), class_="samples") if samples else None
+    samples = tag("ol", *map(_sample, head.samples[:SAMPLES]), class_="samples") if head.samples else None
+    yield tag("div", setting, samples, id="next")
 
 
 def _sample(sample: NamedSample) -> Markup:
     image = None
     if sample.png is not None:
-        source = "data:image/png;base64," + b64encode(sample.png).decode()
-        width, height = png_size(sample.png)
-        image = tag("img", src=source, alt=f"The sample {sample.id}", width=width, height=height, class_="enlarged")
+        image = png_image(sample.png, f"The sample {sample.id}", "enlarged")
     text = tag("span", sample.text, class_="excerpt", dir="auto") if sample.text else None
     said = [tag("span", line, class_="below") for line in (sample.note, sample.votes) if line]
     return tag("li", image, tag("b", sample.id), text, *said, class_=None if sample.png is not None else "worded")

@@ -183,10 +183,8 @@ def _paired(before: Sampled, after: Sampled, generator: np.random.Generator, lev
         return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical)
     if identical:
         return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True)
-    codes = np.arange(n, dtype=np.int64) if groups is None else groups
-    count = int(codes.max()) + 1
-    old, new = ((_sums(codes, run.above, count), _sums(codes, run.below, count)) for run in (before, after))
-    return _of_scores((old, new), after.value - before.value, n, generator, level)
+    sums = [_sums(np.arange(n) if groups is None else groups, run) for run in (before, after)]
+    return _of_scores(sums, after.value - before.value, n, generator, level)
 
 
 def _of_scores(
@@ -229,8 +227,10 @@ def _half_width(spread: float, groups: int, level: float) -> float:
     return float(t.isf((1 - level) / 2, groups - 1)) * spread if groups > 1 else float("inf")
 
 
-def _sums(codes: npt.NDArray[np.int64], values: Floats, count: int) -> Floats:
-    return np.bincount(codes, values, count).astype(np.float64)
+def _sums(codes: npt.NDArray[np.int64], run: Sampled, count: int = 0) -> tuple[Floats, Floats]:
+    """Σ above and Σ below of each group, of `count` groups at least."""
+    above, below = (np.bincount(codes, values, count).astype(np.float64) for values in (run.above, run.below))
+    return above, below
 
 
 def _influence(above: Floats, below: Floats) -> Floats:
@@ -261,13 +261,13 @@ def _of_all(
 def _single_run(run: Sampled) -> tuple[float, float, float]:
     """The value of one run with its 95 % interval: Wilson's of as many samples as count, else Student's t."""
     codes = np.arange(len(run.ids), dtype=np.int64) if run.groups is None else codes_of(run.groups)
-    count, value = int(codes.max()) + 1, run.value
+    value = run.value
     if run.binary:
         counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, codes).counted()
         low, high = wilson([value * counted], [counted])
         return value, float(low[0]), float(high[0])
-    influence = _influence(_sums(codes, run.above, count), _sums(codes, run.below, count))
-    half = _half_width(_spread(influence), count, LEVEL)
+    influence = _influence(*_sums(codes, run))
+    half = _half_width(_spread(influence), len(influence), LEVEL)
     return value, value - half, value + half
 
 
@@ -384,9 +384,7 @@ def _sums_by_group(sampled: Sequence[Sampled]) -> list[tuple[Floats, Floats]]:
     every = np.array(sorted(names), dtype=np.str_)
     codes = pooled(codes_of(np.array([names[str(sample)] for sample in every], dtype=np.str_)))
     count = int(codes.max()) + 1
-    places = [codes[np.searchsorted(every, values.ids)] for values in sampled]
-    pairs = zip(places, sampled, strict=True)
-    return [(_sums(at, values.above, count), _sums(at, values.below, count)) for at, values in pairs]
+    return [_sums(codes[np.searchsorted(every, values.ids)], values, count) for values in sampled]
 
 
 def _by_students_t(

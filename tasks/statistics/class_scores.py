@@ -17,13 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.errors import InputError
-from assay.tasks.statistics.classification import Bools, Groups, Proportion, Said, Truth, joint_level, proportion_of
+from assay.tasks.statistics.classification import (
+    NOTHING,
+    Bools,
+    Groups,
+    Proportion,
+    Said,
+    Truth,
+    joint_level,
+    proportion_of,
+)
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, distinct
 from assay.tasks.statistics.paired import Difference, compared_shares, counted_difference, not_lower_p
 
 Counts = npt.NDArray[np.int64]
-NOTHING = Proportion(None, None, None, 0)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,9 @@ class Proportion:
     n: int
 
 
+NOTHING = Proportion(None, None, None, 0)
+
+
 @dataclass(frozen=True)
 class OneAnswer:
     """How often a classifier gives its most frequent answer, and whether that is all it knows.
@@ -83,7 +86,7 @@ def proportion(
     cells, mask = _cells(hits, known)
     n = int(mask.any(axis=1).sum()) if mask.size else 0
     if n == 0:
-        return Proportion(None, None, None, 0)
+        return NOTHING
     counts = mask.sum(axis=0)
     rates = ((cells & mask).sum(axis=0)[counts > 0]) / counts[counts > 0]
     value = float(rates.mean())
@@ -110,7 +113,7 @@ def proportion_of(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95, gr
     won, tried = np.atleast_1d(np.asarray(hits, np.int64)), np.atleast_1d(np.asarray(n, np.int64))
     total = int(tried.sum())
     if total == 0:
-        return Proportion(None, None, None, 0)
+        return NOTHING
     value, effective = int(won.sum()) / total, float(total)
     if groups is not None:
         codes = codes_of(groups)
@@ -205,7 +208,7 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
 
     n = len(answers)
     if n == 0:
-        return Proportion(None, None, None, 0)
+        return NOTHING
     columns = answers.astype(np.int64) if answers.ndim == 2 else answers[:, None].astype(np.int64)
     possible = 2 if answers.ndim == 2 else max(classes, int(answers.max()) + 1)  # an answer may name no class
     surprise = np.empty(columns.shape)  # [n, labels]: −log2 of the share of this sample's answer
@@ -231,8 +234,7 @@ def one_answer(answers: Said, truth: Truth, classes: int) -> OneAnswer:
     """
     _require_same(answers, truth)
     if len(answers) == 0:
-        nothing = Proportion(None, None, None, 0)
-        return OneAnswer((), nothing, nothing, "not measured")
+        return OneAnswer((), NOTHING, NOTHING, "not measured")
     if answers.ndim == 2:
         return _per_label(answers, truth)
     most = int(np.bincount(answers.astype(np.int64), minlength=classes).argmax())

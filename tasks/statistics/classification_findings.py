@@ -13,7 +13,6 @@ import numpy.typing as npt
 from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
 from assay.tasks.statistics.calibration import brier, calibration_error, error_findings, risk_area_interval
 from assay.tasks.statistics.class_scores import (
-    NOTHING,
     ClassCounts,
     balanced_accuracy,
     class_counts,
@@ -21,6 +20,7 @@ from assay.tasks.statistics.class_scores import (
     worst_recall,
 )
 from assay.tasks.statistics.classification import (
+    NOTHING,
     Groups,
     OneAnswer,
     Proportion,
@@ -119,16 +119,11 @@ def class_findings(
     [(0.5, ''), (0.0, 'spam'), (0.8, '')]
     """
     worst = worst_recall(counts, len(classes))
-    least = (
-        about.finding("worst_recall", NOTHING)
-        if worst is None
-        else about.finding("worst_recall", worst[1], verdict=classes[worst[0]])
-    )
-    always = constant_accuracy(counts) if constant is None else constant
+    least, called = (NOTHING, "") if worst is None else (worst[1], classes[worst[0]])
     return [
         about.finding("balanced_accuracy", balanced_accuracy(counts)),
-        least,
-        about.finding("constant_accuracy", always),
+        about.finding("worst_recall", least, verdict=called),
+        about.finding("constant_accuracy", constant_accuracy(counts) if constant is None else constant),
     ]
 
 

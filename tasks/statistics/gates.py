@@ -141,12 +141,10 @@ def _shown(finding: Finding) -> str:
     """The value with its interval and n, as far as they are known."""
     if finding.value is None:
         return finding.verdict or "not measured"
+    beside = "" if finding.low is None or finding.high is None else f" [{finding.low:.4g}, {finding.high:.4g}]"
     if _judged_value(finding) != finding.value:
-        return f"{finding.value:.4g}, corrected {finding.p_adjusted:.4g}" + (
-            "" if finding.n is None else f" (n = {finding.n})"
-        )
-    interval = "" if finding.low is None or finding.high is None else f" [{finding.low:.4g}, {finding.high:.4g}]"
-    return f"{finding.value:.4g}{interval}" + ("" if finding.n is None else f" (n = {finding.n})")
+        beside = f", corrected {finding.p_adjusted:.4g}"
+    return f"{finding.value:.4g}{beside}" + ("" if finding.n is None else f" (n = {finding.n})")
 
 
 def named(finding: Finding) -> str:
@@ -224,22 +222,17 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
         f"{named(compared.finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
     )
     change = f"{shown} ({_paired(difference)})"
+    raw: Raw = "passed"
     if difference.identical:
         sentence = f"{named(compared.finding)} is the same on every one of {difference.n} samples as in {against}."
-        return Look("passed", sentence, difference.n, True, loss, detectable)
-    if least > bound:
-        return Look("failed", f"{change}: more than {bound:g}.", difference.n, False, loss, detectable)
-    if most <= bound:
-        return Look("passed", f"{change}: not more than {bound:g}.", difference.n, False, loss, detectable)
-    needed = _needed(loss, least, most, bound, difference.n)
-    return Look(
-        "inconclusive",
-        f"{change}: too few samples to tell whether by more than {bound:g}; {needed}.",
-        difference.n,
-        False,
-        loss,
-        detectable,
-    )
+    elif least > bound:
+        raw, sentence = "failed", f"{change}: more than {bound:g}."
+    elif most <= bound:
+        sentence = f"{change}: not more than {bound:g}."
+    else:
+        needed = _needed(loss, least, most, bound, difference.n)
+        raw, sentence = "inconclusive", f"{change}: too few samples to tell whether by more than {bound:g}; {needed}."
+    return Look(raw, sentence, difference.n, difference.identical, loss, detectable)
 
 
 def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: bool) -> Look:

@@ -103,7 +103,8 @@ def corrected(
         places = [at for at, finding in enumerate(done) if is_test(finding, unit)]
         fresh = adjusted([done[at].p_value or 0.0 for at in places], correction)
         for at, p in zip(places, fresh, strict=True):
-            done[at] = _adjusted_finding(done[at], p, significance)
+            lost = bool(done[at].verdict) and (done[at].p_value or 0.0) <= significance < p
+            done[at] = replace(done[at], p_adjusted=p, verdict=not_shown(significance) if lost else done[at].verdict)
     for at in shown if correction != "none" else ():
         done[at] = replace(findings[at], unit=PRIMARY, p_adjusted=None)
     return [
@@ -133,9 +134,3 @@ def claimed(findings: Sequence[Finding], claims: Sequence[Claim], significance: 
 def is_test(finding: Finding, unit: str = CONCLUDED) -> bool:
     """Whether the run draws a conclusion from a finding's p-value; with another `unit`, whether it is such a test."""
     return finding.unit == unit and finding.p_value is not None and not math.isnan(finding.p_value)
-
-
-def _adjusted_finding(finding: Finding, p_adjusted: float, significance: float) -> Finding:
-    lost = finding.p_value is not None and finding.p_value <= significance < p_adjusted
-    verdict = not_shown(significance) if lost and finding.verdict else finding.verdict
-    return replace(finding, p_adjusted=p_adjusted, verdict=verdict)

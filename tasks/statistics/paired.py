@@ -8,12 +8,13 @@ there. The exact test rejects too seldom, and beside it another interval left 0 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, effective_size, whole_sums
+from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import bca_interval, expanded, pooled, ratio_of
 
 _CELLS = 4_000_000  # resampled counts in memory at a time
@@ -310,6 +311,26 @@ def mean_difference_by_cluster(
     statistic = ratio_of(sums, np.bincount(codes, minlength=blocks).astype(np.float64))
     within = expanded(blocks, level) if blocks > 1 else level
     return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), level)
+
+
+def mean_difference(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.NDArray[np.int64] | None,
+    generator: np.random.Generator,
+    resamples: int = 10_000,
+) -> Difference:
+    """The mean of first − second with its bootstrap interval, by cluster where there are some; where all differ alike,
+    the interval of `unvaried`."""
+    if clusters is None:
+        difference = bootstrap_difference(first, second, generator, resamples)
+    else:
+        difference = mean_difference_by_cluster(first, second, clusters, generator)
+    if difference.low < difference.high:
+        return difference
+    units = difference.n if clusters is None else len(np.unique(clusters))
+    low, high = unvaried(difference.value, units)
+    return replace(difference, low=low, high=high)
 
 
 def _require_pairs(first: tuple[int, ...], second: tuple[int, ...]) -> None:

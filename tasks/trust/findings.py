@@ -20,8 +20,8 @@ from assay.tasks.statistics.auc import auc_finding, label_auc
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
-from assay.tasks.statistics.paired import bootstrap_difference, mean_difference_by_cluster
-from assay.tasks.statistics.proportions import Judge, corrected_share, share, unvaried
+from assay.tasks.statistics.paired import mean_difference
+from assay.tasks.statistics.proportions import Judge, corrected_share, share
 from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
 from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.settings import SPREAD
@@ -128,14 +128,9 @@ def truth_findings(
 def _explanation_precision(precisions: Mapping[str, float], about: About, generator: np.random.Generator) -> Finding:
     """The mean share of an explanation's words that people name too, with its bootstrap interval, by group if any."""
     values, together = list(precisions.values()), about.groups(list(precisions))
-    nothing = np.zeros(len(values))
-    if together is None:
-        mean, units = bootstrap_difference(values, nothing, generator, RESAMPLES), len(values)
-    else:
-        mean, units = mean_difference_by_cluster(values, nothing, together, generator), len(np.unique(together))
-    low, high = (mean.low, mean.high) if mean.low < mean.high else unvaried(mean.value, units)
+    mean = mean_difference(values, np.zeros(len(values)), together, generator, RESAMPLES)
     blank = about.finding("explanation_precision", n=mean.n, unit="share")
-    return replace(blank, value=mean.value, low=max(0.0, low), high=high)
+    return replace(blank, value=mean.value, low=max(0.0, mean.low), high=mean.high)
 
 
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:

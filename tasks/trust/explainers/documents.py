@@ -171,14 +171,8 @@ def can_mask_tokens(document: Document, model: TokenModel) -> bool:
 
 
 def _has_borders(text: str, word: Word) -> bool:
-    return all(
-        _splits(character) or (_is_han(word.text[0]) and _is_han(character)) for character in _neighbours(text, word)
-    )
-
-
-def _neighbours(text: str, word: Word) -> Iterator[str]:
-    yield from text[max(0, word.start - 1) : word.start]
-    yield from text[word.end : word.end + 1]
+    neighbours, han = text[max(0, word.start - 1) : word.start] + text[word.end : word.end + 1], _is_han(word.text[0])
+    return all(_splits(character) or (han and _is_han(character)) for character in neighbours)
 
 
 def _splits(character: str) -> bool:
