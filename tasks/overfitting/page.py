@@ -4,7 +4,7 @@ been found, the error over the offset, and the synthetic experiment (Figure 5).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import log10
 
 from assay.tasks.overfitting.independence import Record
@@ -181,11 +181,8 @@ def page(findings: FindingIndex, judged: Sequence[Judged], simulated: Sequence[R
     names = [test.verdict.name for test in judged if test.verdict is not None]
     sentences = [*(_sentence(test) for test in judged if test.verdict is not None), *synthetic_line(simulated, alpha)]
     sentence = " ".join(sentences) or "No test could be made."
-    return Part("Overfitting", sentence, blocks, "overfitting", _tone(names), ", ".join(dict.fromkeys(names)))
-
-
-def _tone(verdicts: Collection[str]) -> Tone:
-    return "bad" if "overfit" in verdicts else "good" if set(verdicts) == {"no evidence"} else "neutral"
+    tone: Tone = "bad" if "overfit" in names else "good" if set(names) == {"no evidence"} else "neutral"
+    return Part("Overfitting", sentence, blocks, "overfitting", tone, ", ".join(dict.fromkeys(names)))
 
 
 def _gaps(judged: Sequence[Judged]) -> BarPlot:

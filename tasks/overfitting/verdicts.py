@@ -301,8 +301,8 @@ def _unless_unseen(judgement: Verdict, of_subject: Sequence[Record], record: Rec
     seen = [
         other for other in of_subject if other.generator == record.generator and other.role in ("training", "dishonest")
     ]
-    found = any(other.tested.p <= level and other.tested.mean > 0 for other in seen)
-    if judgement.name != "no evidence" or found or record.generator == ORBIT:
+    rejected = any(other.tested.p <= level and other.tested.mean > 0 for other in seen)
+    if judgement.name != "no evidence" or rejected or record.generator == ORBIT:
         return judgement
     why = "the samples that it learned from are not rejected either" if seen else "there is no positive control"
     return Verdict(judgement.name, f"{judgement.why}; and {why}, so nothing here shows that the test could find memory")

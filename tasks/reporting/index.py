@@ -130,7 +130,9 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
         head_markup(_last_nights(groups)) if ordered else empty,
         tag("p", budget, class_="note") if budget else None,
     )
-    glance = [_at_a_glance(list(zip(places, groups, strict=True))), tag("p", _KEY, class_="note")] if ordered else []
+    bad_first = sorted(zip(states, places, groups, strict=True), key=lambda group: group[0] == "good")
+    rows = [_state(place, name, runs) for _, place, (name, runs) in bad_first]
+    glance = [tag("ul", *rows, class_="states"), tag("p", _KEY, class_="note")] if ordered else []
     page = tag("div", nav, tag("main", head, *glance, *sections, id="report"), class_="page")
     skip = tag("a", "Skip to the runs", href="#report", class_="skip")
     return document("All nights · Assay", join([skip, page, tag("footer", "Assay. One line per run, newest first.")]))
@@ -149,13 +151,6 @@ def _last_nights(groups: Sequence[tuple[str, Sequence[RunEntry]]]) -> Head:
     )
     more = [Verdict(f"{numerals.plural(rest, 'more change')}, on the runs' own pages")] if rest > 0 else []
     return Head(Verdict(f"{ended} · {changed}", "bad" if bad or worse else "good"), [*lines[:_CHANGES], *more])
-
-
-def _at_a_glance(groups: Sequence[tuple[str, tuple[str, Sequence[RunEntry]]]]) -> Markup:
-    """Every pipeline in a row: how its last nights ended, and what its last one says; the bad ones first."""
-    ordered = sorted(groups, key=lambda group: status_tone(_nights(group[1][1])[-1].status) == "good")
-    rows = [_state(place, name, runs) for place, (name, runs) in ordered]
-    return tag("ul", *rows, class_="states")
 
 
 def _nights(runs: Sequence[RunEntry]) -> Sequence[RunEntry]:

@@ -25,12 +25,6 @@ def line_numbers(plot: LinePlot) -> Lines:
     return [(plot.x_label or "x", *(series.name for series in plot.series)), *rows]
 
 
-def bar_numbers(plot: BarPlot) -> Lines:
-    """One row per bar."""
-    rows = ((name, _written(value, low, high, plot.scale)) for name, value, low, high in bars(plot))
-    return [("name", plot.x_label), *rows]
-
-
 def points_of(series: Series) -> Iterable[tuple[float, float | None, float | None, float | None]]:
     """Each point of a line: its place, its value, and the ends of its interval."""
     empty: Sequence[float | None] = [None] * len(series.x)
@@ -104,12 +98,13 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
 
 def bar_figure(plot: BarPlot, identity: str) -> Markup:
     """Horizontal bars with their values and whiskers, for wide pages and for phones."""
+    numbers = ((name, _written(value, low, high, plot.scale)) for name, value, low, high in bars(plot))
     return figure(
         plot.title,
         plot.note,
         tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
         tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        folded_numbers(plot.title, bar_numbers(plot)),
+        folded_numbers(plot.title, [("name", plot.x_label), *numbers]),
     )
 
 
