@@ -97,13 +97,9 @@ def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     classes = _classes(source, settings, reading, pieces, files)
     known = content_of_pieces(source, reading, classes)
     loading = expectations.warm_up()
+    reuse = None if known is None else Reuse(content=known)
     samples, rejects = map_pieces(
-        read_piece,
-        pieces,
-        into=(Samples, Rejects),
-        reuse=None if known is None else Reuse(content=known),
-        reading=reading,
-        classes=classes,
+        read_piece, pieces, into=(Samples, Rejects), reuse=reuse, reading=reading, classes=classes
     )
     _require_few_rejects(source, settings, samples.rows, rejects)
     _require_unique(source.label, samples, pieces, reading)

@@ -42,14 +42,9 @@ def apply_labeling_functions(
     book = rulebook.load()
     codes = class_codes(book.name, book.classes, class_names(collect(classes, None)))
     patience = faults_allowed(settings.fault_limit, samples.rows)
+    reuse = Reuse(bounds=frozenset({"patience"}))  # what was voted before is held against the limit below
     votes: Artifact[Votes] = map_partitions(
-        vote_on,
-        samples,
-        into=Votes,
-        reuse=Reuse(bounds=frozenset({"patience"})),  # what was voted before is held against the limit below
-        rulebook=rulebook,
-        codes=codes,
-        patience=patience,
+        vote_on, samples, into=Votes, reuse=reuse, rulebook=rulebook, codes=codes, patience=patience
     )
     faults = faults_of(votes)
     _check_faults(faults, samples.rows, settings.fault_limit)
@@ -81,12 +76,9 @@ def summarize_labeling(
         )
     faults = faults_of(votes)
     say(_in_words(counts))
-    return LabelingSummary(
-        table=write_table(labeling_table(counts, names, faults), into=LabelingTable),
-        findings=write_table(
-            findings_table(labeling_findings(counts, sum(count for count, _ in faults.values()))), into=Findings
-        ),
-    )
+    table = write_table(labeling_table(counts, names, faults), into=LabelingTable)
+    findings = labeling_findings(counts, sum(count for count, _ in faults.values()))
+    return LabelingSummary(table, write_table(findings_table(findings), into=Findings))
 
 
 def vote_on(samples: pa.Table, rulebook: AnyRulebook, codes: tuple[int, ...], patience: int) -> Tallied:

@@ -160,15 +160,9 @@ def predict_texts(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Predictions]:
     """What the subject says of every text."""
-    names = class_names(collect(classes, None))
+    names, reuse = tuple(class_names(collect(classes, None))), Reuse() if subject.is_known_whole else None
     predictions: Artifact[Predictions] = map_partitions(
-        predict_table,
-        samples,
-        into=Predictions,
-        reuse=Reuse() if subject.is_known_whole else None,
-        subject=subject,
-        files=read_files(files),
-        classes=tuple(names),
+        predict_table, samples, into=Predictions, reuse=reuse, subject=subject, files=read_files(files), classes=names
     )
     say(f"{subject.settings.classifier} · {samples.rows} texts{cut_in_words(predictions)}")
     return predictions
