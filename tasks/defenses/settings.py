@@ -68,9 +68,8 @@ class Defence(Settings):
         for values in product(*grids.values()):
             chosen: dict[str, Any] = dict(zip(grids, values, strict=True))
             name = "-".join([self.called, *(_name_part(option, chosen[option]) for option in several)])
-            variants.append(
-                self.model_copy(update={"name": name} | {option: (value,) for option, value in chosen.items()})
-            )
+            single = {option: (value,) for option, value in chosen.items()}
+            variants.append(self.model_copy(update={"name": name} | single))
         return tuple(variants)
 
     def _grids(self) -> dict[str, tuple[Any, ...]]:

@@ -176,10 +176,8 @@ def measure_certified(
     Intervals count the groups of the samples, where they have some.
     """
     findings = certified_findings(collect(certified, None), name, how, settings.radii, groups_by_id(evaluation))
-    say(
-        f"{name} {how} · "
-        + ", ".join(f"{finding.group} {finding.value or 0.0:.0%}" for finding in findings if finding.group)
-    )
+    shares = ", ".join(f"{finding.group} {finding.value or 0.0:.0%}" for finding in findings if finding.group)
+    say(f"{name} {how} · {shares}")
     return write_table(findings_table(findings), into=Findings)
 
 

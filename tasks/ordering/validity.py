@@ -244,12 +244,10 @@ def _tests(tested: Validity | None, n: int, significance: float) -> list[Finding
     if tested is None:
         return [Finding(f"ordering.{test}", n=n, verdict="not measured") for test in _TESTS]
     low, high = tested.tie_range
-    permutation = tested.permutation
+    permutation, free = tested.permutation, _trend("spearman_tie_free", tested.tie_free, n, significance)
     return [
         _trend("spearman", tested.nested, n, significance),
-        replace(
-            _trend("spearman_tie_free", tested.tie_free, n, significance), p_value=None, verdict="", low=low, high=high
-        ),
+        replace(free, p_value=None, verdict="", low=low, high=high),
         _trend("spearman_disjoint", tested.disjoint, n, significance),
         Finding("ordering.permutation_p", value=permutation.p_adverse, n=n, unit="p"),
         Finding("ordering.permutation_p_violation", value=permutation.p_violation, n=n, unit="p"),

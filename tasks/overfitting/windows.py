@@ -274,9 +274,8 @@ def window_findings(
         of_whole = f"of {whole} on the whole lattice"
         n, lost = len(looked.ids), int(looked.attackable.sum())
         findings.append(share("overfitting.attackable", lost, n, of=role, subject=name))
-        findings.append(
-            _mean("overfitting.passes", passes, of=role, subject=name, verdict=of_whole, unit="passes per image")
-        )
+        unit = "passes per image"
+        findings.append(_mean("overfitting.passes", passes, of=role, subject=name, verdict=of_whole, unit=unit))
     findings += [finding for generator in generators for finding in _densities(tested, generator, name)]
     if len(tested) > 1:
         for number, model in enumerate(tested):

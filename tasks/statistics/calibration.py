@@ -62,12 +62,8 @@ def calibration_error(
     places = _bins(scores, bins)
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
-    return gap_interval(
-        gaps.reshape(groups_there, count),
-        np.bincount(codes, minlength=groups_there).astype(np.float64),
-        generator,
-        level,
-    )
+    sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
+    return gap_interval(gaps.reshape(groups_there, count), sizes, generator, level)
 
 
 def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator, level: float = 0.95) -> CalibrationError:
