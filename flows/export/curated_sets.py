@@ -26,12 +26,12 @@ from ruamel.yaml import YAML
 
 from assay import __version__
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.data.schemas import class_names
+from assay.data.schemas import CuratedSets, class_names
 from assay.data.templates import filled
 from assay.flows.report.comparison import flat_settings
-from assay.flows.report.records import ingested, labelled_by, read_table, tables_of
+from assay.flows.report.records import read_table, tables_of
 from assay.infra.errors import InputError
-from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.reporting.croissant import ExportedFile, croissant
@@ -294,7 +294,11 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
-    by_labeler = {name: made.curated for name, made in labelled_by(store, record).items() if made.curated is not None}
+    by_labeler: dict[str, Artifact[CuratedSets]] = {
+        str(manifest.ingredients["arguments"]["labeler"]): Artifact.from_json(stage.outputs["result"])
+        for stage in record.stages
+        if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
+    }
     if not by_labeler:
         asked = record.settings.get("ordering") is not None
         reason = f"it ended before the ordering, as {record.status}" if asked else "its pipeline configures no ordering"
@@ -309,7 +313,7 @@ def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str,
 
 def classes_of(store: Store, record: RunRecord) -> list[str]:
     """The names of the classes of a run, in the order of their codes."""
-    return class_names(read_table(store, ingested(record)["classes"]))
+    return class_names(pa.concat_tables(tables_of(store, record, "Classes")))
 
 
 def _accuracy(dataset: pa.Table) -> tuple[int, str, int]:

@@ -449,12 +449,11 @@ class Folder:
                     copy.flush()
                     self._asked(lambda: self.fs.put_file(copy.name, target))
                 return
-            os.makedirs(os.path.dirname(target), exist_ok=True)
             # Hidden: who reads a folder of Parquet files as one data set passes over what is not whole.
             draft = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.tmp-{uuid.uuid4().hex}")
             try:
                 # No fsync: a file that a power cut left short or garbled is caught by its size and page checksums.
-                with open(draft, "wb") as local:
+                with _draft_opened(draft) as local:
                     yield local
                 os.replace(draft, target)
             except BaseException:
@@ -498,6 +497,9 @@ class Folder:
             # Remote file systems take what they are to remove for a pattern, and a name may hold brackets.
             exact = path if self.is_local else glob.escape(path)
             with suppress(FileNotFoundError):  # somebody else has just removed it
+                if self.is_local and os.path.isdir(path):
+                    exact = f"{path}.removed-{uuid.uuid4().hex}"
+                    os.rename(path, exact)  # at once: what a run writes under this name from now on stays
                 self._asked(lambda: self.fs.rm(exact, recursive=True))
 
     @contextmanager
@@ -515,3 +517,15 @@ class Folder:
                     f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store."
                 ) from error
             raise
+
+
+def _draft_opened(draft: str) -> BinaryIO:
+    """A new file in its folder, which is made again where a clean-up takes it away meanwhile."""
+    for tries_left in reversed(range(10)):
+        try:
+            os.makedirs(os.path.dirname(draft), exist_ok=True)
+            return open(draft, "wb")
+        except FileNotFoundError:
+            if not tries_left:
+                raise
+    raise AssertionError

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
 from assay.infra.stages.partitions import map_partitions, map_pieces
 from assay.infra.stages.stage import stage, write_files
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -110,6 +110,7 @@ def test_a_clean_up_that_keeps_no_run_takes_nothing_from_one_at_any_of_its_steps
 
 
 def test_a_clean_up_that_keeps_no_run_may_go_on_beside_runs(make_run):
+    """What it removes in the very moment in which a run comes upon it, the run says in a sentence, and goes on anew."""
     quiet, over, store, faults = chain(make_run, 6), threading.Event(), make_run().store, []
 
     def sweep() -> None:
@@ -121,7 +122,14 @@ def test_a_clean_up_that_keeps_no_run_may_go_on_beside_runs(make_run):
 
     sweeping = threading.Thread(target=sweep, daemon=True)
     sweeping.start()
-    assert [chain(make_run, 6) for _ in range(10)] == [quiet] * 10
+    for _ in range(10):
+        for tries_left in reversed(range(5)):
+            try:
+                assert chain(make_run, 6) == quiet
+                break
+            except RunError as fault:
+                if not tries_left or "(cleaned, or deleted): run again." not in str(fault):
+                    raise
     over.set()
     sweeping.join()
     assert faults == []
