@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from assay.data.schemas import Findings
@@ -163,8 +163,9 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     report_reuse(run)
     findings = _named_findings(run, audited, of_this_run)
     run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
-    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget_of(project) or NO_BUDGET)
-    run.record.gates = as_recorded(gates)
+    budget = budget_of(project) or NO_BUDGET
+    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget)
+    run.record.gates, run.record.budget = as_recorded(gates), asdict(budget)
     write_budget(run.store, project)
     note_decided(run.store, run.record)
     code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from assay.flows.evidence.earlier_nights import budget_in, comes_out_alike, gates_of, lacking_night, need_earlier_nights
 from assay.flows.evidence.envelope import (
     ByCommand,
     PublicKey,
@@ -36,10 +37,11 @@ from assay.flows.evidence.statements import (
     evidence_folder,
     is_result,
     log_name,
+    nights_name,
     statement_names,
     test_result,
 )
-from assay.flows.report.gates import NO_BUDGET, Past, judge_night
+from assay.flows.report.gates import Past, judge_night
 from assay.flows.report.ledger import beginning_in, decided, decided_in_words, runs_before, settings_digest
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -49,7 +51,6 @@ from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import in_bytes, plural
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge
-from assay.tasks.statistics.settings import Gate
 
 _PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
 
@@ -157,7 +158,7 @@ def read_bundle(
         _require_same_account(bundle, read, findings, result["subject"])
         if plan is not None and plan != record.plan.get("sha256"):
             raise InputError(f"Run {record.id} began under {record.plan.get('sha256', 'no plan')}, not {plan}.")
-        return replace(read, judged=_judged_anew(record, findings))
+        return replace(read, judged=_judged_anew(read, findings))
 
 
 @contextmanager
@@ -241,30 +242,48 @@ def _require_same_account(
         raise InputError("The data or weights that the statements name are not those of the bundle.")
 
 
-def _judged_anew(record: RunRecord, findings: list[Finding]) -> list[str]:
+def _judged_anew(read: Bundle, findings: list[Finding]) -> list[str]:
     """What the findings of a run make of its gates, a line each; raises where its record says otherwise. A bound on
-    change, and how often a gate had failed before, need earlier nights, which no bundle has."""
-    gates, lines = [Gate.model_validate(gate) for gate in record.settings["gates"]], list[str]()
+    change, and how often a gate had failed before, need the nights before."""
+    record, lines = read.record, list[str]()
+    gates = gates_of(record)
     if [gate.title() for gate in gates] != [gate["gate"] for gate in record.gates]:
         raise InputError("The gates of the record are not those that the run was asked.")
-    with tempfile.TemporaryDirectory() as nowhere:
-        past = Past(Store(nowhere), record)  # of a store without earlier nights
-        for gate, recorded, alone in zip(gates, record.gates, judge(gates, findings), strict=True):
-            outcome, raw = recorded["outcome"], recorded.get("raw")
-            if gate.is_on_change and alone.passed:
-                baseline = recorded.get("against", "(none yet)")
-                lines.append(f"{outcome}, not judged anew: {gate.title()}: needs the baseline {baseline}")
+    with tempfile.TemporaryDirectory() as place:
+        past = Past(Store(place), record)
+        lacking = _lay_nights(read, past.store) if need_earlier_nights(record) else ""
+        results = judge_night(gates, findings, past, budget_in(record))
+        for gate, recorded, alone, anew in zip(gates, record.gates, judge(gates, findings), results, strict=True):
+            outcome, unknown = recorded["outcome"], f"needs nights before; {lacking}."
+            if lacking and gate.is_on_change and alone.passed:
+                lines.append(f"{outcome}, not judged anew: {gate.title()}: {unknown}")
                 continue
-            (anew,) = judge_night([gate], findings, past, NO_BUDGET)
-            over_nights = gate.nights[1] > 1 and not alone.passed
-            outcomes = (anew.outcome, "failed") if over_nights else (anew.outcome,)
-            if outcome not in outcomes or raw != anew.looked.get("raw"):
+            over_nights = bool(lacking) and gate.nights[1] > 1 and not alone.passed
+            alike = comes_out_alike(
+                replace(anew, outcome="failed") if over_nights and outcome == "failed" else anew, recorded
+            )
+            if not alike:
                 raise InputError(f"A gate is {anew.outcome} by the findings of the run, not {outcome}: {anew.sentence}")
-            lacking = " Not judged anew: on how many nights before; needs those." if over_nights else ""
-            lines.append(f"{outcome}: {alone.sentence}{lacking}")
+            count = f" Not judged anew: on how many nights before; {unknown}" if over_nights else ""
+            lines.append(f"{outcome}: {alone.sentence if over_nights else anew.sentence}{count}")
     if (record.status == "done") != all(gate["outcome"] not in ("failed", "not asked") for gate in record.gates):
         raise InputError(f"The run is said to be {record.status}, and its gates came out otherwise.")
     return lines
+
+
+def _lay_nights(read: Bundle, store: Store) -> str:
+    """Put into an empty store what the gates of the run were judged by; returns why that cannot be had."""
+    listed = nights_name(read.run)
+    if listed not in read.carried:
+        return "the bundle has none of them"
+    with zipfile.ZipFile(read.path) as bundle:
+        names = [str(name) for name in json.loads(bundle.read(listed))]
+    if not read.carried.issuperset(names):
+        return "its signer has them: assay bundle --results"
+    if lacking := lacking_night(read.log, read.record, {name: read.claims["files"][name] for name in names}):
+        raise InputError(f"The gates cannot have been judged so: {lacking}.")
+    read.copy_to(store, iter(names))
+    return ""
 
 
 def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: PublicKey) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from assay.flows.audit import primary_claims
 from assay.flows.configuration.loading import Project
+from assay.flows.evidence.earlier_nights import ACCEPTED, files_judged_by, need_earlier_nights
 from assay.flows.evidence.envelope import (
     ByCommand,
     canonical_json,
@@ -57,6 +58,11 @@ def evidence_folder(run_id: str) -> str:
 def log_name(run_id: str) -> str:
     """The store's log as it was when the run was signed, an entry a line."""
     return f"{evidence_folder(run_id)}/log.jsonl"
+
+
+def nights_name(run_id: str) -> str:
+    """Which files the gates of a run were judged by, where they look at the nights before."""
+    return f"{evidence_folder(run_id)}/judged-by.json"
 
 
 def configuration_names(plan: Mapping[str, Any]) -> tuple[str, ...]:
@@ -101,12 +107,16 @@ def attest(store: Store, record: RunRecord, key: Path | ByCommand, plan_key: Pat
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end is signed.")
     signer = read_private_key(key)
     signed_by = key_id(signer.public_key())
-    entries_in(log_lines(store))  # with a break in it nobody could verify the bundle
+    entries = entries_in(log_lines(store))  # with a break in it nobody could verify the bundle
     for name, content in _configuration(store, record).items():
         if name == "plan":
             statement_in(content, read_public_key(plan_key) if plan_key else signer.public_key(), "The plan")
         store.folder.write(f"{evidence_folder(record.id)}/{name}.json", content)
-    files = {name: checksum_of(store, name) for name in files_of_run(store, record)}
+    judged_by, lacking = files_judged_by(store, record, entries) if need_earlier_nights(record) else ([], "")
+    if judged_by:
+        judged_by.append(nights_name(record.id))
+        store.folder.write(nights_name(record.id), canonical_json(judged_by))
+    files = {name: checksum_of(store, name) for name in (*files_of_run(store, record), *judged_by)}
     if gone := [name for name, checksum in files.items() if not checksum]:
         raise InputError(f"{store.url}/{gone[0]} is gone, so the run is not whole: run the pipeline again.")
     checksums = {name: files[file.format(record.id)] for name, file in SIGNED_FILES.items()}
@@ -122,6 +132,7 @@ def attest(store: Store, record: RunRecord, key: Path | ByCommand, plan_key: Pat
     return (
         f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {signed_by}, "
         f"{len(files)} files, {len(findings['findings'])} findings, {len(record.gates)} gates"
+        + (f"\nGates that look at nights before cannot be judged anew: {lacking}" if lacking else "")
     )
 
 
@@ -141,7 +152,7 @@ def files_of_run(store: Store, record: RunRecord) -> Iterator[str]:
 
 def is_result(name: str) -> bool:
     """Whether a file of a run is a table, or a file of the team's own, rather than a record of what was done."""
-    return not name.startswith(("runs/", "reports/")) and not name.endswith(f"/{MANIFEST}")
+    return not name.startswith(("runs/", "reports/", ACCEPTED)) and not name.endswith(f"/{MANIFEST}")
 
 
 def manifest_of(store: Store, stage: str, key: str) -> Manifest:

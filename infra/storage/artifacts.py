@@ -251,6 +251,8 @@ class RunRecord:
     """Where what single samples add to the findings lies: see `flows/kind.py`."""
     gates: list[dict[str, Any]] = field(default_factory=list)
     """What every gate said that night, and how closely those on change could look."""
+    budget: dict[str, Any] = field(default_factory=dict)
+    """How many false alarms its gates on change might raise: see `flows/report/gates.py`."""
     arrivals: str = ""
     """Which files of its source were new, changed or gone, and since which run."""
     ingredients: list[dict[str, Any]] = field(default_factory=list)

@@ -324,7 +324,7 @@ def a_huge_size(honest: Honest, draw: random.Random) -> bytes:
     return bytes(content)
 
 
-def _rebuilt(honest: Honest, changed: Files, plan: dict[str, Any] | None = None) -> bytes:
+def rebuilt(honest: Honest, changed: Files, plan: dict[str, Any] | None = None) -> bytes:
     """The bundle with other files, which its signer has signed as if they had been there."""
     files = honest.files() | changed
     names = envelopes(files)
@@ -360,30 +360,30 @@ def a_stale_plan_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
     """As if the run had begun under the plan before the latest: by the file alone, or in its record too."""
     changed = {_place(honest, "plan.json"): honest.stale}
     if draw.random() < 0.5:
-        return _rebuilt(honest, changed)
+        return rebuilt(honest, changed)
     planned = statement(honest.stale)["predicate"]
     (record,) = (json.loads(content) for content in _with_record(honest).values())
     plan = {"sha256": hashlib.sha256(honest.stale).hexdigest()}
     plan |= decided(planned, record["settings"], record["ingredients"])
-    return _rebuilt(honest, changed | _with_record(honest, plan=plan), plan)
+    return rebuilt(honest, changed | _with_record(honest, plan=plan), plan)
 
 
 def no_plan_by_the_signer(honest: Honest, _draw: random.Random) -> bytes:
-    return _rebuilt(honest, _with_record(honest, plan={}), {})
+    return rebuilt(honest, _with_record(honest, plan={}), {})
 
 
 def gates_said_to_be_planned_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
     """A gate that came after the plan among those that stood before, or none that is gone."""
     plan = statement(honest.files()[envelopes(honest.files())[0]])["predicate"]["plan"]
     better = plan | ({"before": plan["before"] + plan["after"], "after": []} if draw.random() < 0.5 else {"gone": []})
-    return _rebuilt(honest, _with_record(honest, plan=better), better)
+    return rebuilt(honest, _with_record(honest, plan=better), better)
 
 
 def other_settings_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
     """Settings with which the run did not begin."""
     (record,) = (json.loads(content) for content in _with_record(honest).values())
     level = {"statistics": {**record["settings"]["statistics"], "significance": draw.uniform(0.02, 0.5)}}
-    return _rebuilt(honest, _with_record(honest, settings=record["settings"] | level))
+    return rebuilt(honest, _with_record(honest, settings=record["settings"] | level))
 
 
 def _said_by_the_signer(
@@ -441,7 +441,7 @@ def gates_that_nobody_asked_by_the_signer(honest: Honest, draw: random.Random) -
         findings["predicate"]["gates"] = gates
         result["predicate"].update(passedTests=[gate["gate"] for gate in gates], failedTests=[])
 
-    return _said_by_the_signer(honest, easier, _rebuilt(honest, changed))
+    return _said_by_the_signer(honest, easier, rebuilt(honest, changed))
 
 
 def a_failed_gate_called_passed_everywhere_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
@@ -464,7 +464,7 @@ def a_failed_gate_called_passed_everywhere_by_the_signer(honest: Honest, draw: r
             tests[f"{gate['outcome']}Tests"].append(gate["gate"])
         result["predicate"].update(tests, result="WARNED" if tests["warnedTests"] else "PASSED")
 
-    return _said_by_the_signer(honest, alike, _rebuilt(honest, changed))
+    return _said_by_the_signer(honest, alike, rebuilt(honest, changed))
 
 
 def settings_beside_those_of_the_record_by_the_signer(honest: Honest, _draw: random.Random) -> bytes:
@@ -472,7 +472,7 @@ def settings_beside_those_of_the_record_by_the_signer(honest: Honest, _draw: ran
     name = _place(honest, "settings.json")
     easier = honest.files()[name].replace(b'"at_least":1.0', b'"at_least":0.1')
     assert easier != honest.files()[name]
-    return _rebuilt(honest, {name: easier})
+    return rebuilt(honest, {name: easier})
 
 
 def _log(honest: Honest, draw: random.Random) -> Files:
@@ -491,14 +491,14 @@ def a_broken_log(honest: Honest, draw: random.Random) -> bytes:
 
 
 def a_broken_log_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
-    return _rebuilt(honest, _log(honest, draw))
+    return rebuilt(honest, _log(honest, draw))
 
 
 def a_log_cut_short_by_the_signer(honest: Honest, draw: random.Random) -> bytes:
     """As if the run had begun before there was a log."""
     name = _place(honest, "log.jsonl")
     lines = honest.files()[name].split(b"\n")
-    return _rebuilt(honest, {name: b"\n".join(lines[: draw.randrange(1, len(lines) - 2)])})
+    return rebuilt(honest, {name: b"\n".join(lines[: draw.randrange(1, len(lines) - 2)])})
 
 
 def no_zip(_honest: Honest, draw: random.Random) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from direct_nights import latest, perform_night, project_in
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
-from tampered_bundles import TAMPERED, Honest, files_in, new_keys
+from tampered_bundles import TAMPERED, Honest, files_in, new_keys, rebuilt
 
 from assay.flows.cli import answer
 from assay.flows.evidence.bundle import read_bundle, write_bundle
@@ -299,27 +299,67 @@ def test_a_plan_may_have_a_key_of_its_own(honest: Honest, night: Path, tmp_path:
         read_bundle(tmp_path / "night.zip", public)
 
 
-def test_gates_are_judged_anew_and_what_that_lacks_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / "team"
+def two_nights(folder: Path, noise: float = 0.0) -> None:
+    """A night, and another one whose labels are noisier, with gates that look at the nights before."""
     plant(folder)
-    (folder / "pipelines.yaml").write_text(
-        NIGHT.replace(
-            "at_least: 1.0}",
-            "at_least: 1.0, for: 2 of 3 nights}\n"
-            "      - {finding: subject.accuracy, of: clean, against: last-passed, drop_at_most: 0.01}",
-        )
-    )
+    gates = """      - {finding: subject.accuracy, of: clean, at_least: 1.0, for: 2 of 3 nights}
+      - {finding: subject.accuracy, of: clean, against: last-passed, drop_at_most: 0.01, severity: SEVERITY}
+"""
+    severity = "fail" if noise else "warn"
+    (folder / "pipelines.yaml").write_text(NIGHT.partition("      - {finding")[0] + gates.replace("SEVERITY", severity))
     perform_night(folder, "night")
+    header, *rows = (folder / "patients.csv").read_text().splitlines()
+    draw, cells = random.Random(9), (row.split(",") for row in rows)
+    noisy = [f"{a},{x},{draw.randrange(2) if draw.random() < noise else ill},{part}" for a, x, ill, part in cells]
+    (folder / "patients.csv").write_text("\n".join([header, *noisy]))
     perform_night(folder, "night")
+
+
+def test_gates_that_look_back_are_judged_anew_by_the_nights_that_the_bundle_brings(tmp_path: Path) -> None:
+    two_nights(folder := tmp_path / "team")
     _, private, public = new_keys(tmp_path, "signer")
-    checked = read_bundle(bundled(folder, private, tmp_path / "night.zip"), public)
-    constant, over_nights, on_change = checked.judged
-    assert constant.startswith("passed: subject.accuracy (of clean) at least 0.5: subject.accuracy (of clean")
+    path = bundled(folder, private, tmp_path / "night.zip")
+    first, second = (run.id for run in latest(folder, "night")[0].runs())
+    over_nights, on_change = read_bundle(path, public).judged
     assert over_nights.startswith("failed: subject.accuracy (of clean, subject")
-    assert over_nights.endswith("below 1. Not judged anew: on how many nights before; needs those.")
+    assert over_nights.endswith("Failed on 2 of the latest 3 nights; 2 fail the run.")
+    assert on_change.startswith("passed: subject.accuracy (of clean")
+    assert f"run {first}" in on_change
+    checked = read_bundle(bundled(folder, private, tmp_path / "small.zip", results=False), public)
+    over_nights, on_change = checked.judged
+    assert over_nights.startswith("failed: subject.accuracy (of clean, subject")
+    assert over_nights.endswith(
+        "Not judged anew: on how many nights before; needs nights before; its signer has them: assay bundle --results."
+    )
     assert on_change.startswith("passed, not judged anew: subject.accuracy (of clean) drop against last-passed")
-    assert on_change.endswith(f"needs the baseline {checked.record.gates[2]['against']}")
     assert "\nGates     failed: " in checked.in_words()
+    files = files_in(path)
+    listed = next(name for name in files if name.endswith("/judged-by.json"))
+    assert f"runs/{first}.json" in json.loads(files[listed])
+    without = json.dumps([name for name in json.loads(files[listed]) if name != f"runs/{first}.json"]).encode()
+    honest = Honest(path, path, read_private_key(private), read_private_key(private), public, b"")
+    (tmp_path / "fewer.zip").write_bytes(rebuilt(honest, {listed: without}))
+    with pytest.raises(InputError, match=f"run {first} began before {second} and is not among the nights"):
+        read_bundle(tmp_path / "fewer.zip", public)
+
+
+def test_a_gate_on_change_that_its_signer_calls_passed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_nights(folder := tmp_path / "team", noise=0.8)
+    store, record = latest(folder, "night")
+    *_, on_change = record.gates
+    assert on_change["outcome"] == "failed"
+    on_change |= {"outcome": "passed", "raw": "passed"}
+    store.save_run(record)
+    _, private, public = new_keys(tmp_path, "liar")
+    assert "cannot be judged anew: some come out otherwise" in attest(store, record, private)
+    write_bundle(store, record, tmp_path / "night.zip", results=True)
+    assert "not judged anew" in read_bundle(tmp_path / "night.zip", public).judged[-1]
+    monkeypatch.setattr("assay.flows.evidence.earlier_nights.comes_out_alike", lambda *_: True)
+    path = bundled(folder, private, tmp_path / "night.zip")
+    with pytest.raises(InputError, match="A gate is failed by the findings of the run, not passed"):
+        read_bundle(path, public)
 
 
 @pytest.mark.usefixtures("honest")
