@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from assay.flows.report.gates import KNOWN_NIGHTS, NO_BUDGET, Budget, Past, as_recorded, judge_night
-from assay.flows.report.ledger import checksum_of
+from assay.flows.report.ledger import SIGNED_FILES, checksum_of
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.log import Entry
@@ -79,6 +79,7 @@ def files_judged_by(store: Store, record: RunRecord, entries: Sequence[Entry]) -
     others = {name for name in folder.read_names if name.count("/") == 1 and name.startswith("runs/")}
     names = sorted(name for name in folder.read_names - others if store.folder.exists(name))
     names += sorted(f"runs/{run}.json" for run in nights)
+    names = sorted({*names, *store.folder.sizes(f"{ACCEPTED}{record.pipeline}")})
     with tempfile.TemporaryDirectory() as place:
         copy = Store(place)
         for name in names:
@@ -90,15 +91,24 @@ def files_judged_by(store: Store, record: RunRecord, entries: Sequence[Entry]) -
 
 
 def lacking_night(entries: Sequence[Entry], record: RunRecord, files: Mapping[str, str]) -> str:
-    """Which night before a run is not among the `files` (with their sha256) that its gates are judged by, or was signed
-    as another, by the log; empty where all are there. What was cleaned up nobody has to bring."""
+    """What of the nights before a run is not among the `files` (with their sha256) that its gates are judged by, or was
+    signed or accepted as another, by the log; empty where all are there. What was cleaned up nobody has to bring."""
+    if not any((entry["action"], entry.get("run")) == ("run", record.id) for entry in entries):
+        return f"the log does not say when run {record.id} began, so nobody can tell which nights were before it"
+    accepting = ("accept", record.pipeline)
+    acceptances = [entry for entry in entries if (entry["action"], entry.get("pipeline")) == accepting]
+    brought = [checksum for name, checksum in files.items() if name.startswith(ACCEPTED)]
+    logged = {entry["acceptance"] for entry in acceptances if "acceptance" in entry}
+    if len(brought) != len(acceptances) or not logged.issubset(brought):
+        return f"what was accepted of {record.pipeline} is not what the log says"
     cleaned = {run for entry in entries if entry["action"] == "clean" for run in entry["runs"]}
     for run in _begun_before(entries, record):
         if f"runs/{run}.json" not in files and run not in cleaned:
             return f"run {run} began before {record.id} and is not among the nights that gates look at"
     for entry in entries:
-        if entry["action"] == "attest" and entry["record"] != files.get(f"runs/{entry['run']}.json", entry["record"]):
-            return f"run {entry['run']}, which gates look at, was signed before with another record"
+        for name, file in SIGNED_FILES.items() if entry["action"] == "attest" else ():
+            if files.get(file.format(entry["run"]), entry[name]) != entry[name]:
+                return f"{name} of run {entry['run']}, which gates look at, was signed before and is another now"
     return ""
 
 

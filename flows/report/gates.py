@@ -24,6 +24,7 @@ from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.pipeline import times_due
 from assay.flows.report.comparison import FindingKey, KeptOutcomes, difference_between
+from assay.flows.report.ledger import checksum_of
 from assay.flows.report.records import find_run, open_store
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
@@ -170,16 +171,19 @@ def accept(store: Store, record: RunRecord, why: str, *, new_level: bool = False
     if record.status not in _ENDED:
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end can be a baseline.")
     require_whole(record, "a baseline for later nights")
-    if not why.strip():
+    why = mask(why.strip())
+    if not why:
         raise InputError(
             "Say why this run is what later ones are held against, as in --why 'new scanner, agreed with QA'."
         )
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why.strip()}
+    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why}
     acceptance |= {"level": "new"} if new_level else {}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    store.folder.write_json(f"accepted/{record.pipeline}/{stamp}-{record.id}.json", acceptance)
-    log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why.strip())
+    name = f"accepted/{record.pipeline}/{stamp}-{record.id}.json"
+    store.folder.write_json(name, acceptance)
+    checksum = checksum_of(store, name)
+    log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why, acceptance=checksum)
     return acceptance
 
 

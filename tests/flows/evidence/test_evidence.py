@@ -18,10 +18,12 @@ from tampered_bundles import TAMPERED, Honest, files_in, new_keys, rebuilt
 
 from assay.flows.cli import answer
 from assay.flows.evidence.bundle import read_bundle, write_bundle
+from assay.flows.evidence.earlier_nights import lacking_night
 from assay.flows.evidence.envelope import ByCommand, key_id, merkle_root, read_private_key, tree_hash
 from assay.flows.evidence.recompute import recompute
 from assay.flows.evidence.statements import attest, commit_plan, statement_names
 from assay.flows.report.all_nights import write_index
+from assay.flows.report.gates import accept
 from assay.flows.report.ledger import decided_in_words, ledger_of, note_decided, plan_name
 from assay.infra.errors import InputError
 from assay.infra.storage.log import entries_in, log_action, log_lines
@@ -341,6 +343,40 @@ def test_gates_that_look_back_are_judged_anew_by_the_nights_that_the_bundle_brin
     (tmp_path / "fewer.zip").write_bytes(rebuilt(honest, {listed: without}))
     with pytest.raises(InputError, match=f"run {first} began before {second} and is not among the nights"):
         read_bundle(tmp_path / "fewer.zip", public)
+
+
+def test_a_night_or_an_acceptance_that_is_another_than_the_log_says_is_no_judge(tmp_path: Path) -> None:
+    two_nights(folder := tmp_path / "team")
+    store, record = latest(folder, "night")
+    first = store.runs()[0]
+    _, private, public = new_keys(tmp_path, "signer")
+    accept(store, first, "the first night")
+    attest(store, first, private)
+    path = bundled(folder, private, tmp_path / "night.zip")
+    assert "not judged anew" not in "".join(read_bundle(path, public).judged)
+    files = files_in(path)
+    listed = next(name for name in files if name.endswith(f"{record.id}/evidence/judged-by.json"))
+    (accepted,) = (name for name in files if name.startswith("accepted/"))
+    without = json.dumps([name for name in json.loads(files[listed]) if name != accepted]).encode()
+    honest = Honest(path, path, read_private_key(private), read_private_key(private), public, b"")
+    (tmp_path / "fewer.zip").write_bytes(rebuilt(honest, {listed: without}))
+    with pytest.raises(InputError, match="what was accepted of night is not what the log says"):
+        read_bundle(tmp_path / "fewer.zip", public)
+    measured = f"runs/{first.id}/findings.parquet"
+    for name, why in (
+        (accepted, "what was accepted of night is not what the log says"),
+        (measured, f"findings of run {first.id}, which gates look at, was signed before and is another now"),
+    ):
+        kept = store.folder.read(name)
+        changed = store.folder.read(f"runs/{record.id}/findings.parquet")
+        if name == accepted:
+            changed = json.dumps(json.loads(kept) | {"level": "new"}).encode()
+        store.folder.write(name, changed)
+        assert why in attest(store, record, private)
+        store.folder.write(name, kept)
+    assert "cannot be judged anew" not in attest(store, record, private)
+    begun = [entry for entry in entries_in(log_lines(store)) if entry.get("run") != record.id]
+    assert "does not say when run" in lacking_night(begun, record, {})
 
 
 def test_a_gate_on_change_that_its_signer_calls_passed_is_refused(
