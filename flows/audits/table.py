@@ -12,6 +12,7 @@ from typing import Any
 from assay.flows.audits.annotators import ANNOTATORS
 from assay.flows.audits.curation import CURATION
 from assay.flows.audits.data import DATA
+from assay.flows.audits.drift import DRIFT
 from assay.flows.audits.duplicates import DUPLICATES
 from assay.flows.audits.hardness import hardness_over
 from assay.flows.audits.images import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
@@ -48,6 +49,7 @@ _SINGLE: tuple[AnyKind, ...] = (
     TEXTS,
     SLICES,
     LABEL_ERRORS,
+    DRIFT,
     DUPLICATES,
     OVERFITTING,
     SERVICES,

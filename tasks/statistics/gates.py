@@ -50,6 +50,10 @@ class GateResult:
         object.__setattr__(self, "sentence", " ".join(self.sentence.split()))
 
 
+NO_BASELINE = "no earlier run to compare with yet"
+"""The verdict of what is measured against an earlier run, where there is none: nobody's fault, so no gate fails."""
+
+
 def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult]:
     """Every gate held against the findings, in the gates' order.
 
@@ -113,6 +117,8 @@ def _is_skipped(gate: Gate, finding: Finding) -> bool:
 
 def _breach(gate: Gate, finding: Finding) -> str | None:
     """Why this finding breaks the gate, or None."""
+    if finding.verdict == NO_BASELINE:
+        return None
     value = None if finding.value is None or math.isnan(finding.value) else _judged_value(finding)
     if value is None and (gate.at_most is not None or gate.at_least is not None or gate.is_on_change):
         why = finding.verdict.removeprefix("not measured").strip(": ")

@@ -1,0 +1,121 @@
+"""Drift as a kind of audit: whether tonight's inputs and answers can be told from those of the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.flows.audits.challenge_clashes import several_labels
+from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, Outcomes, Written
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.drift.compare import ANSWERS, INPUTS, METRICS, Drift
+
+if TYPE_CHECKING:
+    from assay.data.schemas import Findings
+    from assay.infra.stages.runs import Run
+    from assay.infra.storage.artifacts import RunRecord
+    from assay.tasks.reporting.parts import Part
+    from assay.tasks.statistics.findings import Finding, FindingIndex
+
+
+NAME = "drift"
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """The findings, the run that tonight is held against, and the subjects ("" for inputs) that could not be."""
+
+    findings: Sequence[Artifact[Findings]]
+    baseline: str
+    apart: Sequence[str]
+
+
+def run(ground: Ground, settings: Drift) -> Drifted:
+    """Hold inputs and answers against those of the run that was accepted, else of the last that passed."""
+    from assay.infra.stages.runs import current_run
+    from assay.tasks.drift.compare import measure_drift
+
+    baseline = baseline_of(current_run())
+    kept = [] if baseline is None else map(Outcomes.from_json, baseline.outcomes)
+    earlier = {each.subject: each.tables for each in kept if each.audit == NAME}
+    findings: list[Artifact[Findings]] = []
+    apart = list[str]()
+    for tonight in outcomes(ground, None):
+        now, was = tonight.tables, earlier.get(tonight.subject)
+        if was is None or (tonight.subject and was["classes"].digest != now["classes"].digest):
+            apart.append(tonight.subject)
+            continue
+        answers = {"before": was["predictions"], "tonight": now["predictions"]} if tonight.subject else {}
+        findings.append(
+            measure_drift(was["samples"], now["samples"], answers, now["classes"], tonight.subject, settings)
+        )
+    return Drifted(findings, "" if baseline is None else baseline.id, apart)
+
+
+def baseline_of(run: Run) -> RunRecord | None:
+    """The run of this pipeline, over the same share of samples, that was accepted last, else that passed last."""
+    from assay.infra.storage.sweep import acceptances
+
+    runs = [each for each in run.store.runs(run.record.pipeline) if each.share == run.record.share]
+    for accepted in acceptances(run.store, run.record.pipeline)[-1:]:
+        return next((each for each in runs if each.id == accepted["run"]), None)
+    return next((each for each in reversed(runs) if each.status == "done"), None)
+
+
+def outcomes(ground: Ground, _made: object) -> Iterator[Outcomes]:
+    """What later runs are held against: the samples, and what each subject says of them."""
+    from assay.flows.audits.data import Data
+    from assay.flows.audits.subjects_flow import predictions_of
+
+    tables: dict[str, Artifact[Any]] = {"samples": ground.of(Data).samples, "classes": ground.of(Data).classes}
+    yield Outcomes("drift.auc", "", NAME, tables)
+    for subject, predictions in predictions_of(ground).items():
+        yield Outcomes("drift.auc", subject, NAME, {**tables, "predictions": predictions})
+
+
+def unmeasured(_ground: Ground, made: Drifted, run: Run) -> tuple[Drifted, list[Finding]]:
+    """The findings that have no value since no earlier run has anything to be held against, which is said."""
+    from assay.tasks.statistics.findings import Finding
+    from assay.tasks.statistics.gates import NO_BASELINE
+
+    for subject in made.apart:
+        run.notice(f"drift: {subject or 'inputs'}: {NO_BASELINE}.")
+    return made, [
+        Finding("drift.auc", ANSWERS if subject else INPUTS, "", subject, verdict=NO_BASELINE) for subject in made.apart
+    ]
+
+
+def clashes(pipeline: Written) -> Iterator[Clash]:
+    """One class a sample."""
+    if pipeline.get("drift") is not None and several_labels(pipeline):
+        yield Clash(("drift",), "compares answers of one class a sample, and source.labels has several: leave it out")
+
+
+def page(_ground: Ground, made: Drifted, findings: FindingIndex) -> Iterator[Part]:
+    """Whether tonight can be told from the baseline, and by what."""
+    from assay.tasks.drift.page import page as of_drift
+
+    yield of_drift(findings, made.baseline)
+
+
+DRIFT = AuditKind(
+    NAME,
+    lambda pipeline: pipeline.asked(Drift) is not None,
+    run,
+    keys=(
+        Key(
+            "drift",
+            Drift,
+            "Whether inputs and answers can be told from those of the run that was accepted, or passed last; `{}`: "
+            "every default.",
+            "{}",
+        ),
+    ),
+    stands_on=("data", "tables", "subjects"),
+    measures=(Measured("drift", METRICS, ("drift",)),),
+    clashes=clashes,
+    outcomes=outcomes,
+    afterwards=unmeasured,
+    page=page,
+)

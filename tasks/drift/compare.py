@@ -1,0 +1,155 @@
+"""The classifier two-sample test of two nights; beside it PSI and the distance of Kolmogorov and Smirnov.
+
+A classifier learns to say of which night a row is (Lopez-Paz and Oquab, *Revisiting Classifier Two-Sample Tests*, ICLR
+2017); out of its folds, which part no group, it is right by chance where the nights are alike: an area of 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
+
+from assay.data.schemas import Classes, Findings, Predictions, Samples, class_names
+from assay.infra.settings import Settings
+from assay.infra.stages.partitions import collect, columns_in, first_rows
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc
+from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP, named_groups
+from assay.tasks.statistics.metrics import metric
+from assay.tasks.subjects.holding_out import drawn, fold_of
+from assay.tasks.subjects.predictions import RESERVED, Matrix, feature_matrix, is_numeric, probabilities_of
+from assay.tasks.subjects.tables.logistic import cross_fit
+
+FOLDS, BINS = 5, 10
+
+
+class Drift(Settings):
+    """What of two nights is held against each other; `{}` takes every default."""
+
+    rows: int = Field(default=20_000, ge=100, le=1_000_000)
+    """About so many samples of each night are compared, drawn by their ids."""
+
+
+METRICS = (
+    metric("drift.auc", better="less", followed=True, title="Told from the baseline"),
+    metric("drift.feature_auc", title="Area"),
+    metric("drift.ks", better="less", title="KS"),
+    metric("drift.psi", better="less", title="PSI"),
+)
+INPUTS, ANSWERS = "inputs", "answers"
+
+
+def told_apart(before: Matrix, tonight: Matrix, groups: Sequence[str]) -> AUC:
+    """How well a row [d] tells its night, by values, squares (for spread) and what is missing; `groups` of both nights.
+
+    >>> rows, ids = np.arange(60.0)[:, None], [str(at) for at in range(60)]
+    >>> told_apart(rows, rows, ids * 2).value, told_apart(rows, rows + 100, ids + [f"n{name}" for name in ids]).value
+    (0.5, 1.0)
+    """
+    values = np.concatenate([before, tonight])
+    values = values[:, ~np.isnan(values).all(axis=0)]
+    night = np.repeat(np.array([0, 1], np.int16), [len(before), len(tonight)])
+    wide = np.hstack([values, (values - np.nanmean(values, axis=0)) ** 2, np.isnan(values)])
+    folds, names = fold_of(groups, FOLDS), [str(at) for at in range(wide.shape[1])]
+    models = cross_fit(wide, night, folds, count=FOLDS, features=names, classes=2)
+    return binary_auc(models.probabilities(wide, folds)[:, 1], night, groups=codes_of(np.array(groups)))
+
+
+def kolmogorov_smirnov(before: npt.NDArray[np.float64], tonight: npt.NDArray[np.float64]) -> float:
+    """The largest distance of the two distribution functions.
+
+    >>> kolmogorov_smirnov(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    0.5
+    """
+    at = np.concatenate([before, tonight])
+    ranks = [np.searchsorted(np.sort(values), at, side="right") / len(values) for values in (before, tonight)]
+    return float(np.abs(ranks[0] - ranks[1]).max())
+
+
+def stability_index(before: npt.NDArray[np.float64], tonight: npt.NDArray[np.float64]) -> float:
+    """PSI over tenths of the earlier night, or its values where they are fewer; half a sample is added to every bin, so
+    that an empty one is not infinite.
+
+    >>> stability_index(np.arange(100.0), np.arange(100.0)), stability_index(np.zeros(99), np.ones(99)) > 5
+    (0.0, True)
+    """
+    values = np.unique(before)
+    edges = values if len(values) <= BINS else np.unique(np.quantile(before, np.arange(1, BINS) / BINS))
+    counts = [np.bincount(np.searchsorted(edges, night), minlength=len(edges) + 1) + 0.5 for night in (before, tonight)]
+    p, q = (count / count.sum() for count in counts)
+    return float(((q - p) * np.log(q / p)).sum())
+
+
+def drift_findings(
+    before: Matrix, tonight: Matrix, groups: Sequence[str], of: str, names: Sequence[str], subject: str = ""
+) -> list[Finding]:
+    """`drift.auc` of all columns, and of each its own area (of all at once 95 times in 100 right), PSI and KS; nothing
+    where there is nothing to compare."""
+    if not names or not len(before) or not len(tonight):
+        return []
+    findings = [auc_finding("drift.auc", told_apart(before, tonight, groups), (), of=of, subject=subject)]
+    codes, level = codes_of(np.array(groups)), 1 - 0.05 / len(names)
+    for at, name in enumerate(names):
+        values = np.concatenate([before[:, at], tonight[:, at]])
+        known = ~np.isnan(values)
+        is_tonight = np.arange(len(values)) >= len(before)
+        old, new = values[known & ~is_tonight], values[known & is_tonight]
+        if len(old) and len(new):
+            area = binary_auc(values[known], is_tonight[known], level, codes[known])
+            distances = {"ks": kolmogorov_smirnov(old, new), "psi": stability_index(old, new)}
+            findings += [
+                auc_finding("drift.feature_auc", area, (), of=of, group=name, subject=subject),
+                *(
+                    Finding(f"drift.{key}", of, name, subject, value, n=int(known.sum()))
+                    for key, value in distances.items()
+                ),
+            ]
+    return findings
+
+
+@stage(version=1, title="drift")
+def measure_drift(
+    before: Artifact[Samples],
+    tonight: Artifact[Samples],
+    answers: Mapping[str, Artifact[Predictions]],
+    classes: Artifact[Classes],
+    subject: str,
+    settings: Drift,
+) -> Artifact[Findings]:
+    """Whether the numbers of the samples tell the two nights apart; or, where there are `answers` of `before` and
+    `tonight`, whether these do."""
+    samples = {"before": before, "tonight": tonight}
+    if answers:
+        features = class_names(collect(classes, None))
+        tables = {night: collect(answers[night], None) for night in samples}
+        guessed = any(table["probabilities"].null_count for table in tables.values())
+    else:
+        schemas = [first_rows(of_night, 1).schema for of_night in samples.values()]
+        numeric = [{field.name for field in schema if is_numeric(field.type)} for schema in schemas]
+        features = sorted(set.intersection(*numeric) - {*RESERVED, GROUP})
+        tables = {night: collect(of_night, ["id", *features]) for night, of_night in samples.items()}
+    groups, rows = list[str](), list[Matrix]()
+    for night, table in tables.items():
+        ids = table["id"].to_pylist()
+        chosen = drawn(ids, min(1.0, settings.rows / max(len(ids), 1)), "drift")
+        kept = table.filter(pa.array(chosen))
+        known = collect(samples[night], ["id", *({GROUP} & {*columns_in(samples[night])})])
+        of_id = dict(zip(known["id"].to_pylist(), named_groups(known), strict=True))
+        groups += [of_id[name] for name in kept["id"].to_pylist()]
+        if not answers:
+            rows.append(feature_matrix(kept, features))
+        elif guessed:
+            rows.append(np.eye(len(features))[kept["predicted"].to_numpy()])
+        else:
+            rows.append(probabilities_of(kept, len(features)))
+    findings = drift_findings(rows[0], rows[1], groups, ANSWERS if answers else INPUTS, features, subject)
+    for found in findings[:1]:
+        say(f"{subject or INPUTS} · told apart with an area of {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+    return write_table(findings_table(findings), into=Findings)

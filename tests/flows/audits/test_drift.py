@@ -1,0 +1,72 @@
+"""Nights are held against the last that passed: the first against none, and a shifted one is no baseline."""
+
+from __future__ import annotations
+
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from direct_nights import latest, perform_night
+
+from assay.flows.configuration.loading import load_project
+from assay.infra.errors import InputError
+from assay.tasks.statistics.findings import findings_of
+from assay.tasks.statistics.gates import NO_BASELINE
+
+NIGHT = """
+compute: {engine: serial}
+alarms: {false: 1, per: quarter}
+pipelines:
+  night:
+    source: {csv: cells.csv, id: cell, label: kind}
+    subjects: [{name: ours, model: logistic}]
+    drift: {}
+    gates: [{finding: drift.auc, of: inputs, rise_at_most: 0.05, against: last-passed}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("shifts", "endings"),
+    [
+        ((0.0, 1.5), ["done", "done"]),  # the gate on a rise needs an area of the night before
+        pytest.param((0.0, 0.0, 1.5, 0.0), ["done", "done", "gate failed", "done"], marks=pytest.mark.slow),
+    ],
+)
+def test_a_shift_fails_the_gate_and_the_next_night_is_held_against_the_one_before(
+    tmp_path: Path, shifts: tuple[float, ...], endings: list[str]
+) -> None:
+    (tmp_path / "pipelines.yaml").write_text(NIGHT)
+    ended, baselines = list[str](), list[str]()
+    for night, shift in enumerate(shifts):
+        rng = np.random.default_rng(night)
+        kind = rng.integers(0, 2, 200)
+        size, age = 2 * kind + rng.normal(size=200), shift + rng.normal(size=200)
+        rows = [f"{night}-{at},{size[at]:.3f},{age[at]:.3f},{'xy'[kind[at]]}" for at in range(200)]
+        (tmp_path / "cells.csv").write_text("\n".join(["cell,size,age,kind", *rows]) + "\n")
+        ended.append(perform_night(tmp_path, "night").status)
+        store, record = latest(tmp_path, "night")
+        text = unescape(store.folder.read(f"reports/{record.id}/index.html").decode())
+        found = {(each.metric, each.of, each.group): each for each in findings_of(store, record)}
+        area = found["drift.auc", "inputs", ""]
+        if night == 0:
+            assert area.value is None
+            assert area.verdict == NO_BASELINE
+            assert f"Nothing to hold tonight's inputs against: {NO_BASELINE}" in text
+        elif shift:
+            assert area.low > 0.7
+            assert found["drift.feature_auc", "inputs", "age"].low > 0.5
+            assert f"A classifier can tell tonight's inputs from those of run {baselines[-1]}" in text
+            assert "by themselves these part the nights: age." in text
+        else:
+            good = [run for run, status in zip(baselines, ended, strict=False) if status == "done"]
+            assert f"A classifier cannot tell tonight's inputs from those of run {good[-1]}" in text
+        baselines.append(record.id)
+    assert ended == endings
+
+
+def test_several_labels_are_refused_at_the_door(tmp_path: Path) -> None:
+    lines = "source: {csv: a.csv, labels: [x, y]}\n    subject: {network: small-cnn, train: {}}\n    drift: {}"
+    (tmp_path / "pipelines.yaml").write_text(f"pipelines:\n  night:\n    {lines}\n")
+    with pytest.raises(InputError, match="drift — compares answers of one class a sample"):
+        load_project(tmp_path / "pipelines.yaml")
