@@ -168,9 +168,11 @@ def _defenses(pipeline: Written) -> Iterator[Clash]:
             meant = defense.get("attack")
             yield from unknown((*where, "attack"), meant, "attack", [*attacks, MIXED])
             continue
-        if defense and defense.get("eps") is None and not pipeline.get("attacks"):
-            yield Clash(where, "names no ε to defend against, and there are no attacks to take it from: add eps")
-        if defense.get("defense") == "maadvt" and several_labels(pipeline):
+        norms = [norm_of(pipeline, attack) for attack in as_list(pipeline.get("attacks"))]
+        if defense and defense.get("eps") is None and "linf" not in norms:
+            attacks_there = "no attack bounds every pixel (linf)" if norms else "there are no attacks"
+            yield Clash(where, f"names no ε to defend against, and {attacks_there} to take it from: add eps")
+        if defense.get("defense") in ("maadvt", "mart", "trades") and several_labels(pipeline):
             yield Clash(where, "is for one class per image, and these bear several labels: use standard or mpadvt")
 
 

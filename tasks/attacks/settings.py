@@ -25,11 +25,12 @@ def as_radius(value: object, norm: object) -> object:
         return as_number(value)
     try:
         number = Fraction(str(value).replace(" ", ""))
-    except (ValueError, ZeroDivisionError) as error:
+        radius = float(number)
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"{value!r} is no number such as 0.5 or 128/255") from error
     if norm == "l0" and number.denominator != 1:
         raise ValueError(f"in l0, ε is how many pixels may change, such as 20, and {value} is no whole number")
-    return float(number)
+    return radius
 
 
 Radius = Annotated[float, BeforeValidator(lambda value, info: as_radius(value, info.data.get("norm"))), Field(ge=0)]

@@ -79,7 +79,7 @@ _STRIPS = (
 
 _OF_IMAGENET_C = (
     "These are 14 of the 15 perturbations of ImageNet-C's mCE. Frost is not among them, since its photographs are not "
-    "ours to ship: beside a published mCE, take frost out of that first."
+    "ours to ship: beside a published mCE, which is over severities 1 to 5, take frost out of that first."
 )
 
 

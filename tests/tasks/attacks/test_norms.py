@@ -286,6 +286,7 @@ def test_no_attack_in_l2_moves_a_smoothed_answer_below_its_certificate():
     ("settings", "sentence"),
     [
         (lambda: PGD(norm="l2"), "needs an `eps` of its own"),
+        (lambda: PGD(norm="l2", eps=("1e400",)), "1e400' is no number"),
         (lambda: FGSM(norm="l2", eps=(0.5,)), "`norm: l2` is none of its norms"),
         (lambda: SparseRS(eps=(2.5,)), "is no whole number"),
         (lambda: PGD(norm="patch", eps=(3,)), "3 is more than all of it"),

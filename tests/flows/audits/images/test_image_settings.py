@@ -183,6 +183,20 @@ def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: 
     assert mistakes(tmp_path, (old, new)) == [said]
 
 
+def test_a_defence_takes_its_eps_from_attacks_that_bound_every_pixel(tmp_path: Path) -> None:
+    in_l2 = ("- fgsm\n      - pgd: {eps", "- ddn\n      - pgd: {norm: l2, eps")
+    found = mistakes(tmp_path, in_l2, ("    corruptions", "    defenses: [trades]\n    corruptions"))
+    assert len(found) == 1
+    assert "defenses.0 — names no ε to defend against, and no attack bounds every pixel (linf)" in found[0]
+
+
+@pytest.mark.parametrize("defence", ["maadvt", "mart", "trades"])
+def test_a_defence_for_one_class_is_refused_where_there_are_several_labels(tmp_path: Path, defence: str) -> None:
+    labels = ("{images: scans}", "{csv: a.csv, image: file, labels: [effusion, oedema]}")
+    found = mistakes(tmp_path, labels, ("    corruptions", f"    defenses: [{defence}]\n    corruptions"))
+    assert any("defenses.0 — is for one class per image" in mistake for mistake in found)
+
+
 @pytest.mark.parametrize("subject", ["{model: logistic}", '{name: net, model: "m.py:predict"}'])
 def test_attacks_and_corruptions_need_a_subject_that_looks_at_images(tmp_path: Path, subject: str) -> None:
     told = mistakes(tmp_path, (NETWORK, subject))
