@@ -6,7 +6,7 @@ SITE_LOCK := docs/site/requirements.lock
 SITE_READY := .venv-site/.ready
 VISION_READY := .venv-vision/.ready
 SITE_DIR ?= site
-PYTEST_WORKERS ?= 2
+PYTEST_WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup audit night test check unit test-slow test-mirror test-services format docs stage-lock site benchmarks release clean

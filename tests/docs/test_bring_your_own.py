@@ -73,7 +73,7 @@ def test_the_example_runs_and_every_row_enters(folder: Path, models: str, name: 
         assert right.value is not None
         assert right.value > 0.7
         return
-    assert made.results["curation"].table is not None
+    assert made.results["curation"].summary is not None
     assert any(one.metric == "labeling.coverage" for one in findings)
     assert ("ordering" in text.split(f"  {name}:")[1].split("\n\n")[0]) == bool(made.results["curation"].orders)
 

@@ -53,7 +53,7 @@ def test_a_store_that_becomes_read_only_midway_is_said_in_a_sentence(make_run, m
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     def become_read_only() -> None:
-        for place, name in ((os, "replace"), (os, "link"), (os, "unlink"), (file_system, "rm")):
+        for place, name in ((os, "replace"), (os, "rename"), (os, "link"), (os, "unlink"), (file_system, "rm")):
             changed.setattr(place, name, refuse)
         run.store.folder.create("a/claim", b"")
 

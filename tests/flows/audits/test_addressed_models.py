@@ -211,7 +211,7 @@ def test_autoattack_apart_is_left_with_what_needs_no_gradient(images: Path) -> N
     [
         (
             "attacks: [pgd]",
-            "pgd follows gradients, and onnx is only asked and has none: add an attack that needs none (square)",
+            "pgd follows gradients, and onnx is only asked and has none: add an attack that needs none (square, ",
         ),
         ("attacks: [{gap: {eps: 0.1}}]", "gap follows gradients, and onnx is only asked"),
         ("attacks: [square], defenses: [{maadvt: {eps: 0.1}}]", "trains a subject, and onnx comes as it is"),

@@ -46,8 +46,8 @@ def look_for(folder: Path, pipeline: str, overrides: tuple[str, ...]) -> None:
     [
         ("attacks.0.pgd.steps=-3", "attacks.0.steps: -3 — expected a whole number between 1 and 100,000"),
         ("attacks.0.pgd.stesp=3", "attacks.0.stesp — unknown key; did you mean steps?"),
-        ("attacks.0.pgd=3", "attacks.0.pgd — unknown key; known here: name, eps, goal"),
-        ("attacks.0.gap.width=3", "attacks.0.gap — unknown key; known here: name, eps, goal"),
+        ("attacks.0.pgd=3", "attacks.0.pgd — unknown key; known here: name, norm, eps, goal"),
+        ("attacks.0.gap.width=3", "attacks.0.gap — unknown key; known here: name, norm, eps, goal"),
         ("subject.of.whom=3", "subject.of — unknown key; known here: "),
     ],
 )
@@ -64,7 +64,7 @@ def test_an_override_reaches_a_setting_as_the_file_writes_it(tmp_path: Path) -> 
 
 def test_a_setting_that_is_named_as_its_choice_is_an_unknown_key_of_it(tmp_path: Path) -> None:
     said = refusal(tmp_path, IMAGES.replace("[pgd]", "[{attack: pgd, pgd: {steps: 3}}]"))
-    assert "pipelines.yaml:5: attacks.0.pgd — unknown key; known here: name, eps" in said
+    assert "pipelines.yaml:5: attacks.0.pgd — unknown key; known here: name, norm, eps" in said
 
 
 @pytest.mark.parametrize(
