@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from assay.data.schemas import Findings, Samples
 from assay.flows.audits.subjects_flow import Examination, Examined, clean_outcomes, learn
-from assay.flows.kind import Outcomes
+from assay.flows.kind import Measurements, Outcomes, Result
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.comparison import NONE
@@ -28,23 +28,8 @@ class Named(Protocol):
 A = TypeVar("A", bound=Named)
 D = TypeVar("D", bound=Named)
 T = TypeVar("T")
-M = TypeVar("M", bound="Measures")
+M = TypeVar("M", bound=Result)
 C = TypeVar("C", bound="Challenged[Any, Any]")
-
-
-class Measures(Protocol):
-    """What attacks on one model come to."""
-
-    @property
-    def findings(self) -> Sequence[Artifact[Findings]]:
-        """What was measured."""
-
-
-@dataclass(frozen=True)
-class Shares:
-    """What attacks on one model come to, where nothing but findings is made of it."""
-
-    findings: tuple[Artifact[Findings], ...]
 
 
 class Medium(Protocol[A, D, T, M]):
@@ -81,7 +66,7 @@ class Medium(Protocol[A, D, T, M]):
     def defend(self, subject: Examined, defence: D) -> Examined:
         """The subject, trained anew to withstand more."""
 
-    def compare(self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[T, M]) -> Shares:
+    def compare(self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[T, M]) -> Measurements:
         """What each defence of a subject gains and costs; `models` are the defended ones, by defence."""
 
 
@@ -98,7 +83,7 @@ class Challenged(Generic[T, M]):
     defended: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By subject and defence the name under which the defended copy is a model of its own."""
     across: Mapping[str, Artifact[Findings]] = field(default_factory=dict)
-    gains: Mapping[str, Shares] = field(default_factory=dict)
+    gains: Mapping[str, Measurements] = field(default_factory=dict)
     """By subject."""
 
     @property
@@ -110,7 +95,7 @@ class Challenged(Generic[T, M]):
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured: the copies clean, everything under attack, and what the defences gain."""
         clean = [self.models[name].clean for name in self.copies]
-        parts: list[Measures] = [*self.measures.values(), *self.gains.values()]
+        parts: list[Result] = [*self.measures.values(), *self.gains.values()]
         measured = [*self.across.values(), *(findings for part in parts for findings in part.findings)]
         return [*(table for table in clean if table is not None), *measured]
 

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.data.schemas import Attacked, Findings, GeneratorFiles, SampleHardness, Samples
-from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, Shares, challenge, outcomes_of_challenge
+from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, challenge, outcomes_of_challenge
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_samples
-from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Outcomes, Tables, in_groups, of_type
+from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Measurements, Outcomes, Tables, in_groups, of_type
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.branches import subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -213,7 +213,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
 
     def compare(
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[AttackOnImages, ImageMeasures]
-    ) -> Shares:
+    ) -> Measurements:
         """Hold every defended model against its original, sample by sample."""
         assert isinstance(challenged, Robustness)
         compared = {NONE: subject, **models}
@@ -231,7 +231,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
             self.pipeline.statistics.significance,
             self.pipeline.statistics.margin,
         )
-        return Shares((gained,))
+        return Measurements((gained,))
 
 
 def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:

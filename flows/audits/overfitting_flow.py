@@ -53,15 +53,13 @@ class ShiftedSubject:
     measured: Artifact[Findings]
 
 
-def shift_all(ground: Ground, examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
+def shift_all(examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
     """The tests of every image subject of the pipeline, yet to be judged."""
     if asked.translations is None:
         return {}
-    own = {subject.name for subject in ground.pipeline.subjects}
     return {
         subject.name: start_branch(f"overfitting of {subject.name}", shift_one, examination, asked, subject)
         for subject in examination.of("network")
-        if subject.name in own
     }
 
 
@@ -129,7 +127,7 @@ class OverfittingAudit:
 def measure_overfitting(ground: Ground, settings: Overfitting | None) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
     asked, examination = settings or Overfitting(), ground.maybe(Examination)
-    shifting = shift_all(ground, examination, asked) if examination is not None else {}
+    shifting = shift_all(examination, asked) if examination is not None else {}
     comparing = compare_all(ground, examination, asked)
     simulating = {
         experiment: start_branch(f"{experiment} experiment", simulate, experiment, asked.synthetic, asked.alpha)

@@ -107,8 +107,7 @@ def troubles_of(kind: object) -> Iterator[str]:
     if not isinstance(kind.name, str) or not NAME.fullmatch(kind.name):
         yield f"its name is {kind.name!r}, and a name is small letters, digits and dashes, as in word-count"
     settings = tuple(key.name for key in kind.keys if isinstance(key, Key)) if isinstance(kind.keys, tuple) else ()
-    if not knows_only_ground(kind):
-        yield from _function("run", kind.run, ("ground", *settings))
+    yield from _function("run", kind.run, ("ground", *settings))
     for name, given in TAKES.items():
         yield from _function(name, getattr(kind, name), given)
     for field, what in (("keys", Key), ("measures", Measured), ("stands_on", str)):
@@ -160,13 +159,6 @@ def troubles_in_order(kinds: Sequence[AuditKind[Any]]) -> Iterator[tuple[AuditKi
             in_running_order(kinds)
         except ValueError as circle:
             yield kinds[-1], str(circle)
-
-
-def knows_only_ground(kind: AuditKind[Any]) -> bool:
-    """Whether `run` takes no settings: that of an older plug-in, which asks the pipeline for them."""
-    if not callable(kind.run) or not isinstance(kind.keys, tuple) or not kind.keys:
-        return False
-    return _can_take(kind.run, 1) and not _can_take(kind.run, 1 + len(kind.keys))
 
 
 def _function(name: str, function: object, given: tuple[str, ...]) -> Iterator[str]:

@@ -17,7 +17,6 @@ from assay.flows.audits.challenge import (
     Challenged,
     CopiesOf,
     Medium,
-    Shares,
     challenge,
     copied_attacks,
     defences_by,
@@ -25,7 +24,7 @@ from assay.flows.audits.challenge import (
     trainings,
 )
 from assay.flows.audits.subjects_flow import Answers, Examination, Examined
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, in_groups, of_type
+from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, in_groups, of_type
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -176,11 +175,11 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
 
     def compare(
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[SetsAsked, TermMeasures]
-    ) -> Shares:
+    ) -> Measurements:
         """What a subject gained by training on attacked copies, and how much of that over its control."""
         sets = {name: measured.sets for name, measured in challenged.measures.items()}
         if subject.name not in sets:
-            return Shares(())
+            return Measurements(())
         gains = {
             defence.called: start_branch(
                 f"gain of {models[defence.called].name}", self.gain, sets, subject, models, defence
@@ -188,7 +187,7 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
             for defence in self.defences(subject)
             if defence.called in models and models[defence.called].name in sets
         }
-        return Shares(tuple(branch_outcomes(gains).values()))
+        return Measurements(tuple(branch_outcomes(gains).values()))
 
     def gain(
         self, sets: Mapping[str, SetsAsked], subject: Examined, models: Mapping[str, Examined], defence: CopiesOf

@@ -14,7 +14,6 @@ from assay.flows.audits.challenge import (
     Challenged,
     CopiesOf,
     Medium,
-    Shares,
     challenge,
     copied_attacks,
     defences_by,
@@ -25,7 +24,7 @@ from assay.flows.audits.challenge import (
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_samples
 from assay.flows.audits.trust_flow import TrustAudit
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, codes, in_groups
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
@@ -82,7 +81,7 @@ class TextAttack:
     """Examples, of the originals only."""
 
 
-class WordAudit(Challenged[TextAttack, Shares]):
+class WordAudit(Challenged[TextAttack, Measurements]):
     """What was done to the texts of classifiers, and what attacked copies taught."""
 
 
@@ -94,7 +93,7 @@ def attack_texts(ground: Ground) -> WordAudit:
 
 
 @dataclass(frozen=True)
-class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
+class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
     """How classifiers of texts are attacked and defended."""
 
     ground: Ground
@@ -194,10 +193,10 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
 
     def measure(
         self, model: Examined, attacked: Mapping[str, TextAttack], _across: Mapping[str, Artifact[Findings]]
-    ) -> Shares:
+    ) -> Measurements:
         """Whether a model always answers alike, so that attacks say nothing; attacks alone and beside each other."""
         if not self.attacks:
-            return Shares(())
+            return Measurements(())
         evaluation, significance = self.examination.evaluation, self.ground.pipeline.statistics.significance
         name, answers = model.name, (model.predictions, evaluation, self.examination.classes)
         flags = start_branch(f"red flags of {name}", flag_texts, *answers, name)
@@ -208,7 +207,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
                 branch = start_branch(what, compare_words, *texts, first, second, name, significance, evaluation)
                 pairs[first, second] = branch
         alone = [attack.measured for attack in attacked.values()]
-        return Shares((*branch_outcomes({"": flags}).values(), *alone, *branch_outcomes(pairs).values()))
+        return Measurements((*branch_outcomes({"": flags}).values(), *alone, *branch_outcomes(pairs).values()))
 
     def defend(self, subject: Examined, defence: CopiesOf) -> Examined:
         """Train a classifier on the training texts and copies of them, let it predict, measure it clean."""
@@ -229,8 +228,8 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
         return put_texts(training, text, attacked, noisy)
 
     def compare(
-        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[TextAttack, Shares]
-    ) -> Shares:
+        self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[TextAttack, Measurements]
+    ) -> Measurements:
         """What the defences of one subject gain and cost: what each was trained with, by what all are tested on."""
         compared = {NONE: subject, **models}
         attacked = {defence: challenged.attacked.get(model.name, {}) for defence, model in compared.items()}
@@ -256,7 +255,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Shares]):
             },
             self.ground.pipeline.statistics.margin,
         )
-        return Shares((gained,))
+        return Measurements((gained,))
 
 
 def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
@@ -319,13 +318,8 @@ _CARRIERS = ["status", "originals", "replacements"]
 
 def show_texts(ground: Ground, audit: WordAudit, findings: FindingIndex) -> Iterator[Part]:
     """What attacks did to texts, and what attacked copies taught."""
-    return word_parts(audit, classes_of(ground), ground.pipeline.masked, findings)
-
-
-def word_parts(audit: WordAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
-    """The part about attacks on texts, where one came through, and the one about attacked copies."""
     if any(audit.attacked.values()):
-        yield page(findings, list(_shown(audit, classes, masked)))
+        yield page(findings, list(_shown(audit, classes_of(ground), ground.pipeline.masked)))
     if audit.defended:
         yield copies_page(findings)
 

@@ -223,12 +223,8 @@ def combine_repeats(case: Case, repeats: list[Oracle]) -> Opinion:
 
 def show_trust_page(ground: Ground, audit: TrustAudit, findings: FindingIndex) -> Iterator[Part]:
     """What the oracle says, with examples."""
-    return trust_parts(audit, classes_of(ground), ground.pipeline.masked, findings)
-
-
-def trust_parts(audit: TrustAudit, classes: Sequence[str], masked: bool, findings: FindingIndex) -> Iterator[Part]:
-    """The part about trust, where a subject came through."""
     if audit.opinions:
+        classes, masked = classes_of(ground), ground.pipeline.masked
         explained = [
             ExplanationsPage(
                 subject,

@@ -5,7 +5,6 @@ ins, installed or written as `module:object`.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,15 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from assay.flows.audits.table import (
-    KINDS,
-    AnyKind,
-    knows_only_ground,
-    troubles_beside,
-    troubles_in_order,
-    troubles_of,
-    with_kind,
-)
+from assay.flows.audits.table import KINDS, AnyKind, troubles_beside, troubles_in_order, troubles_of, with_kind
 from assay.flows.kind import AuditKind
 from assay.flows.notifiers.table import NOTIFIERS, Notify, notify_settings
 from assay.flows.pipeline import Pipeline, pipeline_model
@@ -142,13 +133,6 @@ class Menu:
         assert isinstance(kind, AuditKind)
         if origin.package and kind.name != origin.name:
             raise InputError(f'{plugin_title(origin)} calls itself "{kind.name}": give the entry point that name.')
-        if knows_only_ground(kind):
-            warnings.warn(
-                f"the run of {plugin_title(origin)} is given the settings of its keys: write run(ground, settings)",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            kind = replace(kind, run=lambda ground, *_, run=kind.run: run(ground))
         return replace(self, audits=with_kind(self.audits, replace(kind, origin=origin)))
 
     def in_order(self) -> Menu:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from assay.flows.audits.subjects_flow import Examination, examine_one
 from assay.flows.audits.table import KINDS
@@ -30,3 +32,8 @@ def with_results(ground: Ground, **results: object) -> Ground:
     return replace(
         ground, results={**ground.results, **{name: one for name, one in results.items() if one is not None}}
     )
+
+
+def ground_of_page(examination: Examination | None, masked: bool) -> Any:
+    """What a page asks of its ground: the classes, and whether texts are masked."""
+    return SimpleNamespace(pipeline=SimpleNamespace(masked=masked), of=lambda _: examination)

@@ -113,17 +113,6 @@ def test_a_kind_of_audit_is_named_in_the_file_and_asked_for_by_its_key(
     assert "tally — unknown key" in refusal(tmp_path, text.partition("\n")[2])
 
 
-def test_the_run_of_an_older_plugin_is_given_the_ground_alone_and_told_to_take_its_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = module_of(tmp_path, monkeypatch, "TALLY = kind(run=lambda ground: ground.folder)")
-    text = f"audits: ['{name}:TALLY']\npipelines:\n  p: {{source: {{dataset: sample/digits}}, tally: {{}}}}\n"
-    with pytest.warns(DeprecationWarning, match=r"is given the settings of its keys"):
-        pipeline = project(tmp_path, text).pipeline("p")
-    [tally] = [kind for kind in pipeline.kinds if kind.name == "tally"]
-    assert tally.perform(Ground(pipeline, tmp_path)) == tmp_path
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_our_own_kinds_keep_what_is_asked_of_plugins(kind: AuditKind) -> None:
     assert list(troubles_of(kind)) == []

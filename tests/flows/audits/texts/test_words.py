@@ -6,14 +6,13 @@ import traceback
 
 import pytest
 import trust_case
-from grounds import examined, pipeline_of, with_results
+from grounds import examined, ground_of_page, pipeline_of, with_results
 from ruamel.yaml import YAML
 
-from assay.data.schemas import class_names
 from assay.flows.audits.challenge import outcomes_of_challenge
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
-from assay.flows.audits.texts_flow import WordAudit, attack_texts, word_parts
+from assay.flows.audits.texts_flow import WordAudit, attack_texts, show_texts
 from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.model_cards import export_model
@@ -79,7 +78,7 @@ def measured(audit: WordAudit, examination: Examination):
 
 def page(audit: WordAudit, examination: Examination, masked: bool) -> str:
     findings = measured(audit, examination)
-    shown = list(word_parts(audit, class_names(collect(examination.classes, None)), masked, FindingIndex(findings)))
+    shown = list(show_texts(ground_of_page(examination, masked), audit, FindingIndex(findings)))
     report = Report("run", "mine", "2026-01-01T00:00:00", 1.0, 0, "done", [], shown, findings=findings)
     return render_report(report)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 import trust_case
-from grounds import examined, pipeline_of
+from grounds import examined, ground_of_page, pipeline_of
 
-from assay.data.schemas import class_names
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.trust import TRUST
-from assay.flows.audits.trust_flow import TrustAudit, trust_parts
+from assay.flows.audits.trust_flow import TrustAudit, show_trust_page
 from assay.flows.pipeline import Pipeline
 from assay.flows.reproduce.tables import reproduce
 from assay.infra.stages.partitions import collect
@@ -117,8 +116,7 @@ def test_what_cannot_be_asked_does_not_take_other_subjects_along(run, asked):
 
 
 def parts(audit: TrustAudit, examination: Examination, masked: bool = False):
-    classes = class_names(collect(examination.classes, None))
-    return list(trust_parts(audit, classes, masked, FindingIndex(measured(audit))))
+    return list(show_trust_page(ground_of_page(examination, masked), audit, FindingIndex(measured(audit))))
 
 
 def page(audit: TrustAudit, examination: Examination, masked: bool = False) -> str:
@@ -154,4 +152,4 @@ def test_table_three_is_reproduced_from_the_latest_runs(run, asked):
 
 
 def test_a_part_without_subjects_is_left_out():
-    assert list(trust_parts(TrustAudit({}), ("a", "b"), False, FindingIndex())) == []
+    assert list(show_trust_page(ground_of_page(None, masked=False), TrustAudit({}), FindingIndex())) == []

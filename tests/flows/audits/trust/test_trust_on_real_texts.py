@@ -10,11 +10,10 @@ import pytest
 from grounds import with_results
 from repository import ROOT
 
-from assay.data.schemas import class_names
 from assay.flows.audits.data import ingest_samples
 from assay.flows.audits.subjects_flow import examine
 from assay.flows.audits.trust import TRUST
-from assay.flows.audits.trust_flow import trust_parts
+from assay.flows.audits.trust_flow import show_trust_page
 from assay.flows.configuration.loading import load_project
 from assay.flows.kind import Ground
 from assay.infra.stages.partitions import collect
@@ -42,8 +41,7 @@ def audited(run: Any, name: str) -> tuple[Any, str, list[Finding]]:
     audit = TRUST.perform(with_results(ground, subjects=examination))
     assert run.failures == []
     found = [one for artifact in audit.findings for one in findings_from(collect(artifact, None))]
-    classes = class_names(collect(examination.classes, None))
-    parts = tuple(trust_parts(audit, classes, pipeline.trust.masked, FindingIndex(found)))
+    parts = tuple(show_trust_page(ground, audit, FindingIndex(found)))
     report = Report("run", name, "2026-01-01T00:00:00", 1.0, 0, "done", [], parts, findings=found)
     lines = "\n".join(stage.summary for stage in run.record.stages)
     return examination.evaluation, render_report(report) + lines, found
