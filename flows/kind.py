@@ -405,6 +405,9 @@ class AuditKind(Generic[R]):
     origin: Origin | None = None
     """Where it comes from, if it is a plug-in; filled in when it is loaded."""
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def metrics(self) -> Iterator[Metric]:
         """All that it measures, as declared."""

@@ -5,10 +5,10 @@ budget.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from cronsim import CronSim, CronSimError
@@ -109,7 +109,6 @@ def times_due(cron: str, days: float) -> float:
 
 S = TypeVar("S", bound=Settings)
 
-NO_TYPES: Mapping[str, Any] = MappingProxyType({})
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
 
 
@@ -217,17 +216,18 @@ class Pipeline(Settings):
         return schedule
 
 
-def pipeline_model(kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES) -> type[Pipeline]:
+@lru_cache(maxsize=16)
+def pipeline_model(kinds: tuple[AuditKind[Any], ...], types: tuple[tuple[str, Any], ...] = ()) -> type[Pipeline]:
     """The model of a pipeline that may ask for these kinds of audit: each brings its keys. `types` are the fields of
-    every pipeline that plug-ins give other types."""
+    every pipeline that plug-ins give other types. Kept, since pydantic takes a quarter of a second to make it."""
     keys: dict[str, Any] = {
         key.name: (key.settings | None, Field(default=None, description=key.about, examples=[key.example]))
         for kind in kinds
         for key in kind.keys
     }
-    base = with_types(Pipeline, types) if types else Pipeline
+    base = with_types(Pipeline, dict(types)) if types else Pipeline
     model = create_model("Pipeline", __base__=base, __module__=__name__, __doc__=Pipeline.__doc__, **keys)
-    model.kinds = tuple(kinds)
+    model.kinds = kinds
     return model
 
 
@@ -327,8 +327,9 @@ class ProjectFile(Settings):
     """The audits, by name."""
 
 
+@lru_cache(maxsize=16)
 def file_model(
-    kinds: Sequence[AuditKind[Any]], types: Mapping[str, Any] = NO_TYPES, notify: type[Notify] = Notify
+    kinds: tuple[AuditKind[Any], ...], types: tuple[tuple[str, Any], ...] = (), notify: type[Notify] = Notify
 ) -> type[ProjectFile]:
     """The model of a pipelines.yaml whose pipelines may ask for these kinds of audit, and that can name notifiers."""
     pipelines: Any = dict[str, pipeline_model(kinds, types)]  # type: ignore[misc]  # a type that is made as the program runs

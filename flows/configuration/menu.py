@@ -77,12 +77,12 @@ class Menu:
         )
 
     @property
-    def types(self) -> dict[str, Any]:
+    def types(self) -> tuple[tuple[str, Any], ...]:
         """The fields of every pipeline that plug-ins give other types."""
         tagged = {str(place[0]): table for place, table in self.tagged.items() if table is not TAGGED[place]}
         types: dict[str, Any] = {name: tuple[table.union, ...] for name, table in tagged.items()}  # type: ignore[name-defined]
         source = self._extended(("source", "reader"))
-        return types if source is Source else {**types, "source": source}
+        return (*types.items(),) if source is Source else (*types.items(), ("source", source))
 
     @property
     def notify(self) -> type[Notify]:
