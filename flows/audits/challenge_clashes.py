@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from assay.flows.kind import Clash, Written, as_dict, as_list, choice_named, each_subject, name_of, unknown
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.attacks.choice import AttackChoice, ImageAttackChoice, TermAttackChoice, TextAttackChoice
-from assay.tasks.attacks.measures import worst_called
+from assay.tasks.attacks.measures import WORST, worst_called
 from assay.tasks.attacks.settings import as_radius, eps_name, norm_and_slice
 from assay.tasks.attacks.table import ATTACKS, BUNDLES, IMAGE_ATTACKS
 from assay.tasks.defenses.settings import MIXED
@@ -91,16 +91,30 @@ def attack_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iter
         why = suggestion(of, known) if apart is None else f"{of} has a number of its own under {apart}: ask for that"
         yield Clash((*where, "of"), f"there is no such attack; {why}")
         return
-    group = gate.get("group")
     meant = [
         _eps_of(attack, norm)
         for attack, norm in zip(written, norms, strict=True)
         if of in (None, attack_name(attack), worst_called(norm))
     ]
-    if isinstance(group, str) and norm_and_slice(group)[0] and meant and None not in meant:
-        there = set[str]().union(*filter(None, meant))
+    yield from _untried(gate, meant, where)
+
+
+def defense_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+    """A gate on defences of images names an ε that an attack tries on every pixel: under those they are compared."""
+    attacks = [attack for attack in as_list(pipeline.get("attacks")) if attack_kind(pipeline, attack) == "images"]
+    meant = [_eps_of(attack, "linf") for attack in attacks if norm_of(pipeline, attack) == "linf"]
+    if attacks and gate.get("finding") != "defense.certified_accuracy":
+        yield from _untried(gate, meant or [set()], where)
+
+
+def _untried(gate: dict[str, Value], meant: Sequence[set[str] | None], where: Where) -> Iterator[Clash]:
+    """A gate at an ε that none of the attacks which are meant tries, where all of theirs are written down."""
+    group = str(gate.get("group") or "").partition(", ")[0]
+    if norm_and_slice(group)[0] and meant and None not in meant:
+        there = sorted(set[str]().union(*filter(None, meant)))
         if group not in there:
-            yield Clash((*where, "group"), f"no attack has it; {suggestion(group, sorted(there))}")
+            why = suggestion(group, there) if there else "defences are compared where ε bounds every pixel (linf)"
+            yield Clash((*where, "group"), f"no attack has it; {why}")
 
 
 def norm_of(pipeline: Written, attack: Value) -> str:
@@ -132,6 +146,9 @@ def _attacks(pipeline: Written) -> Iterator[Clash]:
         settings, name = as_dict(attack), called[position]
         if name and called.index(name) < position:
             yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
+        if name.startswith(WORST):
+            why = f"{name} is what the worst case of several attacks is called; give this one another name"
+            yield Clash(("attacks", position), why)
         lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
         if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
             yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
@@ -168,6 +185,13 @@ def _defenses(pipeline: Written) -> Iterator[Clash]:
             meant = defense.get("attack")
             yield from unknown((*where, "attack"), meant, "attack", [*attacks, MIXED])
             continue
+        subjects = [subject for _, subject in each_subject(pipeline) if "network" in subject]
+        trained = [defense] if defense.get("train") else subjects
+        if "best" in (defense.get("stop"), *as_list(defense.get("stop"))) and any(
+            as_dict(each.get("train")).get("validation") == 0 for each in trained
+        ):
+            why = "the best epoch is chosen by samples held out, and train.validation is 0: set some aside"
+            yield Clash((*where, "stop"), why)
         norms = [norm_of(pipeline, attack) for attack in as_list(pipeline.get("attacks"))]
         if defense and defense.get("eps") is None and "linf" not in norms:
             attacks_there = "no attack bounds every pixel (linf)" if norms else "there are no attacks"

@@ -104,7 +104,7 @@ IMAGES = AuditKind(
     stands_on=("data", "subjects"),
     measures=(
         Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
-        Measured("defense", defenses.METRICS, ("defenses", "smoothing")),
+        Measured("defense", defenses.METRICS, ("defenses", "smoothing"), gate=challenge_clashes.defense_gate),
     ),
     clashes=challenge_clashes.clashes,
     hardness=FLOW.smallest_eps,

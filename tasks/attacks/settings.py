@@ -21,19 +21,25 @@ Norm = Literal["linf", "l2", "l0", "patch"]
 
 def as_radius(value: object, norm: object) -> object:
     """An ε in its norm as a number: a share of [0, 1] or of the picture, a length in L2, a number of pixels in L0."""
-    if norm not in ("l2", "l0"):
+    if norm == "linf":
         return as_number(value)
     try:
         number = Fraction(str(value).replace(" ", ""))
         radius = float(number)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"{value!r} is no number such as 0.5 or 128/255") from error
+    if norm == "patch" and radius > 1:
+        raise ValueError(f"of a patch, ε is the share of the picture that it covers, such as 0.05, and {value} is none")
     if norm == "l0" and number.denominator != 1:
         raise ValueError(f"in l0, ε is how many pixels may change, such as 20, and {value} is no whole number")
     return radius
 
 
-Radius = Annotated[float, BeforeValidator(lambda value, info: as_radius(value, info.data.get("norm"))), Field(ge=0)]
+Radius = Annotated[
+    float,  # of a norm that was refused, any number will do
+    BeforeValidator(lambda value, info: as_radius(value, info.data.get("norm"))),
+    Field(ge=0),
+]
 RadiusGrid = Annotated[tuple[Radius, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 IN_NORM = {"eps": "", "l2": " in L2", "l0": " in L0", "patch": " of the picture"}
 """What groups write before an ε, and how a sentence goes on behind it."""

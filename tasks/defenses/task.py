@@ -203,4 +203,4 @@ def _concluded(findings: Sequence[Finding], telling: str) -> str:
     """What is left at the telling ε without and with each defence, in a line."""
     left = [finding for finding in findings if finding.metric == "defense.accuracy" and finding.group == telling]
     shown = [f"{finding.of} {finding.value:.1%}" for finding in left if finding.value is not None]
-    return f"right at {telling}: {', '.join(shown)}" if shown else "no attack to withstand"
+    return f"right at {telling}: {', '.join(shown)}" if shown else f"no attack tries {telling} on every pixel"

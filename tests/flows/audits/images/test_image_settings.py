@@ -140,6 +140,31 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
             "- fgsm: {eps: 2}",
             "6: attacks.0.eps: 2 — pixel values lie in [0, 1], and 2 is more than all of it; for 2 of 255 levels write 2/255",
         ),
+        (
+            "- fgsm",
+            "- pgd: {name: patches, norm: patch, eps: 25}",
+            "6: attacks.0.eps: 25 — of a patch, ε is the share of the picture that it covers, such as 0.05, and 25 is none",
+        ),
+        (
+            "- fgsm",
+            "- pgd: {name: long, norm: L2, eps: 2}",
+            '6: attacks.0.norm: "L2" — expected one of linf, l2, l0, patch; did you mean l2?',
+        ),
+        (
+            "- fgsm",
+            "- ddn\n      - ddn: {name: worst-case-l2}",
+            "7: attacks.1 — worst-case-l2 is what the worst case of several attacks is called; give this one another name",
+        ),
+        (
+            "    corruptions",
+            "    defenses: [trades: {stop: [last, best], train: {validation: 0}}]\n    corruptions",
+            "8: defenses.0.stop — the best epoch is chosen by samples held out, and train.validation is 0: set some aside",
+        ),
+        (
+            "{epochs: 2}}",
+            "{epochs: 2, validation: 0}}\n    defenses: [mart: {stop: best}]",
+            '5: defenses.0.stop: "best" — the best epoch is chosen by samples held out, and train.validation is 0: set some aside',
+        ),
         ("[0, 4/255]", "[0, -4/255]", '7: attacks.1.eps.1: "-4/255" — expected a number of at least 0'),
         (
             "[1]",
@@ -188,6 +213,17 @@ def test_a_defence_takes_its_eps_from_attacks_that_bound_every_pixel(tmp_path: P
     found = mistakes(tmp_path, in_l2, ("    corruptions", "    defenses: [trades]\n    corruptions"))
     assert len(found) == 1
     assert "defenses.0 — names no ε to defend against, and no attack bounds every pixel (linf)" in found[0]
+
+
+def test_a_gate_on_defences_names_an_eps_that_an_attack_tries_on_every_pixel(tmp_path: Path) -> None:
+    gate = "    defenses: [trades: {eps: 0.1}]\n    gates: [{finding: defense.accuracy, group: eps=0.1, at_least: 0.5}]\n"
+    asked = ("    corruptions", f"{gate}    corruptions")
+    small = ("- fgsm", "- fgsm: {eps: 4/255}")
+    assert "no attack has it; did you mean eps=0?" in mistakes(tmp_path, small, asked)[0]
+    in_l2 = ("- fgsm\n      - pgd: {eps: [0, 4/255]}", "- ddn: {eps: 0.1}")
+    assert "defences are compared where ε bounds every pixel" in mistakes(tmp_path, in_l2, asked)[0]
+    there = load(tmp_path, ("- fgsm", "- fgsm: {eps: 0.1}"), asked)
+    assert len(there.pipeline("night").gates) == 1
 
 
 @pytest.mark.parametrize("defence", ["maadvt", "mart", "trades"])
