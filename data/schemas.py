@@ -215,10 +215,10 @@ class Attacked(ListedTable):
     """One row per sample and ε: what the subject says of the clean image and of the attacked one.
 
     ε = 0 is the clean image and always there. `success` means that the attack reached its goal, after so many `steps`
-    (or all of them where it never did); `distance` is the L∞ distance in pixel values of [0, 1]. Where samples bear
-    several labels `gold` is null, `clean` and `attacked` are -1, and the labels and probabilities speak. In a table of
-    the worst case `winner` is the attack whose image it was, and of several attacks in turn the one that it fell to;
-    elsewhere it is null.
+    (or all of them where it never did); `distance` is the L∞ distance in pixel values of [0, 1], or under attacks on
+    few pixels (L0, patches) how many of them changed. Where samples bear several labels `gold` is null, `clean` and
+    `attacked` are -1, and the labels and probabilities speak. In a table of the worst case `winner` is the attack whose
+    image it was, and of several attacks in turn the one that it fell to; elsewhere it is null.
     """
 
 

@@ -4,7 +4,7 @@ attack, corrupted; each with its interval, and with what one constant answer get
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -50,18 +50,24 @@ def hardest(findings: FindingIndex, subject: str) -> Finding | None:
 
 
 @lru_cache(maxsize=2)
-def asked_eps(findings: FindingIndex) -> str:
-    """The group of the ε at which subjects are compared."""
-    from assay.tasks.attacks.page import AttackFindings
+def strongest_attacks(findings: FindingIndex) -> Mapping[str, Finding]:
+    """What the strongest attacks on images leave of every subject, at the ε that subjects are compared at."""
+    from assay.tasks.attacks.page import strongest
 
-    return AttackFindings(findings).common()
+    return strongest(findings)
 
 
-def attacked(findings: FindingIndex, subject: str) -> Finding | None:
-    """What the strongest attack leaves: on images at the ε that subjects are compared at."""
-    eps = asked_eps(findings)
-    if eps and any(finding.group == eps for finding in findings.select("attack.accuracy", subject=subject)):
-        return lowest(findings.select("attack.accuracy", subject=subject, group=eps))
+def eps_text(finding: Finding) -> str:
+    """The ε of an attack on images as sentences have it; empty of all else."""
+    return norm_and_slice(finding.group)[1].eps_text
+
+
+def attacked(findings: FindingIndex, subject: str, beside: Finding | None = None) -> Finding | None:
+    """What the strongest attack leaves; of images, where another subject's is given, at its ε."""
+    if beside is not None and eps_text(beside):
+        return lowest(findings.select("attack.accuracy", subject=subject, group=beside.group))
+    if left := strongest_attacks(findings).get(subject):
+        return left
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
     terms = [score for metric in SCORES for score in findings.select(metric, subject=subject)]
     return lowest(words or [score for score in terms if score.of != CLEAN])
@@ -119,8 +125,11 @@ def scorecard(findings: FindingIndex) -> Scorecard | None:
     subjects, asked = subjects_of(findings), _asked(findings)
     if not asked:
         return None
-    titles = [_titled(title, next(filter(None, answers))) for title, answers in asked]
-    rows = [(subject, [_mark(findings, answers[at]) for _, answers in asked]) for at, subject in enumerate(subjects)]
+    titles = [_titled(title, [*filter(None, answers)]) for title, answers in asked]
+    columns = [(title, answers) for title, (_, answers) in zip(titles, asked, strict=True)]
+    rows = [
+        (name, [_mark(findings, answers[at], title) for title, answers in columns]) for at, name in enumerate(subjects)
+    ]
     alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
     return Scorecard(titles, rows, alone, _checks(findings))
 
@@ -152,12 +161,12 @@ def _moved(was: Mark | None, now: Mark | None, gain: float) -> Mark | None:
     return Mark(f"{was.text} → {now.text}", tone, f"{now.below}\nbefore {before}")
 
 
-def _titled(title: str, finding: Finding) -> str:
-    """The head of a column, with the ε that it is at, or that what stands in it is a larger piece than a tenth."""
-    if finding.slice.stratum is not None:
+def _titled(title: str, answers: Sequence[Finding]) -> str:
+    """The head of a column, with the ε that all of it is at, or that it is of a larger piece than a tenth."""
+    if answers[0].slice.stratum is not None:
         return "Hardest end"
-    eps = norm_and_slice(finding.group)[1].eps_text
-    return f"{title}, ε = {eps}" if eps else title
+    eps, *others = distinct(map(eps_text, answers))
+    return f"{title}, ε = {eps}" if eps and not others else title
 
 
 def constant_of(findings: FindingIndex, finding: Finding) -> Finding | None:
@@ -185,7 +194,7 @@ def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 
 
-def _mark(findings: FindingIndex, finding: Finding | None) -> Mark | None:
+def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark | None:
     """A cell of the scorecard: the number, its interval and n; underlined where one constant answer gets as much."""
     if finding is None:
         return None
@@ -196,6 +205,8 @@ def _mark(findings: FindingIndex, finding: Finding | None) -> Mark | None:
     value = percent(finding.value, 0) if share else number(finding.value, 2)
     ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
     named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
+    if (eps := eps_text(finding)) and not title.endswith(f"= {eps}"):
+        named = f"ε = {eps}"
     below = f"{ends} of {integer(finding.n)}"
     tone: Tone = "bad" if is_beaten(findings, finding) else "neutral"
     return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)

@@ -157,7 +157,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     left, whole = attacked(findings, base), clean(findings, base)
     if left is None or base in _alike(findings):
         return
-    best = highest(attacked(findings, name) for name in _copies(findings, base))
+    best = highest(attacked(findings, name, left) for name in _copies(findings, base))
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""
     success = _success(findings, base)
     if at := norm_and_slice(left.group)[1].eps_text:

@@ -108,7 +108,7 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, shown: AttackedIma
     if shown.norm == "l2":
         size = f"L2 length {row['distance_l2']:.2f}"
     elif shown.norm != "linf":
-        size = f"{plural(int((clean != moved).any(axis=0).sum()), 'pixel')} changed"
+        size = f"{plural(round(row['distance']), 'pixel')} changed"
     pictures = [
         Picture(png(clean), "original", f"The original image of {row['id']}, {truth}", before),
         Picture(

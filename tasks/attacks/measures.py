@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.data.schemas import Attacked
-from assay.tasks.attacks.settings import Goal, Norm, eps_name
+from assay.tasks.attacks.settings import COUNTED, Goal, Norm, eps_name
+from assay.tasks.attacks.table import METRICS
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.metrics import metric_named
 from assay.tasks.subjects.images.model import THRESHOLD, said
 
 Bools = npt.NDArray[np.bool_]
@@ -202,9 +204,6 @@ def _harm(record: dict[str, Any], known: Sequence[int]) -> tuple[float, bool, fl
     return math.fsum(wrong), record["success"], math.fsum(lost)
 
 
-UNITS = {"distance": "of [0, 1]", "distance_l2": "L2", "steps": "steps", "queries": "queries"}
-
-
 def attack_findings(
     trial: Trial, classes: Sequence[str], split: str = "", target: int | None = None, groups: Groups = None
 ) -> list[Finding]:
@@ -228,10 +227,11 @@ def attack_findings(
         about.finding("fooling_rate", fooling_rate(trial.clean, trial.attacked, groups)),
         about.finding("success_rate", proportion(trial.success, _attackable(trial, target), groups=groups)),
     ]
-    findings += [
-        about.finding(name, mean_of(values, groups), unit=UNITS[name])
-        for name, values in sorted(trial.measured.items())
-    ]
+    counted = {"distance": "changed_pixels"} if trial.norm in COUNTED else {}
+    for column, values in sorted(trial.measured.items()):
+        name = counted.get(column, column)
+        unit = metric_named(METRICS, f"attack.{name}").unit
+        findings.append(about.finding(name, mean_of(values, groups), unit=unit))
     if trial.eps > 0 and not split:
         findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)
         findings += chance_findings(about, trial.probabilities, trial.truth, groups)

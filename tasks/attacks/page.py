@@ -118,6 +118,14 @@ class AttackFindings:
         return {subject: finding for subject, finding in left.items() if finding is not None}
 
 
+def strongest(findings: FindingIndex) -> dict[str, Finding]:
+    """Of every subject the lowest accuracy at the ε that tells most, in whichever norm leaves least of it."""
+    left = [AttackFindings(findings, norm).at_common() for norm in norms(findings)]
+    subjects = distinct(subject for of_norm in left for subject in of_norm)
+    lowest_of = {subject: lowest(of_norm.get(subject) for of_norm in left) for subject in subjects}
+    return {subject: finding for subject, finding in lowest_of.items() if finding is not None}
+
+
 def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
     """Which attacks were left out of which subjects, and what that means; nothing where none was.
 
@@ -206,7 +214,8 @@ def page(
     if by_norm:
         blocks.append(strongest_table(by_norm))
     blocks += _galleries(shown, telling)
-    sentence = " ".join(filter(None, [*map(_what_is_left, by_norm), without_gradient(left_out or {})]))
+    lines = [*map(_what_is_left, by_norm[:1]), *map(_in_short, by_norm[1:]), without_gradient(left_out or {})]
+    sentence = " ".join(filter(None, lines))
     raised = raised_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -319,6 +328,19 @@ def _what_is_left(findings: AttackFindings) -> str:
     return f"{start}: {', '.join(left)} (n = {integer(lowest[0].n)})."
 
 
+def _in_short(findings: AttackFindings) -> str:
+    """What is left of every subject in a further norm; the table has the rest."""
+    lowest = list(findings.at_common().values())
+    alike = len({(finding.of, finding.group) for finding in lowest}) == 1
+    left = [
+        f"{finding.subject} {share_text(finding)}"
+        + ("" if alike else f" ({finding.of} at ε = {norm_and_slice(finding.group)[1].eps_text})")
+        for finding in lowest
+    ]
+    start = _attack_clause(lowest[0]) if alike else f"the strongest attacks{_TITLE[findings.norm]} leave "
+    return f"{capital(start)}right: {', '.join(left)}."
+
+
 def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:
     clean = findings.clean(lowest.subject)
     return percent(clean.value if clean else None)
@@ -328,7 +350,7 @@ def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
     clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
     classes = class_text("attack", findings.all, About(lowest.subject, lowest.of, lowest.group))
-    of_classes = f", of {classes}" if classes and findings.norm == norms(findings.all)[0] else ""
+    of_classes = f", of {classes}" if classes else ""
     return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{of_classes}.{_fell_to(findings, lowest)}"
 
 
@@ -354,7 +376,7 @@ def _attack_clause(lowest: Finding) -> str:
 def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
     """The class that is found least where so much is left, behind what is left."""
     worst = findings.all.get("attack.worst_recall", lowest.subject, lowest.of, lowest.group)
-    return "" if worst is None else f" ({worst.verdict} {percent(worst.value, 0)})"
+    return "" if worst is None else f" (class {worst.verdict}: {percent(worst.value, 0)})"
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

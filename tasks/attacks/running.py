@@ -25,7 +25,7 @@ from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import Draws, Perturb, pose, require_numbers
-from assay.tasks.attacks.settings import ImageAttack, eps_name
+from assay.tasks.attacks.settings import COUNTED, ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
@@ -212,6 +212,9 @@ def _record(
 ) -> pa.Table:
     n, no_code = len(targeted.ids), np.full(len(targeted.ids), -1, np.int16)
     moved = (result.images.numpy() - targeted.pixels).reshape(n, -1)
+    farthest = np.abs(moved).max(axis=1)
+    if job.attack.norm in COUNTED:
+        farthest = moved.reshape(targeted.pixels.shape).any(axis=1).sum(axis=(1, 2))
     columns = {
         "id": samples["id"],
         "subject": [job.name] * n,
@@ -224,7 +227,7 @@ def _record(
         "clean_probabilities": targeted.clean.tolist(),
         "attacked_probabilities": attacked.tolist(),
         "success": result.success.numpy(),
-        "distance": np.abs(moved).max(axis=1).astype(np.float64),
+        "distance": farthest.astype(np.float64),
         "distance_l2": np.sqrt(np.square(moved, dtype=np.float64).sum(axis=1)),
         "steps": result.steps.numpy(),
         "queries": result.queries.numpy(),

@@ -17,6 +17,8 @@ from assay.tasks.subjects.settings import eps_name as eps_in_pixels
 
 Goal = Literal["untargeted", "targeted", "least-likely"]
 Norm = Literal["linf", "l2", "l0", "patch"]
+COUNTED = ("l0", "patch")
+"""The norms in which pixels are counted: one that is changed may become anything."""
 
 
 def as_radius(value: object, norm: object) -> object:

@@ -159,6 +159,7 @@ METRICS = (
     metric("attack.prediction_entropy", unit="bits"),
     metric("attack.mcnemar_p", unit="p"),
     *metrics("attack", "limit similarity", unit="cosine"),
+    metric("attack.changed_pixels", unit="pixels"),
     metric("attack.distance", unit="of [0, 1]"),
     metric("attack.distance_l2", unit="L2"),
     metric("attack.queries_difference", unit="queries"),

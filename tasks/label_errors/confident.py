@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from assay.data.schemas import Classes, Findings, LabelDoubts, Predictions, Samples, class_names
+from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
@@ -128,6 +129,11 @@ def doubt_labels(
 ) -> LabelAudit:
     """Which gold labels each subject's probabilities contradict; subjects without probabilities are left out."""
     names, known = class_names(collect(classes, None)), collect(samples, ["id", "gold"])
+    if len(names) < 2:
+        raise InputError(
+            f"All gold labels are {names[0]!r}, and none can be wrong where there is one class: leave "
+            "`label_errors` out, or name all classes in source.classes."
+        )
     findings, rows, silent = list[Finding](), [LabelDoubts.schema.empty_table()], list[str]()
     for subject, answers in predictions.items():
         table = collect(answers, None)

@@ -289,7 +289,7 @@ def test_no_attack_in_l2_moves_a_smoothed_answer_below_its_certificate():
         (lambda: PGD(norm="l2", eps=("1e400",)), "1e400' is no number"),
         (lambda: FGSM(norm="l2", eps=(0.5,)), "`norm: l2` is none of its norms"),
         (lambda: SparseRS(eps=(2.5,)), "is no whole number"),
-        (lambda: PGD(norm="patch", eps=(3,)), "3 is more than all of it"),
+        (lambda: PGD(norm="patch", eps=(3,)), "the share of the picture that it covers, such as 0.05, and 3 is none"),
         (lambda: PGD(eps=(3,)), "for 3 of 255 levels write 3/255"),
     ],
 )

@@ -216,7 +216,9 @@ def test_a_defence_takes_its_eps_from_attacks_that_bound_every_pixel(tmp_path: P
 
 
 def test_a_gate_on_defences_names_an_eps_that_an_attack_tries_on_every_pixel(tmp_path: Path) -> None:
-    gate = "    defenses: [trades: {eps: 0.1}]\n    gates: [{finding: defense.accuracy, group: eps=0.1, at_least: 0.5}]\n"
+    gate = (
+        "    defenses: [trades: {eps: 0.1}]\n    gates: [{finding: defense.accuracy, group: eps=0.1, at_least: 0.5}]\n"
+    )
     asked = ("    corruptions", f"{gate}    corruptions")
     small = ("- fgsm", "- fgsm: {eps: 4/255}")
     assert "no attack has it; did you mean eps=0?" in mistakes(tmp_path, small, asked)[0]
