@@ -125,13 +125,12 @@ def scorecard(findings: FindingIndex) -> Scorecard | None:
     subjects, asked = subjects_of(findings), _asked(findings)
     if not asked:
         return None
-    titles = [_titled(title, [*filter(None, answers)]) for title, answers in asked]
-    columns = [(title, answers) for title, (_, answers) in zip(titles, asked, strict=True)]
+    asked = [(_titled(title, [*filter(None, answers)]), answers) for title, answers in asked]
     rows = [
-        (name, [_mark(findings, answers[at], title) for title, answers in columns]) for at, name in enumerate(subjects)
+        (name, [_mark(findings, answers[at], title) for title, answers in asked]) for at, name in enumerate(subjects)
     ]
     alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
-    return Scorecard(titles, rows, alone, _checks(findings))
+    return Scorecard([title for title, _ in asked], rows, alone, _checks(findings))
 
 
 def side_by_side(before: FindingIndex, after: FindingIndex, gains: Mapping[tuple[str, ...], float]) -> Scorecard | None:

@@ -106,14 +106,11 @@ class AttackFindings:
         half = 0.5 * (clean.value or 0.0) if clean is not None else 0.0
         return next((finding for finding in left if (finding.value or 0.0) <= half), left[-1] if left else None)
 
-    def common(self) -> str:
-        """The ε at which all subjects are compared: the one that tells most about the first of them."""
-        first = self.telling(self.subjects[0]) if self.subjects else None
-        return first.group if first is not None else ""
-
     def at_common(self) -> dict[str, Finding]:
-        """The lowest accuracy of every subject at the common ε, or where it was not attacked there, at its own."""
-        common = self.common()
+        """The lowest accuracy of every subject at the ε that tells most about the first of them, or where it was not
+        attacked there, at its own."""
+        first = self.telling(self.subjects[0]) if self.subjects else None
+        common = first.group if first is not None else ""
         left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
         return {subject: finding for subject, finding in left.items() if finding is not None}
 

@@ -75,18 +75,15 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
         why = "there are no samples"
         return [Reading(name, False, 0, why) for name in PROBES]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
+    ends = "a sigmoid's do" if multilabel else "a softmax's do, and they add up to 1"
+    moved = int((columns["spread"] > _STILL).sum())
+    again = f"{moved} of {n} images got other logits when asked {REPEATS} times" if moved else ""
     return [
-        _softmax_output(n, multilabel, softmaxed),
+        Reading("softmax-output", softmaxed, n, f"every output lies between 0 and 1, as {ends}" if softmaxed else ""),
         _zero_gradients(columns, n),
-        _randomised_output(columns, n),
+        Reading("randomised-output", moved > 0, n, again),
         _eps_one(clean, repainted, truth, multilabel),
     ]
-
-
-def _softmax_output(n: int, multilabel: bool, softmaxed: bool) -> Reading:
-    of = "sigmoid" if multilabel else "softmax"
-    why = f"every output lies between 0 and 1{'' if multilabel else ' and they add up to 1'}, as a {of}'s do"
-    return Reading("softmax-output", softmaxed, n, why if softmaxed else "")
 
 
 def _zero_gradients(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
@@ -95,12 +92,6 @@ def _zero_gradients(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Read
         if flat / n >= _MANY:
             return Reading("zero-gradients", True, n, f"{flat} of {n} samples have none {where}")
     return Reading("zero-gradients", False, n)
-
-
-def _randomised_output(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Reading:
-    moved = int((columns["spread"] > _STILL).sum())
-    why = f"{moved} of {n} images got other logits when asked {REPEATS} times" if moved else ""
-    return Reading("randomised-output", moved > 0, n, why)
 
 
 def _eps_one(

@@ -253,10 +253,11 @@ def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dic
     """
     best: dict[tuple[float, str], tuple[int, Trial]] = {}
     for trial in trials:
-        attack = known[trial.attack]
+        attack, choice = known[trial.attack], IMAGE_ATTACKS.of(known[trial.attack])
         place, done = (trial.eps, attack.goal), int(trial.harm(attack.goal, trial.ids).sum())
-        apart = trial.truth.ndim == 2 and not IMAGE_ATTACKS.of(attack).climbs_the_loss(attack)
-        if _climbs(attack, trial.eps) and not apart and (place not in best or done > best[place][0]):
+        apart = trial.truth.ndim == 2 and not choice.climbs_the_loss(attack)
+        crosses = choice.steps(attack) >= ENOUGH_STEPS and choice.reach(attack, trial.eps) >= trial.eps
+        if crosses and not apart and (place not in best or done > best[place][0]):
             best[place] = done, trial
     return {place: trial for place, (_, trial) in best.items()}
 
@@ -264,9 +265,3 @@ def _strongest(trials: Sequence[Trial], known: Mapping[str, ImageAttack]) -> dic
 def _at(group: str) -> str:
     """An ε as a sentence has it."""
     return f"ε = {norm_and_slice(group)[1].eps_text}"
-
-
-def _climbs(attack: ImageAttack, eps: float) -> bool:
-    """Whether it follows gradients for many steps, and could cross the ball with them."""
-    choice = IMAGE_ATTACKS.of(attack)
-    return choice.steps(attack) >= ENOUGH_STEPS and choice.reach(attack, eps) >= eps

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from assay.infra.settings import Settings
 from assay.tasks.statistics.findings import Slice, slice_of
@@ -166,3 +166,10 @@ class GAP(ImageAttack):
     """What the generator minimises: the mean log probability of the true label (Eq. 4), or the least-likely loss."""
     width: int = Field(default=64, ge=4, le=256)
     """The channels of the generator's first layer."""
+
+    @field_validator("goal")
+    @classmethod
+    def _aims_at_no_class(cls, goal: Goal) -> Goal:
+        if goal == "targeted":
+            raise ValueError("a generator aims at no class: leave goal out, or use another attack")
+        return goal

@@ -26,7 +26,7 @@ from assay.data.schemas import (
     class_names,
 )
 from assay.infra.engines.devices import deterministically
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
@@ -70,11 +70,6 @@ def train_generator(
     eps: float,
 ) -> Artifact[GeneratorFiles]:
     """A generator of perturbations within ε against the subject; what `attack_subject` takes under `eps_name(eps)`."""
-    if isinstance(attack, GAP) and attack.goal == "targeted":
-        raise InputError(
-            f"The attack {attack.called} is targeted, and a generator moves images away from their class (`loss: "
-            "true-label`) or towards the least likely one (`loss: least-likely`): leave `goal` out."
-        )
     names = class_names(collect(classes, None))
     generator: Artifact[GeneratorFiles] = train_on_worker(
         learn_perturbations,
@@ -239,11 +234,6 @@ def _attack_job(
     name: str,
     generators: dict[str, Artifact[GeneratorFiles]] | None,
 ) -> AttackJob:
-    if attack.target is not None and attack.target >= classes.rows:
-        raise InputError(
-            f"The attack {attack.called} aims at class {attack.target}, and the classes are 0 to {classes.rows - 1}: "
-            "set `target` to one of them."
-        )
     trained = None if generators is None else {eps: read_files(generator) for eps, generator in generators.items()}
     seeds = Seeds(stage_seeds().run_seed, "attack")  # the same in every stage that attacks
     return AttackJob(subject, name, read_files(files), classes.rows, attack, seeds, trained)

@@ -197,11 +197,6 @@ def warped(images: Tensor, matrix: Matrix) -> Tensor:
     return moved.reshape(images.shape)
 
 
-def zoomed(images: Tensor, factor: float) -> Tensor:
-    """The images [n, c, h, w] enlarged about their centre."""
-    return warped(images, scaling(factor))
-
-
 def warping(perturbation: str, height: int, width: int) -> Callable[[float], Matrix]:
     """The matrix of a geometric perturbation as a function of its amount (degrees, or a share for `scale`)."""
     diagonal = math.hypot(height, width)
@@ -284,7 +279,7 @@ def zoom_blurs(images: Tensor, zoom: float, frames: int) -> Tensor:
     blurred = images.new_empty(frames, *images.shape)
     total = blurred[0] = images
     for frame in range(1, frames):
-        total = total + zoomed(images, 1 + (zoom - 1) * frame / (frames - 1))
+        total = total + warped(images, scaling(1 + (zoom - 1) * frame / (frames - 1)))
         torch.div(total, frame + 1, out=blurred[frame])
     return blurred
 

@@ -210,11 +210,8 @@ def best_findings(answers: Mapping[str, Answers], subject: str, classes: int) ->
     """`defense.best_accuracy`: what the best defence leaves right, its name the verdict, with an interval that holds
     for whichever of them had come out best. Of those that met the same attack on the same samples as the first one, and
     do not always say the same."""
-
-    def says_more(given: Answers) -> bool:
-        return one_answer(given.predicted, given.truth, classes).verdict != "degenerate"
-
-    sound = {name: given for name, given in answers.items() if says_more(given)}
+    alone = {name: one_answer(given.predicted, given.truth, classes) for name, given in answers.items()}
+    sound = {name: given for name, given in answers.items() if alone[name].verdict != "degenerate"}
     first = next(iter(sound.values()), None)
     if first is None:
         return []

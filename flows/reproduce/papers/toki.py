@@ -17,7 +17,7 @@ from assay.flows.reproduce.paper_table import (
     papers_number,
 )
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.page import WordFindings, limits_in_words
+from assay.tasks.attacks.texts.page import WordFindings, limits_in_short
 from assay.tasks.statistics.findings import Finding
 
 PIPELINES = {
@@ -202,7 +202,7 @@ def _limits(result: Result) -> list[str]:
         return []
     subject, guided, others = compared_with
     findings = WordFindings(result.findings)
-    limits = {attack: limits_in_words(findings.limits(subject, attack)) for attack in (guided, *others)}
+    limits = {attack: limits_in_short(findings.limits(subject, attack)) or "any cosine" for attack in (guided, *others)}
     return [f"subject {subject}", *(f"{attack} takes words at {limit}" for attack, limit in limits.items())]
 
 

@@ -99,13 +99,14 @@ class WordAttacker:
             return Outcome("skipped", FICKLE, text, len(words), queries=queries)
         if not self.attack.offered:
             return Outcome("skipped", REFUSED, text, len(words), queries=queries)
+        pairs = [(index, original.spans[index], attacked.spans[index].text) for index in attacked.changes]
         return Outcome(
             "success" if fooled else "failed",
             "" if fooled else self._failure(original, len(words)),
             attacked.text + text[len(head) :],
             len(words),
-            _changes(original, attacked),
-            _similarity(attacked),
+            tuple(Change(index, word.start, word.end, word.text, new) for index, word, new in pairs),
+            attacked.attack_attrs.get("similarity_score"),
             self._second(text, attacked),
             queries,
         )
@@ -186,17 +187,3 @@ def compose(
     search = RankedSwaps(_SEARCHES[ranking])
     attack = CountedAttack(goal, constraints, swap, search)
     return WordAttacker(attack, listed, victim, swap, similar, ranking, encoder, second, candidates)
-
-
-def _changes(before: SpannedText, after: SpannedText) -> tuple[Change, ...]:
-    return tuple(
-        Change(
-            index, before.spans[index].start, before.spans[index].end, before.spans[index].text, after.spans[index].text
-        )
-        for index in after.changes
-    )
-
-
-def _similarity(text: SpannedText) -> float | None:
-    score = text.attack_attrs.get("similarity_score")
-    return None if score is None else float(score)

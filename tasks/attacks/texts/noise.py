@@ -326,11 +326,6 @@ def noisy_copies(
     return Tallied(copies, {"unchanged": sum(not edits for _, edits in noisy)})
 
 
-def conditions_of(noisy: pa.Table) -> list[Condition]:
-    """The kinds and severities that a table of noisy samples holds, in its order."""
-    return list(dict.fromkeys(map(Condition, noisy[NOISE].to_pylist(), noisy[SEVERITY].to_pylist())))
-
-
 def rows_under(noisy: pa.Table, condition: Condition) -> pa.Array:
     """Which rows of the table are of this noise at this severity."""
     same_kind = pc.equal(noisy[NOISE], condition.kind)
@@ -364,7 +359,7 @@ def answers_under_noise(noisy: pa.Table, predictions: pa.Table, samples: pa.Tabl
     changes = pc.greater(pc.list_value_length(noisy[NEWS]), 0).to_numpy()
     ids = samples["id"].combine_chunks()
     answers = []
-    for condition in conditions_of(noisy):
+    for condition in dict.fromkeys(map(Condition, noisy[NOISE].to_pylist(), noisy[SEVERITY].to_pylist())):
         rows = np.flatnonzero(rows_under(noisy, condition).to_numpy(zero_copy_only=False))
         order = pc.index_in(noisy[ORIGINAL].take(pa.array(rows)).combine_chunks(), value_set=ids).to_numpy()
         sorted_rows = rows[np.argsort(order)]

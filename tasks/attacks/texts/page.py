@@ -139,22 +139,8 @@ class WordFindings:
         return highest(rate for rate in self.rates(subject) if rate.verdict != MUST_CHANGE)
 
 
-def limits_in_words(limits: Mapping[str, float]) -> str:
-    """How similar a replacement had to be.
-
-    >>> limits_in_words({"encoder": 0.546}), limits_in_words({})
-    ('cosine ≥ 0.55 (encoder)', 'any cosine')
-    >>> limits_in_words({"fasttext": 0.07, "encoder": 0.34, "ppmi": 0.26})
-    'most of cosine ≥ 0.07 (fasttext), 0.34 (encoder), 0.26 (ppmi)'
-    """
-    if not limits:
-        return "any cosine"
-    each = ", ".join(f"{value:.2f} ({name})" for name, value in limits.items())
-    return f"most of cosine ≥ {each}" if len(limits) > 1 else f"cosine ≥ {each}"
-
-
 def limits_in_short(limits: Mapping[str, float]) -> str:
-    """The same where there is little room; empty where no cosine was asked.
+    """How similar a replacement had to be; empty where no cosine was asked.
 
     >>> limits_in_short({"fasttext": 0.07, "encoder": 0.34}), limits_in_short({"encoder": 0.546})
     ('cosine ≥ 0.07 to 0.34 by 2 vector spaces', 'cosine ≥ 0.55')

@@ -26,6 +26,7 @@ from assay.tasks.reporting.parts import NamedSample
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.between_runs import by_intervals
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.proportions import share
 
 FIVE = ("first-night", "reviews-night", "breast-cancer", "spam-night", "digits-overfitting")
 NUMBERS = ("value", "low", "high", "p_value", "p_adjusted")
@@ -251,3 +252,28 @@ def test_what_comes_from_data_is_escaped() -> None:
     )
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_the_head_names_the_strongest_attack_in_whichever_norm_it_is() -> None:
+    def left(subject: str, group: str, right: int) -> Finding:
+        return share("attack.accuracy", right, 100, of="pgd", group=group, subject=subject)
+
+    findings = FindingIndex(
+        [
+            *(share("subject.accuracy", 95, 100, of="clean", subject=name) for name in ("net", "net+standard")),
+            *(left(name, group, 95) for name in ("net", "net+standard") for group in ("eps=0", "l2=0", "patch=0")),
+            *(left("net", group, right) for group, right in (("eps=0.1", 40), ("l2=1", 30), ("patch=0.05", 10))),
+            *(
+                left("net+standard", group, right)
+                for group, right in (("eps=0.1", 80), ("l2=1", 25), ("patch=0.05", 60))
+            ),
+        ]
+    )
+    lines = [line.text.replace("\N{NARROW NO-BREAK SPACE}", " ") for line in sentences(KINDS, findings)]
+    at_patch = "At ε = 0.05 of the picture the strongest attack leaves net right on 10 % [6, 17]"
+    assert f"{at_patch}; net+standard keeps 60 % [50, 69]." in lines
+    card = scorecard(findings)
+    assert card is not None
+    assert card.columns == ["Clean", "Under attack"]
+    cells = [(cells[1].text[:2], cells[1].below.partition("\n")[0]) for _, cells in card.rows if cells[1]]
+    assert cells == [("10", "ε = 0.05 of the picture"), ("25", "ε = 1 in L2")]

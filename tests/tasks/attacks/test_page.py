@@ -288,3 +288,18 @@ def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
         ("and 1 more", "neutral"),
     ]
     assert found.strips[0].title == "x · is mass, effusion"
+
+
+def test_every_further_norm_has_one_short_sentence() -> None:
+    found = one_subject() + [accuracy(97, g, subject="hardened") for g in GRID]
+    in_l2 = {("plain", "ddn"): 12, ("plain", "pgd-l2"): 20, ("hardened", "ddn"): 60, ("hardened", "pgd-l2"): 55}
+    for (subject, attack), left in in_l2.items():
+        found += [accuracy(98, "l2=0", attack, subject), accuracy(left, "l2=0.5", attack, subject)]
+        found += [accuracy(left // 2, "l0=20", "sparse-rs", subject)] if attack == "ddn" else []
+    first, in_l2_text, in_l0_text = page(found).sentence.replace("\u202f", " ").split(". ")
+    assert first.startswith("At ε = 0.1 pgd leaves right, of what was right on clean images: plain 31.0 %")
+    assert in_l2_text.startswith("The strongest attacks in L2 leave right: plain 12.0 % [")
+    assert in_l2_text.endswith("] (pgd-l2 at ε = 0.5 in L2)")
+    assert (
+        in_l0_text == "At ε = 20 in L0 sparse-rs leaves right: plain 6.0 % [2.8, 12.5], hardened 30.0 % [21.9, 39.6]."
+    )

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import torch
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
@@ -13,8 +14,8 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.pgd import FGSM, PGD
-from assay.tasks.attacks.random_search import Square
-from assay.tasks.attacks.task import _rows_for, attack_subject, transfer_attacks, worst_case
+from assay.tasks.attacks.random_search import SparseRS, Square
+from assay.tasks.attacks.task import _rows_for, attack_subject, measure_attacks, transfer_attacks, worst_case
 from assay.tasks.statistics.findings import findings_from
 
 torch.set_num_threads(1)
@@ -185,7 +186,25 @@ def test_a_subject_that_returns_nan_is_named_with_the_sample(run):
 
 
 def test_a_target_or_a_subject_that_does_not_fit_the_classes_is_refused(run):
-    with pytest.raises(InputError, match="aims at class 3, and the classes are 0 to 2"):
+    with pytest.raises(InputError, match="aims at class 3, and the subject has the classes 0 to 2"):
         attacked(attack=PGD(goal="targeted", target=3))
     with pytest.raises(InputError, match="gives 3 values per image, and there are 2 classes"):
         attack_subject(tiny_samples([4]), tiny_classes(2), tiny_files(), SUBJECT, ONE, "tiny")
+
+
+@pytest.mark.parametrize("attack", [SparseRS(eps=(5,), queries=20), PGD(norm="patch", eps=(0.1,), steps=3)])
+def test_attacks_on_few_pixels_say_how_many_they_changed(run, attack):
+    samples, made = attacked(attack=attack.model_copy(update={"keep_all": True}))
+    table, kept = collect(made.attacked, None), collect(made.images, None)
+    clean = dict(zip(collect(samples, ["id"])["id"].to_pylist(), pixels_of(collect(samples, None)), strict=True))
+    moved = kept.filter(pc.greater(kept["eps"], 0))
+    changed = {
+        sample: int((image != clean[sample]).any(axis=0).sum())
+        for sample, image in zip(moved["id"].to_pylist(), pixels_of(moved), strict=True)
+    }
+    rows = table.filter(pc.greater(table["eps"], 0))
+    assert dict(zip(rows["id"].to_pylist(), rows["distance"].to_pylist(), strict=True)) == changed
+    findings = findings_from(collect(measure_attacks([made.attacked], tiny_classes(), [attack], "tiny", []), None))
+    (mean,) = [one for one in findings if one.metric == "attack.changed_pixels" and not one.group.endswith("=0")]
+    assert (mean.value, mean.unit) == (pytest.approx(np.mean([*changed.values()])), "pixels")
+    assert not any(one.metric == "attack.distance" for one in findings)

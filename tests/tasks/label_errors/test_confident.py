@@ -7,9 +7,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_subjects import tiny_classes, tiny_samples
 
 from assay.data.schemas import LabelDoubts
-from assay.tasks.label_errors.confident import confident_learning, flipped, label_error_findings
+from assay.infra.errors import InputError
+from assay.tasks.label_errors.confident import (
+    LabelErrors,
+    confident_learning,
+    doubt_labels,
+    flipped,
+    label_error_findings,
+)
 from assay.tasks.label_errors.page import page
 from assay.tasks.statistics.findings import FindingIndex
 
@@ -94,3 +102,8 @@ def test_the_page_names_the_least_likely_label_first_and_says_how_many_planted_e
     pairs, samples = part.blocks
     assert pairs.rows[0][:2] == ["class 1", "class 0"]
     assert [sample.id for sample in samples.samples] == [str(at) for at in sorted(FLAGGED, key=lambda at: own[at])[:3]]
+
+
+def test_where_there_is_one_class_no_label_can_be_wrong(run):
+    with pytest.raises(InputError, match=r"All gold labels are .*, and none can be wrong where there is one class"):
+        doubt_labels(tiny_samples([4]), {}, tiny_classes(1), LabelErrors())
