@@ -35,7 +35,7 @@ from assay.tasks.reporting.parts import (
     Series,
     SeriesStyle,
 )
-from assay.tasks.reporting.report import Headline, headline_of
+from assay.tasks.reporting.report import Headline, headline_of, red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
 
 
@@ -171,15 +171,11 @@ def strongest_table(by_norm: Sequence[AttackFindings]) -> DataTable:
 
 def flag_paragraphs(findings: FindingIndex) -> list[Paragraph]:
     """The red flags that were raised, in words, or that none of those looked for showed itself."""
-    if raised := raised_flags(findings):
+    flags = findings.select("attack.red_flag")
+    if raised := [flag for flag in flags if flag.value == 1.0]:
         return [Paragraph(_in_words(flag)) for flag in raised]
-    checked = sum(flag.n not in (None, 0) for flag in findings.select("attack.red_flag"))
+    checked = sum(flag.n not in (None, 0) for flag in flags)
     return [Paragraph(_NONE_RAISED.format(checked=checked))] if checked else []
-
-
-def raised_flags(findings: FindingIndex) -> list[Finding]:
-    """The flags that were raised."""
-    return [flag for flag in findings.select("attack.red_flag") if flag.value == 1.0]
 
 
 def _in_words(flag: Finding) -> str:
@@ -213,7 +209,7 @@ def page(
     blocks += _galleries(shown, telling)
     lines = [*map(_what_is_left, by_norm[:1]), *map(_in_short, by_norm[1:]), without_gradient(left_out or {})]
     sentence = " ".join(filter(None, lines))
-    raised = raised_flags(findings)
+    raised = red_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
         "Attacks", sentence or "Nothing was attacked.", blocks, "attacks", "bad" if raised else "neutral", judged

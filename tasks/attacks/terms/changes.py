@@ -34,15 +34,6 @@ class Span:
         return self.first < other.last and other.first < self.last
 
 
-def entity_spans(tags: Sequence[str]) -> list[Span]:
-    """The entities that tags mark, in reading order.
-
-    >>> entity_spans(["O", "B-Disease", "I-Disease", "B-Disease"])
-    [Span(first=1, last=3, kind='Disease'), Span(first=3, last=4, kind='Disease')]
-    """
-    return [Span(entity.first, entity.last, entity.kind) for entity in entities_of(tags)]
-
-
 def outermost(spans: Iterable[Span]) -> list[Span]:
     """The spans without those that share a word with a longer one (or, as long, with an earlier one), in order.
 
@@ -88,7 +79,7 @@ class GoldFinder:
 
     def find(self, words: Sequence[str], tags: Sequence[str] | None) -> list[Span]:  # noqa: ARG002
         """The gold entities; none where nobody has tagged the sentence."""
-        return [] if tags is None else entity_spans(tags)
+        return [Span(entity.first, entity.last, entity.kind) for entity in entities_of(tags or ())]
 
 
 @dataclass(frozen=True)

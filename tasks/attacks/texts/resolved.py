@@ -17,7 +17,7 @@ from assay.infra.user_code.references import read_given_file, read_given_text
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.published import BertAttack
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
-from assay.tasks.language.embeddings.encoder import FILES, minilm_folder
+from assay.tasks.language.embeddings.encoder import FILES, minilm_folder, require_network
 from assay.tasks.language.embeddings.ensemble import NAMES, ResolvedProviders, resolve_providers
 from assay.tasks.language.synonyms import (
     OPEN_WORDNET,
@@ -201,12 +201,7 @@ def _encoder(named: str | None, beside: Path) -> ResolvedEncoder:
 
 def _network(named: str, folder: Path, setting: str, what: str, instead: str = "") -> ResolvedEncoder:
     """The network in a folder, with the hash of what is in there."""
-    missing = [file for file in FILES if not (folder / file).is_file()]
-    if missing:
-        raise InputError(
-            f"{folder} (the attack's `{setting}`) is no {what}: it has no {' and no '.join(missing)}; name a folder of "
-            f"Hugging Face{instead}."
-        )
+    require_network(folder, f" (the attack's `{setting}`)", what, instead)
     files = {file: read_given_file(Path(contained(folder, file, f"The {what} {named}"))) for file in FILES}
     require_own_files(files, f"The {what} {named}")
     content = " ".join(hashlib.sha256(content).hexdigest() for content in files.values())

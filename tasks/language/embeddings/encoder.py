@@ -29,6 +29,14 @@ _LENGTHS = (8, 16, 32, 64, 128, 256, 512)
 _BATCH = 32
 
 
+def require_network(folder: Path, named: str = "", what: str = "sentence encoder", instead: str = "") -> None:
+    """Raises where a folder lacks a file that a network of Hugging Face consists of; `named` says where it stands."""
+    missing = " and no ".join(file for file in FILES if not (folder / file).is_file())
+    if missing:
+        expected = f"name a folder of Hugging Face{instead} (a pickle is never read)"
+        raise InputError(f"{folder}{named} is no {what}: it has no {missing}; {expected}.")
+
+
 def minilm_folder() -> Path:
     """The folder of MiniLM's weights, which come with the extra `encoders`."""
     named = "MiniLM, of the word vectors `encoder` and `encoder-prompted` (or leave both out of trust.providers),"
@@ -47,12 +55,7 @@ class SentenceEncoder:
 
     def __init__(self, folder: Path, device: str | None = None) -> None:
         """The encoder whose `config.json`, `tokenizer.json` and `model.safetensors` lie in a folder."""
-        missing = [name for name in FILES if not (folder / name).is_file()]
-        if missing:
-            raise InputError(
-                f"{folder} is no sentence encoder: {', '.join(missing)} is missing; a folder of Hugging Face with "
-                f"{', '.join(FILES)} is expected (a pickle is never read)."
-            )
+        require_network(folder)
         self._device = device or torch_device_here()
         self._network = self._read(folder).to(self._device).eval()
         self._tokenizer = self._read_tokenizer(folder)

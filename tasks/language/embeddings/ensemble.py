@@ -19,7 +19,14 @@ from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, refer_to_code
 from assay.infra.user_code.sources import digest_of
 from assay.tasks.language.embeddings.corpus import fasttext_provider, ppmi_provider
-from assay.tasks.language.embeddings.encoder import FILES, PROMPT, EncoderProvider, SentenceEncoder, minilm_folder
+from assay.tasks.language.embeddings.encoder import (
+    FILES,
+    PROMPT,
+    EncoderProvider,
+    SentenceEncoder,
+    minilm_folder,
+    require_network,
+)
 from assay.tasks.language.embeddings.keyed_vectors import format_of, read_vectors
 from assay.tasks.language.embeddings.provider import Provider, Vectors
 
@@ -167,11 +174,7 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
         return ResolvedProvider(name)
     if kind in ("encoder", "encoder-prompted"):
         folder = beside / place if place else minilm_folder()
-        missing = [file for file in FILES if not (folder / file).is_file()]
-        if missing:
-            raise InputError(
-                f"{folder} (trust.providers) is no sentence encoder: it has no {' and no '.join(missing)}."
-            )
+        require_network(folder, " (trust.providers)")
         return ResolvedProvider(name, str(folder), " ".join(digest_of(folder / file) for file in FILES))
     path = beside / name
     if ":" not in name:

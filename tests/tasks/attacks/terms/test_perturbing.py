@@ -14,12 +14,12 @@ from assay.tasks.attacks.terms.changes import (
     GoldFinder,
     LexiconFinder,
     TermMeans,
-    entity_spans,
 )
 from assay.tasks.attacks.terms.perturbing import perturb
 from assay.tasks.attacks.terms.synonymy import Synonymy, choose_synonym
 from assay.tasks.attacks.terms.typos import Keyboard, Swap
 from assay.tasks.language.lexicons import Lexicon, Name
+from assay.tasks.statistics.entities import entities_of
 
 LEXICON = Lexicon(
     tuple(
@@ -107,7 +107,7 @@ def test_synonyms_keep_every_entity_with_its_kind_in_its_order(means, sentence, 
     words, tags = sentence
     made = perturb(words, tags, Synonymy(), means, rng(seed))
     assert len(made.words) == len(made.tags)
-    assert [one.kind for one in entity_spans(made.tags)] == [one.kind for one in entity_spans(tags)]
+    assert [one.kind for one in entities_of(made.tags)] == [one.kind for one in entities_of(tags)]
     outside = sum(tag == "O" for tag in tags)
     grown = sum(len(one.after) - len(one.before) for one in made.changes if tags[one.span.first] == "O")
     assert sum(tag == "O" for tag in made.tags) == outside + grown
