@@ -73,7 +73,7 @@ def test_a_folder_that_is_no_encoder_says_what_is_missing(tmp_path, encoder_fold
     for file in encoder_folder.iterdir():
         if file.name != missing:
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(InputError, match=f"{missing} is missing"):
+    with pytest.raises(InputError, match=f"is no sentence encoder: it has no {missing}; name a folder of Hugging Face"):
         SentenceEncoder(tmp_path)
 
 
