@@ -31,7 +31,6 @@ from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.corruptions.table import Corruptions
 from assay.tasks.corruptions.task import answers_to_frames
-from assay.tasks.subjects.checkpoints import optimizer_of
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel, fold_on_gpu
 from assay.tasks.subjects.images.training import train
@@ -40,6 +39,7 @@ from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.texts.network import text_exercise
 from assay.tasks.subjects.token_networks.epochs import batches, learn, padded, presence
 from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary, new_bert
+from assay.tasks.subjects.trained import optimizer_of
 
 SEEDS, MEAN, STD, EPS, STEPS = Seeds(0, "train"), 0.4, 0.3, 8 / 255, 20
 EPOCHS = 3

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def run(ground: Ground, settings: Annotators | None) -> Measurements:
     """Read their labels and hold them against each other."""
     from assay.flows.audits.data import Data
-    from assay.tasks.agreement.task import measure_agreement
+    from assay.tasks.agreement.alpha import measure_agreement
 
     data = ground.of(Data)
     return Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])

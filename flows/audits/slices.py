@@ -29,7 +29,7 @@ def run(ground: Ground, settings: Slices | None) -> Measurements:
     """Hold what the subjects say against the columns, and search for slices that are worse."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects_flow import predictions_of
-    from assay.tasks.slices.task import measure_slices
+    from assay.tasks.slices.search import measure_slices
 
     predictions = predictions_of(ground)
     if settings is None or not predictions:

@@ -56,7 +56,7 @@ def schema(target: Path | None, config: str) -> None:
     explain and underline; the plug-ins that the file names are in it.
     """
     from assay.flows.configuration.loading import read_document
-    from assay.flows.configuration.schema import json_schema
+    from assay.flows.configuration.menu import json_schema
     from assay.infra.terminal import json_text
 
     text = json_text(json_schema(Path(config).absolute().parent, read_document(Path(config).absolute())), indent=1)

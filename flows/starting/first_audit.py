@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.data.templates import filled
-from assay.flows.configuration.schema import json_schema
+from assay.flows.configuration.menu import json_schema
 from assay.flows.starting.brought_model import Brought, Line, look_at_model
 from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
 from assay.flows.starting.first_look import Look, address_of, first_look

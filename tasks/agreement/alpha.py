@@ -19,13 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
+from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.groups import group_hashes
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.statistics.metrics import metric
 from assay.tasks.statistics.resampling import (
     BLOCKS,
@@ -270,3 +274,21 @@ def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: in
         return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
     low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))
     return Finding("annotators.alpha", of=of, value=alpha.value, low=low, high=high, n=n, unit="α")
+
+
+@stage(version=5, title="annotators")
+def measure_agreement(
+    samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
+) -> Artifact[Findings]:
+    """The findings `annotators.*` on the columns of labels."""
+    names = class_names(collect(classes, None))
+    columns, grouped = list(dict.fromkeys(settings.columns)), GROUP in columns_in(samples)
+    read = Columns(samples, tuple(dict.fromkeys(["gold", *columns, *(["id", GROUP] if grouped else [])])))
+    codes = {name: code for code, name in enumerate(names)}
+    counted = reduce_partitions(count_patterns, read, reuse=Reuse(), columns=columns, classes=codes)
+    labelled = labelled_patterns(counted, columns, grouped=grouped)
+    findings = agreement_findings(labelled, len(names))
+    value = findings[0].value
+    outcome = "not measured: no sample has two labels of theirs" if value is None else f"α = {value:.2f}"
+    say(f"{len(labelled.labels)} annotators · {outcome}")
+    return write_table(findings_table(findings), into=Findings)

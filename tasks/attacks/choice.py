@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Messages = Sequence[Message]
     from assay.tasks.attacks.terms.changes import Change, Term, TermMeans
-    from assay.tasks.subjects.checkpoints import Checkpoints
     from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.trained import Checkpoints
 
 A = TypeVar("A", bound=ImageAttack)
 GROUP = "assay.attacks"

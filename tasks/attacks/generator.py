@@ -12,7 +12,6 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,13 +22,9 @@ from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
 from assay.tasks.attacks.settings import GAP
-from assay.tasks.subjects.checkpoints import learning_files, restore
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
-
+from assay.tasks.subjects.trained import Checkpoints, learning_files, restore
 
 DEPTH = 6
 WIDTHS = (1, 2, 4, 8, 8, 8)  # of the first layer's channels: 64-128-256-512-512-512

@@ -36,9 +36,9 @@ from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metric
 if TYPE_CHECKING:
     from assay.infra.stages.exact import Seeds
     from assay.tasks.attacks.batch import Perturb
-    from assay.tasks.subjects.checkpoints import Checkpoints
     from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.model import ImageModel
+    from assay.tasks.subjects.trained import Checkpoints
 
 
 def _train_generator(

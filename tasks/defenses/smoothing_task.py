@@ -26,8 +26,8 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
-from assay.tasks.subjects.images.learning import learn_images
 from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.images.task import learn_images
 from assay.tasks.subjects.images.training import Batch, Descent
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker

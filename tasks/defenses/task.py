@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,15 +40,10 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of
-from assay.tasks.subjects.images.learning import model_again, trained
-from assay.tasks.subjects.images.task import require_classes
+from assay.tasks.subjects.images.task import model_again, require_classes, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
-
+from assay.tasks.subjects.trained import Checkpoints, TrainedSubject, trained_on_worker
 
 JUDGING_STEPS = 10
 """Of the PGD that says which epoch is the best."""

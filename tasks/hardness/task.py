@@ -49,10 +49,10 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
-from assay.tasks.subjects.checkpoints import earlier_selves, kept_epochs
 from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.predictions import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import earlier_selves, kept_epochs
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ synthetic experiment shared out; all else is read from tables.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,15 +51,11 @@ from assay.tasks.overfitting.windows import (
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import Rule, columns_of, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
-from assay.tasks.subjects.images.learning import learn_images, model_again, trained
-from assay.tasks.subjects.images.task import require_classes
+from assay.tasks.subjects.images.task import learn_images, model_again, require_classes, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Training
 from assay.tasks.subjects.task import ROWS, copies_among, noticed
-from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
+from assay.tasks.subjects.trained import Checkpoints, TrainedSubject, trained_on_worker
 
 
 def fit_to_test_set(

@@ -20,12 +20,17 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 from pydantic import Field, model_validator
 
+from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.infra.stages.partitions import collect
+from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.classification import Groups, extreme_share, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
-from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.statistics.metrics import metric, metrics
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
@@ -292,3 +297,38 @@ def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significa
         findings.append(replace(share, unit="share"))
         findings.append(replace(about, metric="slices.rest_accuracy", value=worse.rest, n=worse.others, unit="share"))
     return findings
+
+
+@stage(version=2, title="slices", draws=True)
+def measure_slices(
+    samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
+) -> Artifact[Findings]:
+    """The findings `slices.*` of every subject, by name, on the samples that it was asked about and whose class is
+    known."""
+    known = collect(samples, list(dict.fromkeys(["id", "gold", *settings.columns])))
+    values = {name: slice_values(known[name], name) for name in settings.columns}
+    of_id = groups_by_id(samples)
+    findings: list[Finding] = []
+    by_subject = {}
+    for subject, table in predictions.items():
+        answers = sliced_answers(known, collect(table, ["id", "predicted"]), values, of_id)
+        findings += slice_findings(answers, subject)
+        by_subject[subject] = search(answers, settings, stage_seeds().generator(subject))
+    confirmed = confirmed_findings(by_subject, significance)
+    worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
+    say("; ".join(worse) or f"{len(settings.columns)} columns · no slice is shown to be worse than the rest")
+    return write_table(findings_table([*findings, *confirmed]), into=Findings)
+
+
+def sliced_answers(
+    known: pa.Table, predictions: pa.Table, values: dict[str, list[str | None]], of_id: dict[str, int] | None
+) -> SlicedAnswers:
+    """What a subject has right of the samples with a class that it gave one class, in the order of the samples."""
+    place = pc.index_in(known["id"], value_set=predictions["id"].combine_chunks())
+    predicted = pc.fill_null(predictions["predicted"].take(place), -1).to_numpy().astype(np.int64)
+    gold = pc.fill_null(known["gold"], -1).to_numpy().astype(np.int64)
+    rows = np.flatnonzero((predicted >= 0) & (gold >= 0))
+    ids = known["id"].to_pylist()
+    groups = None if of_id is None else np.array([of_id[ids[row]] for row in rows], dtype=np.int64)
+    columns = {name: [column[row] for row in rows] for name, column in values.items()}
+    return SlicedAnswers((predicted == gold)[rows], columns, groups)

@@ -333,9 +333,7 @@ class Subject(StandsOn):
             yield "has `snapshots`, which are kept of a network or a classifier"
         if self.crop is None and train is not None and "window" in train.augment:
             yield "is trained on windows of its images: `crop` says how large"
-        if train is not None and kind == "classifier" and ":" in self.named:
-            yield "has `train`, but its classifier comes as it is: leave `train` out"
-        if train is not None and kind in ("tagger", "scorer") and ":" in self.named:
+        if train is not None and kind in ("classifier", "tagger", "scorer") and ":" in self.named:
             yield f"has `train`, but its {kind} comes as it is: leave it out"
         if self.features is not None and len(set(self.features)) < len(self.features):
             twice = min(name for name in self.features if self.features.count(name) > 1)

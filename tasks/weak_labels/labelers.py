@@ -9,7 +9,7 @@ in an order that only the labeler fixes: rows with the same votes get the same b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -82,13 +82,8 @@ class Labeler:
         m = len(self.functions)
         table = {"function": list(self.functions), "weight": self.weights}
         if self.training is not None:
-            settled = self.training.settled_after
-            table |= {
-                "epochs": np.full(m, float(self.training.epochs)),
-                "first_loss": np.full(m, self.training.first_loss),
-                "last_loss": np.full(m, self.training.last_loss),
-                "settled_after": np.full(m, np.nan if settled is None else float(settled)),
-            }
+            about = asdict(self.training).items()
+            table |= {name: np.full(m, np.nan if value is None else float(value)) for name, value in about}
         if self.mu is not None:
             k = self.mu.shape[1]
             table |= {f"mu_{y}_{z}": self.mu[:, y, z].astype(np.float64) for y in range(k) for z in range(k)}
@@ -100,8 +95,8 @@ class Labeler:
             table[_EQUAL] = np.full(m, self.equal_p)
         if self.by:
             table[_BY + self.by] = np.ones(m)
-        fields = [*LabelModel.schema, *(pa.field(name, pa.float64()) for name in list(table)[2:])]
-        return pa.table(table, schema=pa.schema(fields))
+        columns = [*LabelModel.schema, *(pa.field(name, pa.float64()) for name in list(table)[2:])]
+        return pa.table(table, schema=pa.schema(columns))
 
 
 def labeler_from(table: pa.Table) -> Labeler:
@@ -114,13 +109,8 @@ def labeler_from(table: pa.Table) -> Labeler:
     silence = [numbers[name] for name in numbers if name.startswith(_SILENCE)]
     training = None
     if table.num_rows and "epochs" in numbers:
-        settled = float(numbers["settled_after"][0])
-        training = Training(
-            epochs=int(numbers["epochs"][0]),
-            first_loss=float(numbers["first_loss"][0]),
-            last_loss=float(numbers["last_loss"][0]),
-            settled_after=None if np.isnan(settled) else int(settled),
-        )
+        epochs, first, last, settled = (float(numbers[field.name][0]) for field in fields(Training))
+        training = Training(int(epochs), first, last, None if np.isnan(settled) else int(settled))
     functions: Sequence[str] = table.column("function").to_pylist()
     return Labeler(
         functions=tuple(functions),

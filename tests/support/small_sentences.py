@@ -56,8 +56,8 @@ def given_rows(kind: str, cuts: list[tuple[int, int]]) -> Artifact[Samples]:
 def save_tiny_tagger(folder: Path, names: list[str], kind: str = "tokens", seed: int = 0) -> Path:
     """A folder as Hugging Face's tools leave it: random weights, labels of these names."""
     from assay.infra.stages.exact import Seeds
-    from assay.tasks.subjects.checkpoints import weights_of
     from assay.tasks.subjects.token_networks.hugging_face import start_of
+    from assay.tasks.subjects.trained import weights_of
 
     texts = [" ".join(words) for words in sentence_table()["tokens"].to_pylist()]
     start = start_of(None, "The tagger", texts, kind, len(names), Seeds(seed, "tiny"))

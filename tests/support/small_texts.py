@@ -49,8 +49,8 @@ def save_tiny_bert(folder: Path, *, safe: bool = True, names: list[str] | None =
     """A folder as Hugging Face's tools leave it."""
     import torch
 
-    from assay.tasks.subjects.checkpoints import weights_of
     from assay.tasks.subjects.token_networks.hugging_face import configuration_files
+    from assay.tasks.subjects.trained import weights_of
 
     network, tokenizer = tiny_bert(len(names or "ab"))
     if names:

@@ -20,18 +20,18 @@ from torch.nn import functional
 
 from assay.infra.engines.devices import placed
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import (
+from assay.tasks.subjects.holding_out import drawn
+from assay.tasks.subjects.images.dataset import LabelledImages
+from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.trained import (
     Checkpoints,
+    Epoch,
     learners_and_judges,
     learning_rate,
     optimizer_of,
     training_curve,
 )
-from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.images.dataset import LabelledImages
-from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
-from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.trained import Epoch
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits [n, k], targets [n] or [n, k] → a number
 
@@ -46,13 +46,10 @@ def loss_for(name: Literal["cross-entropy", "focal"], *, multilabel: bool, softm
     """
     if multilabel:
         return _labels_of_probabilities if softmaxed else _labels
-    if name == "focal":
-        return lambda given, targets: _focussed(
-            _log(given) if softmaxed else functional.log_softmax(given.float(), dim=1), targets
-        )
+    loss = _focussed if name == "focal" else functional.nll_loss
     if softmaxed:
-        return lambda probabilities, targets: functional.nll_loss(_log(probabilities), targets)
-    return lambda logits, targets: functional.cross_entropy(logits.float(), targets)
+        return lambda probabilities, targets: loss(_log(probabilities), targets)
+    return lambda logits, targets: loss(functional.log_softmax(logits.float(), dim=1), targets)
 
 
 def _focussed(logarithms: Tensor, targets: Tensor) -> Tensor:

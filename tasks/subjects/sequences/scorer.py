@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,11 +47,7 @@ from assay.tasks.subjects.token_networks.hugging_face import (
     start_of,
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
-from assay.tasks.subjects.trained import curve_table
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
-
+from assay.tasks.subjects.trained import Checkpoints, curve_table
 
 Scores = npt.NDArray[np.float64]
 

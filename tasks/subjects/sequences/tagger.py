@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,11 +47,7 @@ from assay.tasks.subjects.token_networks.hugging_face import (
     start_of,
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
-from assay.tasks.subjects.trained import curve_table
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
-
+from assay.tasks.subjects.trained import Checkpoints, curve_table
 
 NONE = -100
 """The target of a piece that carries no tag; Torch's cross-entropy passes over it."""

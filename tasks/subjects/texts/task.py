@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,17 +28,16 @@ from assay.tasks.subjects.texts.rows import (
     texts_of,
 )
 from assay.tasks.subjects.trained import (
+    Checkpoints,
+    Snapshots,
     TrainedSubject,
     curve_table,
     cut_in_words,
+    kept_epochs,
     sealed_card,
     trained_on_worker,
     without_epochs,
 )
-
-if TYPE_CHECKING:
-    from assay.tasks.subjects.checkpoints import Checkpoints
-
 
 CUT = "texts beyond `limit` tokens are cut after it"
 
@@ -47,7 +46,6 @@ def learn_texts(
     training: pa.Table, *, checkpoints: Checkpoints, subject: ResolvedSubject, classes: Sequence[str], seeds: Seeds
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
-    from assay.tasks.subjects.checkpoints import Snapshots, kept_epochs
     from assay.tasks.subjects.texts.network import text_exercise
     from assay.tasks.subjects.token_networks.epochs import ids_of, learn, make_ready, tokenizer_in
     from assay.tasks.subjects.token_networks.hugging_face import start_of

@@ -22,16 +22,16 @@ from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import deterministically, placed, torch_device_here
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import (
+from assay.tasks.subjects.holding_out import drawn
+from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.trained import (
     Checkpoints,
+    Epoch,
     learners_and_judges,
     learning_rate,
     optimizer_of,
     training_curve,
 )
-from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.settings import Training
-from assay.tasks.subjects.trained import Epoch
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
 

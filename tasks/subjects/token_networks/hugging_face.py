@@ -255,7 +255,7 @@ class Start:
 
     def trained_files(self) -> dict[str, bytes]:
         """The files once it has learned: those that were beside its weights, and the weights as they are now."""
-        from assay.tasks.subjects.checkpoints import weights_of
+        from assay.tasks.subjects.trained import weights_of
 
         return self.files | {"model.safetensors": weights_of(self.network)}
 

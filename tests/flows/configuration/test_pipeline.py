@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from repository import ROOT
 
 from assay.flows.configuration.loading import Project, embedded_pipelines, load_project
-from assay.flows.configuration.schema import json_schema
+from assay.flows.configuration.menu import json_schema
 from assay.flows.yaml_document import ConfigurationError, read_yaml
 from assay.infra.errors import InputError
 

@@ -19,7 +19,7 @@ from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import collect, map_pieces
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.agreement import task
+from assay.tasks.agreement import alpha
 from assay.tasks.agreement.alpha import (
     Annotators,
     Labelled,
@@ -29,8 +29,8 @@ from assay.tasks.agreement.alpha import (
     distinct_rows,
     label_counts,
     labelled_patterns,
+    measure_agreement,
 )
-from assay.tasks.agreement.task import measure_agreement
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import findings_from
 from assay.tasks.statistics.groups import GROUP, group_hashes
@@ -164,7 +164,7 @@ def test_no_column_is_collected_and_the_cut_does_not_matter(make_run, tmp_path, 
         seen.append(artifact.kind)
         return collect(artifact, columns)
 
-    monkeypatch.setattr(task, "collect", noted)
+    monkeypatch.setattr(alpha, "collect", noted)
     for cuts in ([0, N], [0, 7, 150, N]):
         with make_run(store=str(tmp_path / f"{len(cuts)}")):
             counted = measured(cuts, grouped)

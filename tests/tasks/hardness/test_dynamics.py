@@ -14,11 +14,11 @@ from assay.data.images import image_columns, pixels_of
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.hardness.task import dynamics_rows, mean_doubt
-from assay.tasks.subjects.checkpoints import earlier_selves
-from assay.tasks.subjects.images.learning import learn_images
+from assay.tasks.subjects.images.task import learn_images
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject, Training
 from assay.tasks.subjects.texts.task import learn_texts
+from assay.tasks.subjects.trained import earlier_selves
 
 SEEDS = Seeds(0, "train")
 CLASSES = ("top", "middle", "bottom")

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from assay.infra.errors import InputError, RunError
-from assay.tasks.subjects.checkpoints import weights_of
 from assay.tasks.subjects.images import model as image_model
 from assay.tasks.subjects.images.model import ImageModel, load_image_model, said
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import NETWORKS, Subject, Training
+from assay.tasks.subjects.trained import weights_of
 
 SUBJECT = ResolvedSubject(Subject(name="plain", network="small-cnn", train=Training()))
 

@@ -21,14 +21,13 @@ from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
-from assay.tasks.subjects.checkpoints import weights_of
 from assay.tasks.subjects.images.model import load_image_model
 from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Evaluation, Subject, Training
 from assay.tasks.subjects.task import HeldOut, hold_out
-from assay.tasks.subjects.trained import TrainedSubject
+from assay.tasks.subjects.trained import TrainedSubject, weights_of
 
 DIGITS = [str(digit) for digit in range(10)]
 FINDINGS = ["mass", "nodule", "effusion"]
@@ -215,14 +214,14 @@ def test_a_users_model_can_be_audited_where_nobody_knows_the_classes_or_all_are_
 
 
 def test_a_users_model_is_looked_at_with_a_few_images_and_not_with_the_training_split(run, tmp_path, monkeypatch):
-    from assay.tasks.subjects.images import learning as image_learning
+    from assay.tasks.subjects.images import task as image_task
 
     seen = []
-    plainly = image_learning.images_of
-    monkeypatch.setattr(image_learning, "images_of", lambda table, names: seen.append(table) or plainly(table, names))
+    plainly = image_task.images_of
+    monkeypatch.setattr(image_task, "images_of", lambda table, names: seen.append(table) or plainly(table, names))
     held, classes = hold_out(given_digits([1797]), Evaluation()), given_classes(DIGITS)
     train_network(held.training, classes, own_weights(tmp_path)[0])
-    assert [table.num_rows for table in seen] == [image_learning.PROBED]
+    assert [table.num_rows for table in seen] == [image_task.PROBED]
 
 
 def own(folder: Path, returned: str, arguments: str = "") -> ResolvedSubject:

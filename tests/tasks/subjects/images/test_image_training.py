@@ -7,12 +7,12 @@ from torch import nn
 
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.subjects.checkpoints import BestEpoch, learning_files, restore, weights_of
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.training import Batch, Descent, loss_for, plainly, train
 from assay.tasks.subjects.networks.building import build_network
 from assay.tasks.subjects.settings import Training
+from assay.tasks.subjects.trained import BestEpoch, learning_files, restore, weights_of
 
 SEEDS = Seeds(0, "train")
 

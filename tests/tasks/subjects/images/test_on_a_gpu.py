@@ -14,7 +14,6 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.running import run_attack
-from assay.tasks.subjects.checkpoints import weights_of
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.images.training import train
@@ -23,6 +22,7 @@ from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.texts.network import text_exercise
 from assay.tasks.subjects.token_networks.epochs import learn
 from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary, new_bert
+from assay.tasks.subjects.trained import weights_of
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")]
 SEEDS = Seeds(0, "train")
