@@ -166,17 +166,21 @@ def _left_over(store: Store, used: set[str]) -> list[str]:
 
 def _unused(store: Store, kept: set[str]) -> list[str]:
     """Ingredients and answers of services that no remaining run stood on, turns and records of runs that have ended,
-    and what a process that was killed left beside the log.
+    and what a process that was killed left beside the log, or of a run that it was forgetting.
 
     The records of runs are read last, since living runs go on noting.
     """
     there = [*sorted(store.folder.sizes(INGREDIENTS)), *(f"{ANSWERS}/{name}" for name in store.folder.folders(ANSWERS))]
-    living = [run for run in store.runs() if run.id in kept or run.status == "running"]
+    of_runs = {f"{place}/{name}": name for place in ("runs", "reports") for name in store.folder.folders(place)}
+    records = store.runs()
+    living = [run for run in records if run.id in kept or run.status == "running"]
     used = {str(ingredient.get("sha256")) for run in living for ingredient in run.ingredients}
     turns = [f"{TURNS}/{run}" for run in store.folder.folders(TURNS) if not is_alive(store, run)]
     asides = [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
     claims = (name for name in store.folder.sizes(LOG) if ".claim" in name)
     stray = [name for name in claims if (store.folder.age(name) or 0.0) > _LEASE_SECONDS]
+    recorded = {run.id for run in records}
+    stray += [name for name, run in of_runs.items() if run not in recorded and not is_alive(store, run)]
     return [*(name for name in there if name.rpartition("/")[2] not in used), *turns, *asides, *stray]
 
 

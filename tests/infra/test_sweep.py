@@ -56,6 +56,43 @@ def test_a_dry_run_removes_nothing(make_run):
     assert store.runs() == []
 
 
+@pytest.mark.parametrize("place", ["runs", "reports", "stages/keep", "answers", "turns"])
+def test_what_a_clean_up_was_removing_when_it_was_killed_goes_with_the_next(make_run, monkeypatch, place):
+    kept = finished(make_run, "kept")
+    store = make_run().store
+    for name in (f"{place}/gone", f"reports/{kept}", f"runs/{kept}"):
+        store.folder.write(f"{name}/part", b"content")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(store.folder.fs, "rm", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.folder.remove(f"{place}/gone")
+    with make_run() as alive:
+        store.folder.write(f"runs/{alive.id}/part", b"content")
+        (left,) = clean(store).results
+        assert left.startswith(f"{place}/gone.removed-")
+        assert list(store.folder.sizes(left)) == []
+        assert [*store.folder.folders("runs")] == sorted([kept, alive.id])
+        assert store.folder.folders("reports") == [kept]
+
+
+@pytest.mark.parametrize("removed", [1, 2])
+def test_a_run_that_was_half_forgotten_is_forgotten_whole(make_run, removed):
+    old, kept = finished(make_run, "x"), finished(make_run, "x")
+    store = make_run().store
+    of_old = [f"runs/{old}.json", f"runs/{old}", f"reports/{old}"]
+    for name in of_old[1:]:
+        store.folder.write(f"{name}/part", b"content")
+    for name in of_old[:removed]:
+        store.folder.remove(name)
+    assert len(clean(store).results) == 3 - removed
+    assert not [name for place in ("runs", "reports") for name in store.folder.sizes(place) if old in name]
+    assert [run.id for run in store.runs()] == [kept]
+
+
 def test_what_a_living_run_is_writing_stays(make_run):
     with make_run() as run:
         run.record.writing.append("keep/some-key")
