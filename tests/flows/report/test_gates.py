@@ -16,6 +16,7 @@ from assay.flows.report.gates import (
     Budget,
     Past,
     _weighed,
+    accept,
     budget_in_words,
     budget_of,
     detectable_in_words,
@@ -23,8 +24,11 @@ from assay.flows.report.gates import (
     write_budget,
 )
 from assay.flows.yaml_document import ConfigurationError
+from assay.infra import masking
 from assay.infra.storage.artifacts import RunRecord, StageRecord
+from assay.infra.storage.log import entries_in, log_lines
 from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import acceptances
 from assay.tasks.reporting.gates import verdict
 from assay.tasks.statistics.between_runs import Sampled, joined, right_or_wrong
 from assay.tasks.statistics.e_process import confidence_sequence
@@ -224,6 +228,18 @@ def test_a_new_model_of_which_the_gate_cannot_tell_is_held_against_the_old_one_u
     said = judged(monkeypatch, runs, lambda day: 450 if day <= 10 else 490)
     assert "against run r10 and 9 nights like it" in said[9]
     assert "against run r11 " in said[10]  # it passed
+
+
+def test_no_secret_in_a_reason_to_accept_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "_spellings", ())
+    masking.register("HOSPITAL_TOKEN", "hunter2-and-more")
+    store, record = Store(str(tmp_path)).open(), night(1, "old")
+    acceptance = accept(store, record, " hunter2-and-more was used ")
+    assert acceptance["why"] == "${HOSPITAL_TOKEN} was used"
+    (written_down,) = acceptances(store, record.pipeline)
+    (logged,) = entries_in(log_lines(store))
+    assert (written_down["why"], logged["why"]) == (acceptance["why"],) * 2
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]
 
 
 def test_no_night_before_a_new_level_is_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
