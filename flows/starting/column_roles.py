@@ -199,10 +199,12 @@ def _is_called(column: Column, *kinds: str) -> bool:
 
 
 def _id(look: Look, taken: set[str]) -> str | None:
-    """The column that names a sample: unique, and called so, or unique text; None where rows are to be numbered."""
+    """The column that names a sample: unique, and called so, or as what has a sample each (person), or unique text;
+    None where rows are to be numbered."""
     free = [column for column in _without(look.columns, *taken) if column.whole or column.holds == "words"]
     unique = [column for column in free if column.is_unique]
-    called = [column for column in unique if _is_id(column)]
+    of_each = [column for column in unique if _parts_of(column.name) <= CALLED["groups"] and _parts_of(column.name)]
+    called = [column for column in unique if _is_id(column)] or of_each
     best = called or [column for column in unique if column.holds == "words" and look.rows == look.looked_at]
     return best[0].name if best else None
 

@@ -138,14 +138,6 @@ def test_page(proposal: Proposal) -> str:
     )
 
 
-_EXTREMES = {
-    "brightness": ("WHITE", "BLACK"),
-    "contrast": ("CHECKED", "BLACK"),
-    "colourfulness": ("RED", "BLACK"),
-    "edges": ("CHECKED", "BLACK"),
-}
-
-
 def examples(rule: WrittenRule) -> tuple[str, str]:
     """A made-up sample that a rule votes on, and one on which it abstains, as Python.
 
@@ -155,8 +147,8 @@ def examples(rule: WrittenRule) -> tuple[str, str]:
     ('{"text": "so win then"}', '{"text": "nothing of the kind"}')
     """
     if (when := rule.when) is not None and when.picture is not None:
-        high, low = _EXTREMES[when.picture]
-        on, off = (high, low) if when.above is not None else (low, high)
+        high = {"brightness": "WHITE", "colourfulness": "RED"}.get(when.picture, "CHECKED")
+        on, off = (high, "BLACK") if when.above is not None else ("BLACK", high)
         return f'{{"image": {on}}}', f'{{"image": {off}}}'
 
     def row(value: object) -> str:

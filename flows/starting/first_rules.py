@@ -8,6 +8,7 @@ which it does: 1 where it parts them without a mistake, 0 where it says nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -145,33 +146,24 @@ def _most_frequent(holds: npt.NDArray[np.bool_], gold: Codes) -> int:
     return code if 2 * counts[code] > counts.sum() else -1
 
 
-def best_of(partings: Iterable[Parting], wanted: int, classes: int) -> list[Parting]:
+def best_of(partings: Iterable[Parting], wanted: int) -> list[Parting]:
     """So many conditions, the best first: every class is spoken for before one has two, and no column is looked at
     twice while there is another that tells at least half as much.
 
     >>> good, fair, poor = Parting("a", 1, 0.9), Parting("b", 1, 0.8), Parting("c", 0, 0.1)
-    >>> [(parting.looks_at, parting.class_code) for parting in best_of([good, fair, Parting("a", 0, 0.9), poor], 3, 2)]
+    >>> [(parting.looks_at, parting.class_code) for parting in best_of([good, fair, Parting("a", 0, 0.9), poor], 3)]
     [('a', 1), ('a', 0), ('b', 1)]
     """
-    left, chosen = [parting for parting in partings if parting.youden > 0], list[Parting]()
-    most = {
-        code: max((parting.youden for parting in left if parting.class_code == code), default=0.0)
-        for code in range(classes)
-    }
+    left = sorted(
+        (parting for parting in partings if parting.youden > 0),
+        key=lambda parting: (-parting.youden, parting.looks_at, -parting.class_code),
+    )
+    most, chosen = {parting.class_code: parting.youden for parting in reversed(left)}, list[Parting]()
     left = [parting for parting in left if parting.youden >= most[parting.class_code] / 2]
     while left and len(chosen) < wanted:
-        spoken = [sum(parting.class_code == code for parting in chosen) for code in range(classes)]
+        spoken = Counter(parting.class_code for parting in chosen)
         looked = {parting.looks_at for parting in chosen}
-        best = min(
-            left,
-            key=lambda parting: (
-                spoken[parting.class_code],
-                parting.looks_at in looked,
-                -parting.youden,
-                parting.looks_at,
-                -parting.class_code,
-            ),
-        )
+        best = min(left, key=lambda parting: (spoken[parting.class_code], parting.looks_at in looked))
         chosen.append(best)
         left.remove(best)
     return chosen
@@ -184,11 +176,8 @@ def plain_between(low: float, high: float) -> float:
     (16.8, 3.5, 500.0)
     """
     middle = low / 2 + high / 2
-    for digits in range(1, 17):
-        rounded = float(f"{middle:.{digits}g}")
-        if low < rounded < high:
-            return rounded
-    return middle
+    rounded = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
+    return next((number for number in rounded if low < number < high), middle)
 
 
 def quantile_bounds(columns: Mapping[str, Numbers], share: float = 0.2) -> list[tuple[str, float, float]]:
@@ -243,7 +232,7 @@ def first_rules(seen: Seen, roles: Roles) -> FirstRules:
     gold = seen.samples["gold"].fill_null(-1).to_numpy().astype(np.int64)
     half, by_gold = one_half(seen.samples), has_gold(gold)
     partings = list(_partings(seen.samples, roles, np.where(half, gold, -1), len(seen.classes))) if by_gold else []
-    best = best_of(partings, WANTED, len(seen.classes))
+    best = best_of(partings, WANTED)
     found = [_written_rule(parting, seen.classes, partings, roles) for parting in best]
     rules = _named(found if by_gold else _without_gold(seen, roles))
     if not rules and not by_gold:

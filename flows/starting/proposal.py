@@ -99,8 +99,7 @@ def propose(
     """A first audit of the data, which is read as a run would read it; `place` is where pipelines.yaml finds it. Of a
     model that is `brought` it takes about so many `seconds`."""
     source = source_settings(look, roles, brought)
-    strict = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
-    seen = read_samples(Source.model_validate(strict), Path.cwd())
+    seen = read_samples(Source.model_validate_json(json.dumps(source)), Path.cwd())
     source[look.address.origin] = place
     away = give_aways(seen, roles)
     numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
@@ -137,8 +136,9 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
 def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
     """The model that a person brings, and what is done to its samples in the time allowed."""
     subject = brought.subject(roles, len(seen.classes))
-    strict = {key: tuple(value) if isinstance(value, list) else value for key, value in subject.items()}
-    resolve_subject(Subject.model_validate(strict), Path.cwd())  # what is wrong with it is said before all else
+    resolve_subject(
+        Subject.model_validate_json(json.dumps(subject)), Path.cwd()
+    )  # what is wrong with it is said before all else
     trained_here = brought.what.endswith("trained here")
     if trained_here:
         subject |= {"train": _training(seen.rows)}
@@ -277,7 +277,7 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
         most = f"one answer for all is right on {max(codes.values(), default=0) / max(sum(codes.values()), 1):.1%}"
         missing = f"; {gold.null_count:,} rows have no label and judge nothing" if gold.null_count else ""
         yield f"{most[0].upper()}{most[1:]}{missing}"
-    yield f"Id {roles.id}, unique" if roles.id else "No column names the rows: they are named by file and line"
+    yield f"Id {roles.id}, unique" if roles.id else "No id: rows are named by file and line"
     group = look.column(roles.group or "")
     if group is not None:
         repeats = f" ({group.distinct:,} in {look.looked_at:,} rows)"

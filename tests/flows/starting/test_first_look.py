@@ -49,6 +49,16 @@ def test_columns_are_taken_for_what_they_are(tmp_path: Path) -> None:
     assert (texts.kind, texts.text, texts.label, texts.id) == ("texts", "text", "verdict", "comment")
 
 
+@pytest.mark.parametrize(("name", "is_id"), [("person", True), ("Patient", True), ("weight", False)])
+def test_what_has_a_sample_each_names_it_and_what_is_measured_of_it_does_not(
+    tmp_path: Path, name: str, is_id: bool
+) -> None:
+    rows = {name: np.arange(400) * 37 % 1009, "label": ["a", "b"] * 200, "x": np.arange(400) / 7}
+    pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
+    found = roles_of(tmp_path, "rows.csv")
+    assert (found.id == name, name in found.numbers, found.suspects) == (is_id, not is_id, ())
+
+
 def test_two_columns_that_may_be_the_label_are_a_question(tmp_path: Path) -> None:
     rows = {"first_label": ["a", "b"] * 20, "second_label": ["a", "a", "b", "b"] * 10, "x": np.arange(40) / 7}
     pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)

@@ -68,5 +68,5 @@ def test_every_class_is_spoken_for_before_one_has_two_rules() -> None:
     gold = np.repeat([0, 1, 2], 40)
     columns = {name: draw.normal(gold == code, 0.5) for name, code in (("a", 0), ("b", 1), ("c", 2))}
     found = [one for name, values in columns.items() for one in thresholds(name, values, gold, 3)]
-    chosen = best_of(found, 3, 3)
+    chosen = best_of(found, 3)
     assert sorted((one.looks_at, one.class_code) for one in chosen) == [("a", 0), ("b", 1), ("c", 2)]
