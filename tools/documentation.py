@@ -6,9 +6,10 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -54,7 +55,8 @@ is skipped.
 All pipelines that come with Assay: [pipelines.yaml](../pipelines.yaml).
 
 Below, a setting stands with its default, as it is written; one without a default is left out unless it is given.
-Brackets say what it may be.
+Brackets say what else it may be: its bounds, unless only a slip would leave them (`assay schema` has all), its choices,
+or an example.
 """
 
 
@@ -68,26 +70,72 @@ def shown_examples() -> dict[str, str]:
     return {str(name): str(example) for name, example in read.items()}
 
 
-SHARED = {
-    "ImageAttack": "`attacks`: all on images",
-    "WordAttack": "`attacks`: all on words",
-    "TermAttack": "`attacks`: all on terms",
-    "QuestionAttack": "`attacks`: all on prompts",
-    "Defence": "`defenses`: all on images",
-    "StandsOn": "Code of your own: under `subject` and `labeling`",
+GROUPS = {
+    "ImageAttack": "`attacks` on images",
+    "WordAttack": "`attacks` on words",
+    "TextRewrite": "`attacks` on whole texts",
+    "QuestionAttack": "`attacks` on prompts",
+    "TermAttack": "`attacks` on terms",
+    "Defence": "`defenses` of images",
 }
-"""The headings of what several models inherit, which is shown once, before the first of them."""
+"""The headings of what several models inherit: its settings stand once, and the models below it."""
+OWN_CODE = "Code of your own: under `subject` and `labeling`"
+"""What may stand under two keys, shown before the first of them."""
+SAID_ABOVE = {
+    "Diagnostics",
+    "Drift",
+    "Duplicates",
+    "ErrorCost",
+    "Hardness",
+    "LabelErrors",
+    "Notify",
+    "Ordering",
+    "ProjectFile",
+    "Statistics",
+    "WeakLabelling",
+}
+"""Models whose sentence would repeat that of the key they stand under."""
+SLIP = 1000
+"""A bound of this size is a guard against a slip of the finger, which no page needs to name."""
 
 
 def page(example: str) -> str:
     """The whole page; `example` is a pipelines.yaml to show."""
-    sections, seen = [INTRODUCTION.replace("{example}", example)], set[type[BaseModel]]()
+    models = dict[type[BaseModel], str]()
     for heading, model in _models():
-        bases = [base for base in model.__mro__ if base.__name__ in SHARED]
-        sections += [_section(SHARED[base.__name__], base, []) for base in bases if base not in seen]
-        sections += [] if model in seen else [_section(heading, model, bases)]
-        seen |= {model, *bases}
+        models.setdefault(model, heading)
+    sections, grouped = [INTRODUCTION.replace("{example}", example)], dict[type[BaseModel], list[type[BaseModel]]]()
+    for model in models:
+        if group := _group_of(model):
+            grouped.setdefault(group, []).append(model)
+    for model, heading in models.items():
+        if (group := _group_of(model)) is None:
+            sections += _own_code(model, sections)
+            sections.append(_section(f"## {heading}", model))
+        elif members := grouped.pop(group, []):
+            sections.append(_section(f"## {GROUPS[group.__name__]}", group))
+            described = dict[tuple[str, str], str]()
+            for member in members:
+                name = models[member].rpartition(": ")[2]
+                sections.append(_section(f"### {name}", member, group, described))
+                for field, info in written(member).items():
+                    described.setdefault((field, info.description or ""), name)
     return "\n".join(sections)
+
+
+def _group_of(model: type[BaseModel]) -> type[BaseModel] | None:
+    """The base that the page shows once for all of its kind."""
+    return next((base for base in model.__mro__ if base.__name__ in GROUPS), None)
+
+
+def _base_of_own_code(model: type[BaseModel]) -> type[BaseModel] | None:
+    return next((base for base in model.__mro__ if base.__name__ == "StandsOn"), None)
+
+
+def _own_code(model: type[BaseModel], sections: Sequence[str]) -> list[str]:
+    base = _base_of_own_code(model)
+    heading = f"## {OWN_CODE}"
+    return [] if base is None or any(one.startswith(heading) for one in sections) else [_section(heading, base)]
 
 
 def _models() -> Iterator[tuple[str, type[BaseModel]]]:
@@ -111,17 +159,29 @@ def _with_inner(key: str, models: list[type[BaseModel]]) -> Iterator[tuple[str, 
             yield from _with_inner(f"{key}.{name}", _models_in(field.annotation))
 
 
-def _section(heading: str, model: type[BaseModel], bases: Sequence[type[BaseModel]]) -> str:
-    """A heading, the model's sentence, and a line for each setting that none of the bases shows."""
-    shown = [(base, written(base)) for base in bases]
-    shares = "".join(f" Has also {_link(SHARED[base.__name__])}." for base in bases)
-    lines = [f"## {heading}", "", *_wrapped(_sentence(model.__doc__ or "") + shares), ""]
+def _section(
+    heading: str,
+    model: type[BaseModel],
+    group: type[BaseModel] | None = None,
+    described: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> str:
+    """A heading, the model's sentence, and a line for each setting that its group does not show; what an earlier
+    member of the group `described` in the same words is named as its."""
+    own_code = _base_of_own_code(model) if heading != f"## {OWN_CODE}" else None
+    shown = [(base, written(base)) for base in (group, own_code) if base is not None]
+    also = f" Has also [{OWN_CODE}](#{_anchor(OWN_CODE)})." if own_code else ""
+    about = "" if model.__name__ in SAID_ABOVE else _sentence(model.__doc__ or "") + also
+    about += " `{}` under a key takes every default." if model.__name__ == "Pipeline" else ""
+    lines = [heading, "", *_wrapped(about)] if about else [heading]
+    settings = []
     for name in writable(model):
         field = written(model)[name]
         if field in tags(model) or any(name in fields and _same(field, fields[name]) for _, fields in shown):
             continue
-        lines += _wrapped(f"- {_head(model, name)}: {_sentence(field.description or '')}")
-    return "\n".join([*lines, ""])
+        earlier = described.get((name, field.description or ""))
+        head = _head(model, name, brief=earlier is not None)
+        settings += _wrapped(f"- {head}: " + (f"as of {earlier}." if earlier else _sentence(field.description or "")))
+    return "\n".join([*lines, *([""] if settings else []), *settings, ""])
 
 
 def _same(field: FieldInfo, inherited: FieldInfo) -> bool:
@@ -129,13 +189,18 @@ def _same(field: FieldInfo, inherited: FieldInfo) -> bool:
     return repr(field) == repr(inherited)
 
 
-def _head(model: type[BaseModel], name: str) -> str:
+def _head(model: type[BaseModel], name: str, *, brief: bool = False) -> str:
     """A setting with its default, what it may be, and an example where neither shows how it is written."""
     field = written(model)[name]
     default = default_of(field)
     kind = _kind_of(field)
     everything = default[2:-2].replace(", ", "|")
     short = len(default) <= 80 and not kind.endswith(f"`{everything}`")
+    key = f"**`{name}: {default[1:-1]}`**" if default.startswith("`") and short else f"**`{name}`**"
+    if brief:
+        return key
+    if model.__name__ in ("Pipeline", "ProjectFile") and (target := _section_of(field, name)):
+        return f"**[`{name}`](#{target})**" + (" (required)" if field.is_required() else "")
     examples = [one for one in dict.fromkeys(examples_of(model, name)) if f"`{one}`" != default and one != "[]"]
     plain = kind.startswith("`") or bool(re.match(r"true|whole|above|≥|any number|[\d−-]+ to", kind))
     if default.startswith("`") and (plain or default not in ("`[]`", "`{}`")):
@@ -143,11 +208,46 @@ def _head(model: type[BaseModel], name: str) -> str:
     elif plain:
         examples = []
     notes = ["required"] if default == "required" else []
-    notes += [kind] if kind not in ("text", "mapping", "true or false") else []
+    notes += [said] if (said := _said_of(kind, default, examples)) else []
     notes += ["as " + " or ".join(f"`{one}`" for one in examples)] if examples else []
-    notes += [] if short else ["by default all" if everything in kind else f"by default {default}"]
-    key = f"**`{name}: {default[1:-1]}`**" if default.startswith("`") and short else f"**`{name}`**"
+    notes += [] if short else ["by default all" if everything in kind else f"by default {_first_of(field, default)}"]
     return key + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _section_of(field: FieldInfo, name: str) -> str:
+    """The anchor of the section that shows what may stand under a key of the file or of a pipeline; or nothing."""
+    models = set(_models_in(field.annotation)) & {model for _, model in _models()}
+    group = next(filter(None, map(_group_of, _models_in(field.annotation))), None)
+    if not models or name == "subjects":
+        return ""
+    return name if group is None else _anchor(GROUPS[group.__name__])
+
+
+def _first_of(field: FieldInfo, default: str) -> str:
+    """A long default: of a list of sentences the first, and how many there are."""
+    several = field.get_default(call_default_factory=True, validated_data={})
+    if not isinstance(several, list | tuple):
+        return default
+    return f"{len(several)}, the first of them `{several[0]}`"
+
+
+def _said_of(kind: str, default: str, examples: Sequence[str]) -> str:
+    """What a page says of a kind: nothing that the default or the example shows, and no bound that only a slip meets.
+
+    >>> _said_of("whole 1 to 100,000", "`20`", []), _said_of("whole 1 to 20", "`1`", [])
+    ('', '1 to 20')
+    """
+    shown = default.startswith("`") or bool(examples)
+    if kind in ("text", "mapping", "true or false") or (shown and kind.startswith(("list: text", "mapping to"))):
+        return ""
+    if not default.startswith("`"):
+        return "" if examples and kind in ("list", "list: a number") else kind
+    bounds = re.fullmatch(r"(?:whole )?(?:≥ |above )?([\d.,]+)(?:(?: to |, at most )([\d.,]+))?(, or several)?", kind)
+    if bounds is None:
+        return re.sub(r"^(list(: |$))?(a number$|whole( |$))?", "", kind)
+    low, high, several = bounds.groups()
+    usual = float(low.replace(",", "")) in (0, 1) and (high is None or float(high.replace(",", "")) >= SLIP)
+    return (several or "").removeprefix(", ") if usual else kind.removeprefix("whole ")
 
 
 _SHORT = (
@@ -179,12 +279,12 @@ def _kind_of(field: FieldInfo) -> str:
     kind = expected_of_field(field) if not _models_in(field.annotation) else "mapping"
     for long, short in _SHORT:
         kind = re.sub(long, short, kind)
+    kind = kind.replace("text, or several", "or several")
     return "text" if "any YAML value or" in kind or "true or false or" in kind else kind
 
 
-def _link(heading: str) -> str:
-    anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-    return f"[{heading}](#{anchor})"
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -236,7 +336,7 @@ def _written(value: object) -> str:
 
 
 def _sentence(text: str) -> str:
-    return " ".join(text.split())
+    return re.sub(r"; `{}`(?: takes|:) every default\b", "", " ".join(text.split()))
 
 
 def _model_in(field: FieldInfo) -> type[BaseModel]:
