@@ -16,7 +16,8 @@ _PRINTED = YAML(typ="safe").load(Path(__file__).with_suffix(".yaml").read_text(e
 class PrintedGrid:
     """The heading of lines that are shown together; `absent` stands for a number of ours that nothing measured.
 
-    The page of all tables has only the lines whose cells are those of `on_page`, and not the columns of `off_page`.
+    The page of all tables has only the lines whose cells are those of `on_page`, and not the columns of `off_page`;
+    what the columns `across` say stands in its headings, so that their numbers are side by side.
     """
 
     title: str
@@ -24,6 +25,7 @@ class PrintedGrid:
     absent: str = "not measured"
     on_page: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     off_page: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,7 @@ class Study:
         >>> PUGH_TABLE_1[0].published("snorkel", "ours")
         (0.595, 0.07)
         """
-        row = {"majority": self.majority, "snorkel": self.snorkel}[labeler]
-        return row[PUGH_APPROACHES.index(approach)]
+        return {"majority": self.majority, "snorkel": self.snorkel}[labeler][PUGH_APPROACHES.index(approach)]
 
 
 PUGH_TABLE_1 = TypeAdapter(tuple[Study, ...]).validate_python(_PRINTED["pugh_1"])
@@ -155,7 +156,6 @@ class Compared:
 
 
 XU_TABLE_4 = TypeAdapter(tuple[Compared, ...]).validate_python(_PRINTED["xu_4"])
-XU_TABLE_4_PIPELINE = "lesions-depth"
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,6 @@ INDEPENDENT_EPS = 10.0
 
 ARAUJO_SETS = {"original": "clean", "synonym": "synonymy", "keyboard": "keyboard", "swap": "swap"}
 """The paper's test sets, and what the attacks are called here."""
-
-PM = "BERT P+M"
 
 
 @dataclass(frozen=True)

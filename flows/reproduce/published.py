@@ -7,7 +7,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain
 from operator import attrgetter
@@ -93,16 +94,6 @@ def _stage_versions(store: Store, record: RunRecord) -> list[tuple[str, int]]:
     return [(stage, 0 if manifest is None else manifest.version) for stage, manifest in manifests]
 
 
-def seeds_as_csv(each: Sequence[OverSeeds]) -> str:
-    """As CSV, numbers to the last bit.
-
-    >>> print(seeds_as_csv([OverSeeds("subject.accuracy", "clean", "", "net", 2, 0.5, 0.0, 0.5, 0.5)]), end="")
-    metric,of,group,subject,seeds,mean,spread,least,largest
-    subject.accuracy,clean,,net,2,0.5,0.0,0.5,0.5
-    """
-    return _as_csv([field.name for field in fields(OverSeeds)], each)
-
-
 def _as_csv(columns: Sequence[str], rows: Iterable[object]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -111,51 +102,39 @@ def _as_csv(columns: Sequence[str], rows: Iterable[object]) -> str:
     return text.getvalue()
 
 
-def seeds_from_csv(lines: Iterable[str]) -> list[OverSeeds]:
-    """What `seeds_as_csv` wrote.
-
-    >>> each = [OverSeeds("subject.accuracy", "clean", "", "net", 2, 1 / 3, 0.0, 0.25, 0.5)]
-    >>> seeds_from_csv(seeds_as_csv(each).splitlines()) == each
-    True
-    """
-    return TypeAdapter(list[OverSeeds]).validate_python(list(csv.DictReader(lines)))
-
-
 FINDINGS, ABOUT, SEEDS = "findings.csv", "run.json", "seeds.csv"
 COLUMNS = ("metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict", "unit")
 
 
 def published_result(folder: Path) -> tuple[dict[str, Any], Sequence[Finding]]:
     """What a published run was, and its findings."""
-    try:
+    with _refused(folder), (folder / FINDINGS).open(encoding="utf-8", newline="") as lines:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        with (folder / FINDINGS).open(encoding="utf-8", newline="") as lines:
-            rows = [{name: row[name] for name in COLUMNS if row[name]} for row in csv.DictReader(lines)]
+        rows = [{name: row[name] for name in COLUMNS if row[name]} for row in csv.DictReader(lines)]
         findings = TypeAdapter(list[Finding]).validate_python(rows)
         return {"run": str(about["run"]), **about, "settings": dict(about["settings"])}, findings
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _not_a_result(folder, error) from None
 
 
 def published_over_seeds(folder: Path) -> Sequence[OverSeeds]:
     """What runs with other seeds measured beside the published one; none where it was published alone."""
-    try:
-        with (folder / SEEDS).open(encoding="utf-8", newline="") as lines:
-            return seeds_from_csv(lines)
-    except FileNotFoundError:
+    if not (folder / SEEDS).exists():
         return ()
+    with _refused(folder), (folder / SEEDS).open(encoding="utf-8", newline="") as lines:
+        return TypeAdapter(list[OverSeeds]).validate_python(list(csv.DictReader(lines)))
+
+
+@contextmanager
+def _refused(folder: Path) -> Iterator[None]:
+    """What cannot be read as a published result is refused in a sentence."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _not_a_result(folder, error) from None
-
-
-def _not_a_result(folder: Path, error: Exception) -> InputError:
-    why = f"{type(error).__name__}: {error}"
-    if isinstance(error, ValidationError):
-        (row, column, *_), message = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        why = f"row {int(row) + 1}, {column}: {message}"
-    return InputError(
-        f"{folder} is no published result ({why}); write it again with assay export RUN --results {folder.parent}"
-    )
+        why = f"{type(error).__name__}: {error}"
+        if isinstance(error, ValidationError):
+            (row, column, *_), message = error.errors()[0]["loc"], error.errors()[0]["msg"]
+            why = f"row {int(row) + 1}, {column}: {message}"
+        way_out = f"write it again with assay export RUN --results {folder.parent}"
+        raise InputError(f"{folder} is no published result ({why}); {way_out}") from None
 
 
 LARGEST_BYTES = 200_000
@@ -166,24 +145,28 @@ def export_results(store: Store, record: RunRecord, target: Path) -> str:
     if not is_whole(record):
         raise InputError(f"Run {record.id} is {record.status}: only a whole run is published.  (assay runs shows all)")
     runs = runs_over_seeds(store, record)
-    seeds = seeds_as_csv(over_seeds(findings_of(store, run) for run in runs)) if len(runs) > 1 else ""
+    spread = over_seeds(findings_of(store, run) for run in runs)
+    seeds = _as_csv([field.name for field in fields(OverSeeds)], spread) if len(runs) > 1 else ""
     findings, left_out = without_finest_slices(findings_of(store, record), LARGEST_BYTES - len(seeds.encode()))
     form = {**published_form(store, record, left_out), "seeds": {run.id: run.seed for run in runs}}
     files = {FINDINGS: findings_as_csv(findings), ABOUT: json.dumps(form, indent=1, ensure_ascii=False) + "\n"}
     if seeds:
         files[SEEDS] = seeds
     folder = target / record.pipeline
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / SEEDS).unlink(missing_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or "it failed"
-        raise InputError(f"Cannot write to {folder}: {reason}; name another folder with --results.") from error
+    write_files(folder, {SEEDS: "", **files}, "another folder with --results")
     without = f", without {sum(left_out.values())} in the finest slices" if left_out else ""
     beside = f", beside {len(runs) - 1} with other seeds" if len(runs) > 1 else ""
     return f"{folder}: {len(findings)} findings of run {record.id}{without}{beside}, and how they were made"
+
+
+def write_files(folder: Path, texts: Mapping[str, str], otherwise: str) -> None:
+    """The files of a folder, each with its text; without a text there is none. `otherwise` is the way out."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8") if text else (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot write to {folder}: {error.strerror or 'it failed'}; name {otherwise}.") from error
 
 
 def findings_as_csv(findings: Sequence[Finding]) -> str:

@@ -4,7 +4,9 @@ Markdown.
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +16,7 @@ from assay.data.published import PrintedGrid
 from assay.data.templates import filled
 from assay.flows.reproduce.paper_table import Cell, Grid, Ours, PaperTable, Result, Results, Source
 from assay.flows.reproduce.papers import araujo, pugh, several_seeds, toki, werpachowski, xu
+from assay.flows.reproduce.published import write_files
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
@@ -162,6 +165,7 @@ def _difference(source: Source, numbers: Sequence[tuple[Ours, Finding]], reasons
 
 
 _BEYOND = " differ from the paper by more than our interval"
+_PUBLISHED = re.compile(r": published run \S+ \((.*?)\)(.*)")
 _fill = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
 
 
@@ -176,7 +180,7 @@ def table_as_text(table: PaperTable, filled: Filled) -> str:
 
 def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> str:
     """The table as a section of a document; a line or note that was `stated` in an earlier one is not repeated."""
-    blocks = [f"## {table.printed.paper}: {table.name}", table.printed.shows]
+    blocks = [f"## {table.printed.paper}: {table.name}", *([table.printed.shows] if len(filled.grids) != 1 else [])]
     for grid, rows in filled.grids:
         title, shown = _on_page(grid, rows)
         head, *lines = (f"| {' | '.join(row)} |" for row in shown)
@@ -185,11 +189,14 @@ def table_as_markdown(table: PaperTable, filled: Filled, stated: set[str]) -> st
         blocks += [f"**{title}**", "\n".join([head, "|---" * len(shown[0]) + "|", *new])]
     for heading, notes in _notes(table, filled):
         new = [note for note in notes if note not in stated and not note.startswith(" ")]
-        heading = heading + _BEYOND.replace(" differ", "") if any(_BEYOND in note for note in new) else heading
-        items = [f"- {_escaped_text(note.replace(_BEYOND, ''))}" for note in new]
-        filled_items = (_fill(item, subsequent_indent="  ") for item in items)
-        blocks += ["\n".join([f"{heading}:", "", *filled_items])] if items else []
         stated.update(notes)
+        items = [_escaped_text(_PUBLISHED.sub(r" (\1\2)", note.replace(_BEYOND, ""))) for note in new]
+        if notes is filled.measured:
+            blocks += [_fill(f"Ours come from {'; '.join(items)}.")] if items else []
+        else:
+            heading = "Outside our interval" if any(_BEYOND in note for note in new) else heading
+            bullets = [_fill(f"- {item}", subsequent_indent="  ") for item in items]
+            blocks += ["\n".join([f"{heading}:", "", *bullets])] if items else []
     return "\n\n".join(blocks)
 
 
@@ -198,9 +205,25 @@ def _on_page(grid: PrintedGrid, rows: Sequence[Sequence[str]]) -> tuple[str, Seq
     columns = [column for column in zip(grid.headings, *rows, strict=True) if column[0] not in grid.off_page]
     same = [column for column in columns if len(rows) > 1 and len({*column[1:]}) == 1]
     always = ", ".join(f"{heading}: {cell}" for heading, cell, *_ in same if heading and cell)
-    lines = zip(*(column for column in columns if column not in same), strict=True)
+    lines = list(zip(*(column for column in columns if column not in same), strict=True))
     title = _escaped_text(f"{grid.title} ({always})" if always else grid.title)
-    return title, [[_escaped_text(cell) for cell in line] for line in lines]
+    return title, [[_escaped_text(cell) for cell in line] for line in _side_by_side(lines, grid.across)]
+
+
+def _side_by_side(lines: Sequence[Sequence[str]], across: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Lines, headings first, that differ only in the columns `across`, as one line with their numbers side by side.
+
+    >>> _side_by_side([("data", "on", "f1", ""), ("a", "swap", "0.5", "lower"), ("a", "typo", "0.6", "")], ["on"])
+    [['data', 'swap', 'typo'], ['a', '0.5 lower', '0.6']]
+    """
+    at = [place for place, heading in enumerate(lines[0]) if heading in across]
+    wide: defaultdict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for line in lines[1:] if at else ():
+        numbers = " ".join(filter(None, line[at[-1] + 1 :]))
+        wide[tuple(line[: at[0]])][", on ".join(line[place] for place in at)] = numbers
+    names = list(dict.fromkeys(name for cells in wide.values() for name in cells))
+    rows = ([*labels, *(cells.get(name, "") for name in names)] for labels, cells in wide.items())
+    return [[*lines[0][: at[0]], *names], *rows] if at else lines
 
 
 def _notes(table: PaperTable, filled: Filled) -> list[tuple[str, Sequence[str]]]:
@@ -253,12 +276,7 @@ def reproduce_all(store: Store, published: Path | None = None) -> str:
 
 def write_page(target: Path, page: str) -> str:
     """Writes the page of all tables; returns a sentence on it."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or "it failed"
-        raise InputError(f"Cannot write to {target}: {reason}; name another file with --to.") from error
+    write_files(target.parent, {target.name: page}, "another file with --to")
     return f"{target}: {len(TABLES)} tables"
 
 

@@ -56,7 +56,7 @@ def _six_networks(row: published.Compared) -> Line:
 
 
 def _all_six() -> Source:
-    pipelines = {published.XU_TABLE_4_PIPELINE: DATA["lesions"]}
+    pipelines = {"lesions-depth": DATA["lesions"]}
     lines = [_six_networks(row) for row in published.XU_TABLE_4]
     return Source("all six", pipelines, lines, BECAUSE, remarks=_with_depth)
 
