@@ -330,18 +330,15 @@ def label_rows(store: str, draws: int) -> dict[tuple[str, str], tuple[str, bool]
             rng = np.random.default_rng(list(f"{run.pipeline}, {name}".encode()))
             came = draw_labels(expected_right(own, among), right, n, draws, rng)
             who = f"labels of {name}" if is_labeler else name
-            cells = [
-                run.pipeline,
-                who,
-                len(ids),
-                f"{100 * right.mean():.0f} %",
-                n,
-                f"{came.worth:.0f}",
-                f"{came.said:.0f}",
-            ]
             error = math.sqrt(0.95 * 0.05 / draws)
-            cells += [f"{came.held:.3f}", f"{came.classical_held:.3f}"]
-            row = f"| {' | '.join(map(str, cells))} |"
+            cells = [
+                f"{run.pipeline}: {who}",
+                f"{100 * right.mean():.0f} %",
+                f"{n} of {len(ids)}",
+                f"{came.worth:.0f} ({came.said:.0f})",
+                f"{came.held:.3f} ({came.classical_held:.3f})",
+            ]
+            row = f"| {' | '.join(cells)} |"
             rows[run.pipeline, name] = (row, came.held >= 0.95 - 3 * error)
             print(row, flush=True)
     return rows
@@ -364,9 +361,9 @@ def main() -> int:
         rows: dict[tuple[str, str], tuple[str, bool]] = {}
         for store in options.runs:
             rows = label_rows(store, 40 if options.quick else 1000) | rows
-        head = "| pipeline | who | samples | right | labels | worth | said to be worth | held | by labels alone |"
+        head = "| pipeline: who | right | labels | worth (said) | held (by labels alone) |"
         if options.write:
-            lines = [head, f"|{'---|' * 9}", *(row for row, _ in sorted(rows.values()))]
+            lines = [head, f"|{'---|' * 5}", *(row for row, _ in sorted(rows.values()))]
             put(LABELS_BEGIN, "\n".join(lines), LABELS_END)
         return 0 if all(held for _, held in rows.values()) else 1
     measured = []

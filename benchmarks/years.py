@@ -260,10 +260,8 @@ def best_of_ten(years: int) -> Iterator[str]:
     best, n = ten.max(axis=1), np.full_like(later, N)
     chosen, counted = np.column_stack([best, later]), np.full((years, YEAR + 1), N)
     together = evidence_by_night(chosen, counted)[:, 1:] >= BUDGET.alarm
-    alone = _fresh_fails(later, best[:, None], N)
     pool = _fresh_fails(later, ten.sum(axis=1)[:, None], 10 * N)
     anew = evidence_by_night(later, n) >= BUDGET.alarm
-    yield f"| every night beside that one alone (as it was) | {alarms_of(alone)} |"
     yield f"| what new samples say together, the same model | {alarms_of(together)} |"
     yield f"| another model as good, beside all ten nights | {alarms_of(pool | anew)} |"
 
