@@ -49,7 +49,7 @@ def page(ground: Ground, made: Duplicated, findings: FindingIndex) -> Iterator[P
 
     from assay.data.images import COLUMNS, pixels_of, png
     from assay.data.schemas import WORDS
-    from assay.flows.audits.hardness_flow import plain_row
+    from assay.flows.audits.hardness import plain_row
     from assay.infra.stages.partitions import collect, collect_rows
     from assay.tasks.duplicates.page import page as of_pairs
 

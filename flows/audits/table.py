@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from assay.flows.audits.annotators import ANNOTATORS
 from assay.flows.audits.curation import CURATION
 from assay.flows.audits.data import DATA
 from assay.flows.audits.drift import DRIFT
 from assay.flows.audits.duplicates import DUPLICATES
+from assay.flows.audits.gold_labels import ANNOTATORS, LABEL_ERRORS
 from assay.flows.audits.hardness import hardness_over
 from assay.flows.audits.images import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
-from assay.flows.audits.label_errors import LABEL_ERRORS
 from assay.flows.audits.overfitting import OVERFITTING
 from assay.flows.audits.people import PEOPLE
 from assay.flows.audits.services import SERVICES

@@ -216,7 +216,7 @@ def data() -> None:
 @data.command("list", example="assay data list")
 def data_list() -> None:
     """List the data sets: the embedded ones, and the catalogue."""
-    from assay.flows.operations.check import known_data_sets, where_from
+    from assay.flows.check import known_data_sets, where_from
 
     echo(columns(["data set", "at hand", "licence", "what"], known_data_sets()))
     if lines := where_from():
@@ -231,7 +231,7 @@ def data_get(name: str) -> None:
 
     From its source, or from the mirror that the environment variable ASSAY_MIRROR names.
     """
-    from assay.flows.operations.check import get_data_set
+    from assay.flows.check import get_data_set
 
     echo(get_data_set(name))
 

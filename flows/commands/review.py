@@ -35,8 +35,8 @@ def check(ctx: click.Context, plugin: str | None, config: str, store: str | None
 
     Prints what is wrong, or what was understood; the exit code is 2 where something is wrong.
     """
-    from assay.flows.operations.check import check as check_all
-    from assay.flows.operations.check import check_one_plugin
+    from assay.flows.check import check as check_all
+    from assay.flows.check import check_one_plugin
 
     result = check_all(config, store, overrides) if plugin is None else check_one_plugin(plugin, config)
     if result.text:

@@ -213,7 +213,7 @@ def export_run(
     creator: str = "not stated",
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""
-    from assay.flows.operations.check import licence_of
+    from assay.flows.check import licence_of
 
     require_new(target)
     chosen, curated = _curated(store, record, labeler)

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import SampleHardness
 from assay.data.templates import filled
-from assay.flows.audits.hardness_flow import hard_samples, plain_row
+from assay.flows.audits.hardness import hard_samples, plain_row
 from assay.flows.export.curated_sets import appearing_whole, classes_of, original_paths, require_new, with_pictures
 from assay.flows.report.records import (
     LabelledBy,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from assay.data.images import COLUMNS, pixels_of, png
-from assay.flows.audits.hardness_flow import plain_row
+from assay.flows.audits.hardness import plain_row
 from assay.flows.report.records import artifacts_of, ingested, read_table, shows_no_text, subjects_in, tables_of
 from assay.flows.report.sentences import listed
 from assay.infra.storage.artifacts import Artifact, RunRecord

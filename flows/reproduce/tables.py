@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from assay.data.published import PrintedGrid
 from assay.data.templates import filled
 from assay.flows.reproduce.paper_table import Cell, Grid, Ours, PaperTable, Result, Results, Source
-from assay.flows.reproduce.papers import araujo, pugh, several_seeds, toki, werpachowski, xu
+from assay.flows.reproduce.papers import TABLES
 from assay.flows.reproduce.published import write_files
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
@@ -253,11 +253,6 @@ def _escaped_text(text: str) -> str:
     for mark in "\\|*_`":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("<", "&lt;")
-
-
-TABLES: Mapping[str, PaperTable] = {
-    table.name: table for paper in (pugh, xu, toki, werpachowski, araujo, several_seeds) for table in paper.TABLES
-}
 
 
 def reproduce(table: str, store: Store, published: Path | None = None) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.flows.check import named_things
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import check_inputs
-from assay.flows.operations.check import named_things
 from assay.infra.errors import InputError
 
 HEAD = "pipelines:\n  p:\n    source: {dataset: sample/abstracts}\n    subject: {tagger: small-tagger}\n    attacks: "

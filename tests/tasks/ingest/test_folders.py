@@ -111,7 +111,7 @@ def test_folders_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_check_shows_what_was_found(tmp_path: Path) -> None:
-    from assay.flows.operations.check import check
+    from assay.flows.check import check
 
     fill(str(tmp_path / "lake"), "csv")
     (tmp_path / "pipelines.yaml").write_text("pipelines:\n  night:\n    source: {csv: lake, id: key, label: right}\n")

@@ -1,4 +1,6 @@
-"""Label errors as a kind of audit: which gold labels subjects contradict that have not learned from them."""
+"""Gold labels as kinds of audit: how far the annotators agree who gave them, and which of them subjects contradict that
+have not learned from them.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,80 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.flows.audits.challenge_clashes import several_labels
-from assay.flows.kind import AuditKind, AuditRequest, Clash, Ground, Key, Measured, Written
+from assay.flows.kind import (
+    AuditKind,
+    AuditRequest,
+    Clash,
+    Ground,
+    Key,
+    Measured,
+    Measurements,
+    NamedColumn,
+    Written,
+    as_dict,
+)
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.label_errors.confident import METRICS, LabelErrors
+from assay.tasks.agreement import alpha
+from assay.tasks.agreement.alpha import Annotators
+from assay.tasks.label_errors import confident
+from assay.tasks.label_errors.confident import LabelErrors
 from assay.tasks.subjects.kinds import kind_of
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings, LabelDoubts, SampleHardness
     from assay.tasks.reporting.parts import Part
     from assay.tasks.statistics.findings import FindingIndex
+
+
+def compare_annotators(ground: Ground, settings: Annotators | None) -> Measurements:
+    """Read their labels and hold them against each other."""
+    from assay.flows.audits.data import Data
+    from assay.tasks.agreement.alpha import measure_agreement
+
+    data = ground.of(Data)
+    return Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])
+
+
+def annotator_clashes(pipeline: Written) -> Iterator[Clash]:
+    """Samples have one class each."""
+    if pipeline.get("annotators") is not None and as_dict(pipeline.get("source")).get("labels") is not None:
+        yield Clash(("annotators",), "need one class a sample, and source.labels has several: leave annotators out")
+
+
+def annotator_columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
+    """The columns of labels."""
+    settings = pipeline.asked(Annotators)
+    for at, column in enumerate(() if settings is None else settings.columns):
+        yield ("annotators", "columns", at), column, "an annotator's labels are in"
+
+
+def annotators_page(_ground: Ground, _made: Measurements, findings: FindingIndex) -> Iterator[Part]:
+    """How far they agree."""
+    from assay.tasks.agreement.page import page as of_annotators
+
+    if findings.select("annotators"):
+        yield of_annotators(findings)
+
+
+ANNOTATORS = AuditKind(
+    "annotators",
+    lambda pipeline: pipeline.asked(Annotators) is not None,
+    compare_annotators,
+    keys=(
+        Key(
+            "annotators",
+            Annotators,
+            "The columns with the labels of single annotators: how far they agree beyond "
+            "chance (Krippendorff's alpha), and with gold.",
+            "[first_reader, second_reader]",
+        ),
+    ),
+    stands_on=("data",),
+    measures=(Measured("annotators", alpha.METRICS, ("annotators",)),),
+    clashes=annotator_clashes,
+    columns=annotator_columns,
+    background=annotators_page,
+)
 
 
 IN_SAMPLE = "came trained: if it has learned from these labels, it doubts too few of them"
@@ -29,7 +96,7 @@ class DoubtedLabels:
     doubts: Artifact[LabelDoubts] | None = None
 
 
-def run(ground: Ground, settings: LabelErrors | None) -> DoubtedLabels:
+def doubt_gold(ground: Ground, settings: LabelErrors | None) -> DoubtedLabels:
     """Hold gold against what subjects say that predict out of their folds, or samples that were set apart."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects_flow import predictions_of
@@ -50,7 +117,7 @@ def came_trained(pipeline: AuditRequest) -> list[str]:
     return [each.name for each in pipeline.subjects if not kind_of(each).learns(each.named, each.train)]
 
 
-def clashes(pipeline: Written) -> Iterator[Clash]:
+def label_error_clashes(pipeline: Written) -> Iterator[Clash]:
     """There is a subject, and one class a sample."""
     if pipeline.get("label_errors") is None:
         return
@@ -60,7 +127,7 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
         yield Clash(("label_errors",), "need one class a sample, and source.labels has several: leave label_errors out")
 
 
-def hardness(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:
+def gold_doubt(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:
     """How little each subject believes the gold label of a sample."""
     from assay.tasks.hardness.measures import GOLD_DOUBT
     from assay.tasks.hardness.task import find_hardness
@@ -69,7 +136,7 @@ def hardness(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHa
         yield find_hardness(made.doubts, GOLD_DOUBT, "")
 
 
-def page(ground: Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterator[Part]:
+def label_errors_page(ground: Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterator[Part]:
     """How many gold labels are doubtful, and the samples."""
     from assay.flows.audits.data import classes_of
     from assay.infra.stages.partitions import collect
@@ -85,7 +152,7 @@ def page(ground: Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterato
 LABEL_ERRORS = AuditKind(
     "label-errors",
     lambda pipeline: pipeline.asked(LabelErrors) is not None,
-    run,
+    doubt_gold,
     keys=(
         Key(
             "label_errors",
@@ -95,8 +162,8 @@ LABEL_ERRORS = AuditKind(
         ),
     ),
     stands_on=("data", "tables", "subjects"),
-    measures=(Measured("label_errors", METRICS, ("label_errors",)),),
-    clashes=clashes,
-    hardness=hardness,
-    page=page,
+    measures=(Measured("label_errors", confident.METRICS, ("label_errors",)),),
+    clashes=label_error_clashes,
+    hardness=gold_doubt,
+    page=label_errors_page,
 )

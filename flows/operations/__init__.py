@@ -1,1 +1,0 @@
-"""What is done around runs: a configuration goes in, what is wrong with it comes out (`assay check`, check.py)."""
