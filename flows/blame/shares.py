@@ -17,7 +17,7 @@ from toolz import groupby
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
 from assay.flows.configuration.loading import Project, load_project
-from assay.flows.nights.message import worst_changes
+from assay.flows.nights.notify import worst_changes
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
 from assay.flows.report.records import find_run, open_store

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED, SKIPPED, TIED, UNANSWERED
-from assay.tasks.reporting.estimates import capital, groups_text, share_text
+from assay.tasks.reporting.estimates import capital, column, groups_text, share_text, table_of
 from assay.tasks.reporting.numerals import integer, percent, plural
-from assay.tasks.reporting.parts import Block, Column, DataTable, Paragraph, Part, RowColumn
+from assay.tasks.reporting.parts import Block, DataTable, Paragraph, Part
 from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import FindingIndex
 
@@ -66,13 +66,13 @@ def _reasons(rejects: pa.Table) -> DataTable:
         f"{plural(rest, 'rarer reason')} not shown here; the rejects are an artifact of this run." if rest > 0 else ""
     )
     first = "File and line (or row), counted from 1, and the id if readable; of images in folders, the path"
-    columns: list[RowColumn] = [
-        (Column("Reason"), lambda item: item[0][0]),
-        (Column("Column"), lambda item: item[0][1]),
-        (Column("Rows", "integer"), lambda item: len(item[1])),
-        (Column("First places", help=first), lambda item: "\n".join(map(_place, item[1][:_EXAMPLES]))),
+    columns = [
+        column("Reason", lambda item: item[0][0]),
+        column("Column", lambda item: item[0][1]),
+        column("Rows", lambda item: len(item[1]), "integer"),
+        column("First places", lambda item: "\n".join(map(_place, item[1][:_EXAMPLES])), help=first),
     ]
-    return DataTable.of("Rows that did not enter", ordered[:_REASONS], columns, note)
+    return table_of("Rows that did not enter", ordered[:_REASONS], columns, note)
 
 
 def _place(row: dict[str, object]) -> str:
@@ -87,15 +87,15 @@ def _place(row: dict[str, object]) -> str:
 
 
 def _contract(broken: Sequence[Mapping[str, Any]]) -> DataTable:
-    columns: list[RowColumn] = [
-        (Column("Expectation"), lambda row: row["expectation"]),
-        (Column("Column"), lambda row: row["column"] or ""),
-        (Column("Rows checked", "integer"), lambda row: row["checked"]),
-        (Column("Unexpected", "integer", "Rows that did not meet it"), lambda row: row["unexpected"]),
-        (Column("Contract"), lambda row: row["contract"]),
-        (Column("Detail"), lambda row: row["detail"] or ""),
+    columns = [
+        column("Expectation", "expectation"),
+        column("Column", lambda row: row["column"] or ""),
+        column("Rows checked", "checked", "integer"),
+        column("Unexpected", "unexpected", "integer", "Rows that did not meet it"),
+        column("Contract", "contract"),
+        column("Detail", lambda row: row["detail"] or ""),
     ]
-    return DataTable.of("What did not hold of the data contract (Great Expectations)", broken, columns)
+    return table_of("What did not hold of the data contract (Great Expectations)", broken, columns)
 
 
 _SHOWN = 25
@@ -129,11 +129,11 @@ def answers_page(answers: pa.Table, classes: Sequence[str], findings: FindingInd
 def _overruled(answers: pa.Table, classes: Sequence[str]) -> DataTable:
     """The samples whose gold column people contradict."""
     more = answers.num_rows - _SHOWN
-    columns: list[RowColumn] = [
-        (Column("Sample"), lambda row: row["id"]),
-        (Column("Gold column"), lambda row: classes[row["before"]]),
-        (Column("People"), lambda row: classes[row["answer"]]),
-        (Column("How many"), lambda row: f"{row['agreeing']} of {row['people']}"),
+    columns = [
+        column("Sample", "id"),
+        column("Gold column", lambda row: classes[row["before"]]),
+        column("People", lambda row: classes[row["answer"]]),
+        column("How many", lambda row: f"{row['agreeing']} of {row['people']}"),
     ]
     note = f"{plural(more, 'more sample')}." if more > 0 else ""
-    return DataTable.of("Gold that people changed", answers.slice(0, _SHOWN).to_pylist(), columns, note)
+    return table_of("Gold that people changed", answers.slice(0, _SHOWN).to_pylist(), columns, note)

@@ -17,28 +17,24 @@ import numpy.typing as npt
 
 from assay.infra.stages.partitions import Columns, reduce_pieces
 from assay.infra.stages.shuffle import Received
-from assay.tasks.ordering.clusters import Pools, heaviest, pattern_counts, pattern_totals_of
 from assay.tasks.ordering.datasets import Integers, scores_of
 from assay.tasks.ordering.ranges import (
     FindLabelled,
     LabelledSamples,
     LeftOut,
+    Pools,
     Risks,
     Surroundings,
     counted_ties,
+    heaviest,
     labelled_ranges,
     mean_risk,
+    pattern_counts,
+    pattern_totals_of,
 )
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.ordering.sorting import Range
-from assay.tasks.statistics.calibration import (
-    BINS,
-    PARTS,
-    CalibrationError,
-    error_findings,
-    gap_interval,
-    share_interval,
-)
+from assay.tasks.statistics.calibration import BINS, PARTS, error_findings, gap_interval, share_interval
 from assay.tasks.statistics.clusters import counted_share, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
@@ -47,7 +43,6 @@ from assay.tasks.statistics.order_test import (
     OrderTest,
     PatternTotals,
     area_difference,
-    area_finding,
     gain_finding,
     order_test_of_sums,
     trend_findings,
@@ -249,7 +244,7 @@ def order_test_findings(
     found = [
         *trend_findings("ordering", tested, significance, CONCLUDED if is_ours else COMPARED),
         *(share_finding("ordering", judged, name) for name in SHARES),
-        area_finding("ordering.aurc", risk, tested.n),
+        Finding("ordering.aurc", n=tested.n).estimated(risk),
     ]
     if not is_ours:
         found.append(gain_finding("ordering.auc_gain", area_gain(judged, ours), tested.n))
@@ -258,23 +253,26 @@ def order_test_findings(
 
 def calibration_findings(counted: CalibrationCounts, labeler: str, generator: np.random.Generator) -> list[Finding]:
     """Whether the labeler's confidence is the chance that its label is right: calibration error and Brier's score."""
-    n = int(counted.samples.sum())
-    if not n:
+    sizes = counted.samples.sum(axis=1)
+    if not sizes.sum():
         return [Finding(f"weak_labels.{name}", n=0, verdict="not measured", group=labeler) for name in ("ece", "brier")]
-    error = order_calibration_error(counted, generator)
-    score = mean_over_pools(counted.squares, counted.samples.sum(axis=1), generator)
-    findings = [*error_findings(Finding("weak_labels.ece", n=n), error), area_finding("weak_labels.brier", score, n)]
+    findings = chance_findings("weak_labels", counted, counted.squares, sizes, generator)
     return [replace(finding, group=labeler) for finding in findings]
 
 
-def order_calibration_error(counted: CalibrationCounts, generator: np.random.Generator) -> CalibrationError:
-    """The calibration error of what was counted, over resampled pools."""
-    return gap_interval(counted.right - counted.confidence, counted.samples.sum(axis=1).astype(np.float64), generator)
-
-
-def mean_over_pools(sums: npt.NDArray[np.float64], sizes: Integers, generator: np.random.Generator) -> Interval:
-    """The mean of what adds up to these sums by pool, over resampled pools."""
-    return bca_interval(ratio_of(sums, sizes.astype(np.float64)), len(sizes), generator)
+def chance_findings(
+    stage: str,
+    counted: CalibrationCounts,
+    squares: npt.NDArray[np.float64],
+    sizes: Integers,
+    generator: np.random.Generator,
+) -> list[Finding]:
+    """`STAGE.ece` and `STAGE.ece_by_chance` of what was counted along a confidence, and `STAGE.brier`, the mean of what
+    adds up to these squares by pools of such sizes [G]; all over resampled pools."""
+    n, gaps = int(sizes.sum()), counted.right - counted.confidence
+    error = gap_interval(gaps, counted.samples.sum(axis=1).astype(np.float64), generator)
+    score = bca_interval(ratio_of(squares, sizes.astype(np.float64)), len(sizes), generator)
+    return [*error_findings(Finding(f"{stage}.ece", n=n), error), Finding(f"{stage}.brier", n=n).estimated(score)]
 
 
 def order_test_of(judged: OrderCounts, generator: np.random.Generator) -> OrderTest:

@@ -1,14 +1,17 @@
-"""Samples whose label is known to be right or wrong, sorted by ranges of one score, and the ties that reach over
-ranges.
+"""Samples whose label is known to be right or wrong, sorted by ranges of one score; ties that reach over ranges; and
+what is independent of each other: the groups that `source.group` names, else single samples.
 
 Samples are dealt out by ranges as keys are, and each range is sorted by itself. A range does not hold all of its
 first and its last tie: every range says what it holds (`ends_of`), and from what all said `surroundings` tells each one
 where it stands in the whole. Samples fall into parts, so that what would be without one of them is known as well.
+
+What is summed up and resampled for intervals are groups, or samples, where they are few, and pools of them where they
+are many. Patterns of votes are what scores are permuted over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -19,11 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Clusters, Intervals, Samples
-from assay.infra.stages.partitions import Columns, map_partitions, reduce_pieces, side_by_side
+from assay.infra.stages.exact import Smallest
+from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import Pools
 from assay.tasks.ordering.datasets import (
     Integers,
     Keys,
@@ -31,11 +34,116 @@ from assay.tasks.ordering.datasets import (
     keys_of,
     packed,
     range_ends,
+    scores_of,
     sorted_places,
+    tie_breaks,
     unpacked,
 )
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.calibration import PARTS
+from assay.tasks.statistics.groups import group_hashes, hashed
+from assay.tasks.statistics.order_test import MOST_PATTERNS, PatternTotals, in_order_of_score
+from assay.tasks.statistics.resampling import BLOCKS
+
+
+def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str] | None = None) -> pa.Table:
+    """The Clusters of a partition: by `source.group`; without it each sample for itself, with the pattern of the votes
+    of `functions` (left out, all).
+
+    >>> votes = pa.table({"id": ["a", "b", "c"], "f": pa.array([1, 0, 1], pa.int8())})
+    >>> table = cluster_table(votes, votes.select(["id"]), functions=["f"])
+    >>> len(set(table["cluster"].to_pylist())), len(set(table["pattern"].to_pylist()))
+    (3, 2)
+    """
+    groups = group_hashes(samples)
+    if groups is not None:
+        return pa.table([votes["id"], groups, pa.nulls(len(groups), pa.int64())], schema=Clusters.schema)
+    chosen = [name for name in votes.column_names if name != "id"] if functions is None else functions
+    matrix = np.stack([votes[name].to_numpy() for name in chosen], axis=1).astype(np.int8)  # [n, functions]
+    patterns = hashed([row.tobytes() for row in matrix])  # quicker than to find out first which rows differ
+    return pa.table([votes["id"], tie_breaks(votes["id"]), patterns], schema=Clusters.schema)
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Where each cluster belongs, which only its hash decides, and which clusters there are."""
+
+    few: tuple[int, ...] = ()
+    """All clusters, ascending; none where there are more than `BLOCKS`, which are then put together by their hash."""
+    grouped: bool = False
+    """Whether clusters are the groups that `source.group` names, and not single samples."""
+
+    @property
+    def count(self) -> int:
+        """How many pools there are at most."""
+        return len(self.few) or BLOCKS
+
+    def of(self, clusters: Integers) -> Integers:
+        """The pool of each cluster.
+
+        >>> Pools((-5, 7, 8)).of(np.array([8, -5])).tolist(), Pools().of(np.array([-1, BLOCKS])).tolist()
+        ([2, 0], [3999, 0])
+        """
+        pools = np.searchsorted(np.array(self.few, dtype=np.int64), clusters) if self.few else clusters % BLOCKS
+        return np.asarray(pools, dtype=np.int64)
+
+    def parts(self, clusters: Integers) -> Integers:
+        """The part of each cluster, of those that are left out one after the other."""
+        return self.of(clusters) % PARTS
+
+    @property
+    def words(self) -> str:
+        """How many groups there are; without groups, that samples count by themselves."""
+        if not self.grouped:
+            return "each sample counts by itself"
+        return f"{len(self.few)} groups count" if self.few else f"more than {BLOCKS} groups count"
+
+
+def pools_of(clusters: Artifact[Clusters]) -> Pools:
+    """The pools of these clusters."""
+    counted = reduce_partitions(first_clusters, Columns(clusters, ("cluster", "pattern")), most=BLOCKS + 1)
+    if counted is None:
+        return Pools()
+    few = counted["first"].values
+    return Pools(few if len(few) <= BLOCKS else (), not counted["patterns"])
+
+
+def first_clusters(clusters: pa.Table, most: int) -> dict[str, Smallest | int]:
+    """The first clusters of a partition, so many of them at most; and how many samples have a pattern."""
+    first = Smallest.of(np.unique(clusters["cluster"].to_numpy())[:most].tolist(), most, differing=True)
+    return {"first": first, "patterns": clusters.num_rows - clusters["pattern"].null_count}
+
+
+def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.bool_]) -> Integers:
+    """Of samples the keys of score and pattern, how many have both, and how many of these are right, [4, G].
+
+    >>> pattern_counts(np.array([5, 5, 7]), np.array([1, 1, 1]), np.array([True, False, True])).T.tolist()
+    [[5, 1, 2, 1], [7, 1, 1, 1]]
+    """
+    return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
+
+
+def pattern_totals_of(counted: Sequence[Integers]) -> PatternTotals:
+    """The totals of what several ranges counted: a pattern may reach over two."""
+    scores, _, samples, right = _merged(np.concatenate(counted, axis=1))
+    return in_order_of_score(scores_of(scores), samples, right)
+
+
+def _merged(counts: Integers) -> Integers:
+    """Each score and pattern once."""
+    if not counts.shape[1]:
+        return counts
+    ordered = counts[:, np.lexsort((counts[1], counts[0]))]
+    starts = np.flatnonzero(np.append(True, (np.diff(ordered[0]) != 0) | (np.diff(ordered[1]) != 0)))
+    return np.concatenate([ordered[:2, starts], np.add.reduceat(ordered[2:], starts, axis=1)])
+
+
+def heaviest(counts: Integers) -> Integers:
+    """Of very many patterns, those with the most samples: a range sends no more of them than four times what is
+    permuted."""
+    kept = np.lexsort((counts[1], counts[0], -counts[2]))[: 4 * MOST_PATTERNS]
+    return counts[:, np.sort(kept)]
+
 
 Bools = npt.NDArray[np.bool_]
 
@@ -297,8 +405,9 @@ def ends_in_order(known: LabelledSamples, pools: Pools) -> Integers:
 class FindLabelled(Protocol):
     """Says of a partition's tables which samples are known to be right or wrong, in each of its orders."""
 
-    def __len__(self) -> int:
-        """How many orders there are."""
+    @property
+    def orders(self) -> Sized:
+        """What tells its orders apart."""
 
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
@@ -310,9 +419,6 @@ class LabelledByScores:
     Every order has a score, and says whether undecided samples stand apart."""
 
     orders: tuple[tuple[str, bool], ...]
-
-    def __len__(self) -> int:
-        return len(self.orders)
 
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
@@ -361,7 +467,7 @@ def labelled_by_scores(
 def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools) -> Ranges:
     """Every partition's known samples, sent to the ranges of each order."""
     rows, of_range = inputs[0].artifact.rows, max(1, sorting.RANGE_ROWS // SHARE)
-    bounds = sorting.bounds_of(rows, of_range, labelled_drawn, *inputs, orders=len(known), known=known)
+    bounds = sorting.bounds_of(rows, of_range, labelled_drawn, *inputs, orders=len(known.orders), known=known)
     orders = [[sorting.Range(number, at) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
     sent: Artifact[Parcels] = map_partitions(
         labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds

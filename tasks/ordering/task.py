@@ -28,11 +28,10 @@ from assay.infra.stages.shuffle import Received
 from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import cluster_table, pools_of
 from assay.tasks.ordering.datasets import dataset_of_rank
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.order_test import Counting, calibration_findings, count_orders, order_test_findings
-from assay.tasks.ordering.ranges import Order, labelled_by_scores
+from assay.tasks.ordering.ranges import Order, cluster_table, labelled_by_scores, pools_of
 from assay.tasks.ordering.scores import known_rows, learned_lines, rival_findings, scored_rows
 from assay.tasks.ordering.settings import OURS, SCORES, Ordering, approach_named
 from assay.tasks.ordering.sorting import By

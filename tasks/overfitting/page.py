@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import log10
 
-from assay.tasks.overfitting.independence import Record
-from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
+from assay.tasks.overfitting.independence import ORBIT, Record
 from assay.tasks.overfitting.settings import METRICS
 from assay.tasks.overfitting.synthetic import Runs, spread
 from assay.tasks.overfitting.verdicts import Judged

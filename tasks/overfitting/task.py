@@ -28,8 +28,7 @@ from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.overfitting.independence import records_table, samples_fingerprint
-from assay.tasks.overfitting.orbits import gather, orbit_records
+from assay.tasks.overfitting.independence import gather, orbit_records, records_table, samples_fingerprint
 from assay.tasks.overfitting.settings import Bound, Dishonest, Generator, Orbit
 from assay.tasks.overfitting.synthetic import (
     WITHOUT_VALUES,

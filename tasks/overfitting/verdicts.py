@@ -24,15 +24,15 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.overfitting.independence import (
     NINE_TENTHS,
+    ORBIT,
     Record,
     Tested,
     bernstein_bound,
+    exact_gap,
     maurer_pontil_bound,
     records_from,
     samples_needed,
 )
-from assay.tasks.overfitting.orbits import GENERATOR as ORBIT
-from assay.tasks.overfitting.orbits import exact_gap
 from assay.tasks.overfitting.settings import Overfitting
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted

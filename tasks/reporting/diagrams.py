@@ -15,7 +15,6 @@ from assay.tasks.reporting.parts import Chord, Chords, Cloud, Scatter, Scatters
 from assay.tasks.reporting.svg import SHAPES, Linear
 
 _SCATTER_SIDE = 272.0
-_COLOURS = 8
 
 
 def scatters_figure(scatters: Scatters, identity: str) -> Markup:
@@ -62,22 +61,13 @@ def _cloud(cloud: Cloud, x: Linear, y: Linear) -> Markup:
     shape = SHAPES[cloud.kind % len(SHAPES)]
     places = "".join(f"M{x(a):.1f},{y(b):.1f}{shape}" for a, b in zip(cloud.x, cloud.y, strict=True))
     faint = " faint" if cloud.faint else ""
-    return tag("path", tag("title", cloud.name), class_=f"cloud{faint} {_colour(cloud.kind)}", d=places)
+    return tag("path", tag("title", cloud.name), class_=f"cloud{faint} {svg.colour(cloud.kind)}", d=places)
 
 
 def _legend(clouds: Sequence[Cloud]) -> Markup:
     names = {cloud.kind: cloud.name for cloud in clouds if not cloud.faint}
-    items = []
-    for kind, name in sorted(names.items()):
-        sample = tag("path", class_="cloud", d=f"M13,7{SHAPES[kind % len(SHAPES)]}")
-        box = {"viewBox": "0 0 26 14"}
-        swatch = tag("svg", sample, class_=f"swatch {_colour(kind)}", attributes=box, aria_hidden="true")
-        items.append(tag("li", swatch, name))
+    items = [tag("li", svg.swatch(kind, svg.mark(13, 7, kind, "cloud")), name) for kind, name in sorted(names.items())]
     return tag("ul", *items, class_="legend")
-
-
-def _colour(kind: int) -> str:
-    return f"s{kind % _COLOURS + 1}"
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
@@ -167,7 +157,7 @@ def _ribbon(band: Band, back: Band, diagram: Chord, chords: Chords) -> Markup:
         f"{_along(back.start, back.stop, inner)}Q{middle} {_at(band.start, inner)}z"
     )
     says = f"{chords.names[band.owner]} and {chords.names[band.other]}: {integer(count)} {chords.unit}"
-    return tag("path", tag("title", says), class_=f"chord s{band.owner % _COLOURS + 1}", d=path)
+    return tag("path", tag("title", says), class_=f"chord {svg.colour(band.owner)}", d=path)
 
 
 def _arc(band: Band, diagram: Chord, chords: Chords) -> Markup:
@@ -179,7 +169,7 @@ def _arc(band: Band, diagram: Chord, chords: Chords) -> Markup:
     count = diagram.alone[band.owner] if alone else diagram.counts[band.owner][band.other]
     says = f"{chords.names[band.owner]} {with_what}: {integer(count)} {chords.unit}"
     lighter = " alone" if alone else ""
-    return tag("path", tag("title", says), class_=f"arc{lighter} s{band.owner % _COLOURS + 1}", d=path)
+    return tag("path", tag("title", says), class_=f"arc{lighter} {svg.colour(band.owner)}", d=path)
 
 
 def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:

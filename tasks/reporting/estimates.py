@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
-from assay.tasks.reporting.parts import BarPlot, Cell, Column, ColumnKind, DataTable, Estimate, Series, SeriesStyle
+from assay.tasks.reporting.parts import (
+    BarPlot,
+    Cell,
+    Column,
+    ColumnKind,
+    DataTable,
+    Estimate,
+    Scale,
+    Series,
+    SeriesStyle,
+)
 from assay.tasks.statistics.clusters import Integers, kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
@@ -42,11 +52,17 @@ def series_of(
 
 
 def bars_of(
-    title: str, names: Sequence[str], findings: Sequence[Finding], x_label: str, alt: str, note: str = ""
+    title: str,
+    names: Sequence[str],
+    findings: Sequence[Finding],
+    x_label: str,
+    alt: str,
+    note: str = "",
+    scale: Scale = "percent",
 ) -> BarPlot:
-    """Shares as bars with their intervals."""
+    """Shares, or other numbers, as bars with their intervals."""
     values, low, high = ([getattr(finding, end) for finding in findings] for end in ("value", "low", "high"))
-    return BarPlot(title, names, values, x_label, alt, low, high, note, "percent")
+    return BarPlot(title, names, values, x_label, alt, low, high, note, scale)
 
 
 class About(NamedTuple):

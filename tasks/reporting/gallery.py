@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,12 @@ AFTER: Tone = "bad"
 MASK = "\u25a0\u25a0\u25a0\u25a0"
 _GAP, _KEPT = 200, 80  # of characters between marked words: longer gaps are cut to so many on either side
 
+_CHANGED = 0.6  # how strongly
+
 Change = tuple[int, int, str]
 """Characters of the original, from and to, and what stands there now."""
+Span = tuple[int, int, Tone, float]
+"""Characters from and to, how they are marked, and how strongly, from 0 to 1."""
 
 
 def changed_lines(
@@ -78,23 +82,25 @@ def changed_lines(
     after += text[end:]
     if whole_words:
         spans_before, spans_after = _whole_words(text, spans_before), _whole_words(after, spans_after)
-    return marked(text, spans_before, BEFORE), marked(after, spans_after, AFTER)
+    before = marked(text, [(*span, BEFORE, _CHANGED) for span in spans_before])
+    return before, marked(after, [(*span, AFTER, _CHANGED) for span in spans_after])
 
 
 def masked_lines(changes: int) -> tuple[list[Stretch], list[Stretch]]:
     """As `changed_lines`, without a word of either text: a mark for every change."""
-    before, after = (
-        [piece for _ in range(changes) for piece in (Stretch(MASK, tone, 0.6), Stretch(" "))]
-        for tone in (BEFORE, AFTER)
-    )
-    return before, after
+    return masked([(BEFORE, _CHANGED)] * changes), masked([(AFTER, _CHANGED)] * changes)
 
 
-def marked(text: str, spans: Sequence[tuple[int, int]], tone: Tone) -> list[Stretch]:
+def masked(marks: Iterable[tuple[Tone, float]]) -> list[Stretch]:
+    """Marks without the words, all of one length, a blank between them."""
+    return [piece for tone, weight in marks for piece in (Stretch(MASK, tone, weight), Stretch(" "))]
+
+
+def marked(text: str, spans: Iterable[Span]) -> list[Stretch]:
     """The text in pieces, the spans marked; long stretches without a mark are cut."""
     end, stretches = 0, list[Stretch]()
-    for start, stop in spans:
-        stretches += [Stretch(shortened_gap(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, 0.6)]
+    for start, stop, tone, weight in spans:
+        stretches += [Stretch(shortened_gap(text[end:start], first=end == 0)), Stretch(text[start:stop], tone, weight)]
         end = stop
     return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 Tone = Literal["good", "bad", "neutral"]
 Scale = Literal["number", "percent"]
@@ -106,10 +106,6 @@ class Column:
     help: str = ""
 
 
-RowColumn = tuple[Column, Callable[[Any], Cell]]
-"""A column, and what of a row stands in its cell."""
-
-
 @dataclass(frozen=True)
 class DataTable:
     """Rows of cells under typed columns; sortable where JavaScript runs, complete where it does not."""
@@ -119,18 +115,6 @@ class DataTable:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     collapsed: bool = False
-
-    @classmethod
-    def of(
-        cls, title: str, rows: Iterable[Any], columns: Sequence[RowColumn], note: str = "", collapsed: bool = False
-    ) -> DataTable:
-        """The table of these rows, of which each column says what stands in its cell.
-
-        >>> DataTable.of("Squares", [1, 2], [(Column("n"), int), (Column("n²"), lambda n: n * n)]).rows
-        [[1, 1], [2, 4]]
-        """
-        cells = [[cell(row) for _, cell in columns] for row in rows]
-        return cls(title, [column for column, _ in columns], cells, note, collapsed)
 
 
 @dataclass(frozen=True)
@@ -302,12 +286,8 @@ class SampleList:
         if any(sample.text for sample, _ in said):
             texts = [MarkedText(sample.id, [Stretch(sample.text)], marks) for sample, marks in said]
             return MarkedTexts(self.title, texts, {}, self.note)
-        columns: list[RowColumn] = [
-            (Column("Sample"), lambda sample: sample.id),
-            (Column("Why"), lambda sample: "; ".join(mark.text for mark in sample.marks)),
-            (Column("What the rules say"), lambda sample: sample.votes),
-        ]
-        return DataTable.of(self.title, self.samples, columns, self.note)
+        rows = [[each.id, "; ".join(mark.text for mark in each.marks), each.votes] for each in self.samples]
+        return DataTable(self.title, [*map(Column, ("Sample", "Why", "What the rules say"))], rows, self.note)
 
 
 Block = Shown | SampleList

@@ -199,7 +199,7 @@ def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
             pieces.append(svg.whiskers(places))
         else:
             pieces.append(svg.band(svg.held(places) if series.style == "steps" else places))
-    return tag("g", *pieces, class_=f"s{index % 8 + 1}")
+    return tag("g", *pieces, class_=svg.colour(index))
 
 
 def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
@@ -211,7 +211,7 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
             pieces.append(svg.polyline(corners, "dashed" if series.style == "dashed" else "line"))
         if series.style in ("line", "points") and len(series.x) <= 40:
             pieces += [svg.mark(x, y, index) for x, y in places]
-    return tag("g", *pieces, class_=f"s{index % 8 + 1}")
+    return tag("g", *pieces, class_=svg.colour(index))
 
 
 def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
@@ -229,9 +229,10 @@ def _names(series: Sequence[Series], frame: svg.Frame) -> Markup:
     places = spread_apart([frame.y(y) for _, _, y in ends], 17, frame.y.stop, frame.y.start)
     pieces = []
     for (index, x, y), place in zip(ends, places, strict=True):
+        colour, beside = svg.colour(index), frame.x.stop
         if abs(place - frame.y(y)) > 5:
-            pieces.append(svg.stroke(f"leader s{index % 8 + 1}", frame.x(x) + 6, frame.y(y), frame.x.stop + 16, place))
-        pieces.append(svg.words(frame.x.stop + 20, place + 4, series[index].name, f"name s{index % 8 + 1}"))
+            pieces.append(svg.stroke(f"leader {colour}", frame.x(x) + 6, frame.y(y), beside + 16, place))
+        pieces.append(svg.words(beside + 20, place + 4, series[index].name, f"name {colour}"))
     return join(pieces)
 
 
@@ -261,10 +262,7 @@ def legend(series: Sequence[Series]) -> Markup:
         pieces = [svg.whiskers([(13, 13, 1)])] if line.style == "interval" else []
         pieces += [svg.stroke(style, 1, 7, 25, 7)] if line.style in ("line", "dashed", "steps") else []
         pieces += [svg.mark(13, 7, index)] if line.style in ("line", "points") else []
-        swatch = tag(
-            "svg", *pieces, class_=f"swatch s{index % 8 + 1}", attributes={"viewBox": "0 0 26 14"}, aria_hidden="true"
-        )
-        items.append(tag("li", swatch, line.name))
+        items.append(tag("li", svg.swatch(index, *pieces), line.name))
     return tag("ul", *items, class_="legend")
 
 

@@ -177,6 +177,17 @@ def words(x: float, y: float, content: str, class_: str, anchor: str | None = No
     return tag("text", content, class_=class_, x=_place(x), y=_place(y), text_anchor=anchor)
 
 
+def colour(kind: int) -> str:
+    """The class of one of the eight colours, which come again after the last."""
+    return f"s{kind % 8 + 1}"
+
+
+def swatch(kind: int, *pieces: Markup) -> Markup:
+    """A sample of a line or a mark, for a legend."""
+    box = {"viewBox": "0 0 26 14"}
+    return tag("svg", *pieces, class_=f"swatch {colour(kind)}", attributes=box, aria_hidden="true")
+
+
 def stroke(class_: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
     """A straight line."""
     return tag("line", class_=class_, x1=_place(x1), y1=_place(y1), x2=_place(x2), y2=_place(y2))

@@ -377,8 +377,3 @@ def gain_finding(metric: str, gain: Interval | None, n: int) -> Finding:
     if gain is not None:
         verdict = "not shown" if gain.low <= 0 <= gain.high else "better" if gain.value > 0 else "worse"
     return Finding(metric, n=n).estimated(gain, verdict=verdict)
-
-
-def area_finding(metric: str, area: Interval, n: int) -> Finding:
-    """A value with its interval, or "not measured"."""
-    return Finding(metric, n=n).estimated(area)

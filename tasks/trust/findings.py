@@ -1,5 +1,6 @@
 """The findings on trust labels: what share is trustworthy, how good the oracle and its baselines are where the
-truth is known, means over repeats, and the seconds spent.
+truth is known, means over repeats, and the seconds spent; and which predictions a reader should look at, with what the
+oracle says of each of their words.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from toolz import groupby
 
+from assay.data.schemas import ListedTable, TrustExamples
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
+from assay.tasks.language.words import spelling, words_of
 from assay.tasks.statistics.auc import auc_finding, label_auc
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
 from assay.tasks.statistics.paired import mean_difference
 from assay.tasks.statistics.proportions import Judge, corrected_share, share
+from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
 from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.settings import SPREAD
@@ -241,3 +246,81 @@ def seconds_spent(made: Mapping[tuple[str, str, str], Sequence[Sequence[Step]]],
 def _wall(store: Store, stage: str, artifact: Artifact[Any]) -> float:
     manifest = store.manifest(stage, artifact.key)
     return manifest.wall_seconds if manifest is not None else 0.0
+
+
+PER_CLASS = 4
+_BESIDE = 1  # trustworthy ones per class, to compare with
+
+
+class ChosenTexts(ListedTable):
+    """One row per sample that was chosen: its text."""
+
+
+def most_damning(labels: Sequence[Mapping[str, Any]], per_class: int = PER_CLASS) -> list[Mapping[str, Any]]:
+    """Of every class the right predictions that are most confident, and most clearly untrustworthy; then one that is as
+    clearly trustworthy. From the oracle's labels, by confidence times what one side of Eq. 6 has over the other.
+
+    >>> rows = [{"id": name, "predicted": 0, "label": "untrustworthy", "confidence": sure, "related_mass": 0.1,
+    ...          "unrelated_mass": against} for name, sure, against in (("a", 0.9, 0.2), ("b", 0.9, 0.8))]
+    >>> [row["id"] for row in most_damning(rows, per_class=1)]
+    ['b']
+    """
+    chosen: list[Mapping[str, Any]] = []
+    for label, most in (("untrustworthy", per_class), ("trustworthy", _BESIDE)):
+        labelled = sorted((row for row in labels if row["label"] == label), key=lambda row: (-_clarity(row), row["id"]))
+        for code in sorted({int(row["predicted"]) for row in labelled}):
+            chosen += [row for row in labelled if row["predicted"] == code][:most]
+    return chosen
+
+
+def _clarity(row: Mapping[str, Any]) -> float:
+    return float(row["confidence"]) * abs(float(row["unrelated_mass"]) - float(row["related_mass"]))
+
+
+def chosen_texts(samples: pa.Table, *, ids: frozenset[str], text: str) -> pa.Table:
+    """The texts of those samples of a partition that were chosen."""
+    rows = [row for row, key in enumerate(samples["id"].to_pylist()) if key in ids]
+    kept = samples.take(pa.array(rows, pa.int64()))
+    return pa.table([kept["id"], pa.array(texts_of(kept, text), pa.string())], schema=ChosenTexts.schema)
+
+
+def example_rows(
+    chosen: Sequence[Mapping[str, Any]],
+    explained: Mapping[str, Mapping[str, float]],
+    texts: Mapping[str, str],
+    truths: Mapping[str, str | None],
+    *,
+    lemmatise: bool,
+    masked: bool,
+) -> pa.Table:
+    """`TrustExamples` of the chosen labels; `explained` holds the signed importance of the words of each sample.
+
+    A word that speaks against the prediction is neither related nor unrelated.
+    """
+    rows = []
+    for label in chosen:
+        related = dict(zip(label["words"], label["related"], strict=True))
+        scores = {spelling(word, lemmatise): score for word, score in explained[label["id"]].items()}
+        scores |= dict(zip(label["words"], label["importance"], strict=True))
+        text = texts[label["id"]]
+        spans = [
+            (word.start, word.end, scores[spelt], related.get(spelt))
+            for word in words_of(text)
+            if (spelt := spelling(word.text, lemmatise)) in scores
+        ]
+        if masked:
+            spans = [(2 * place, 2 * place + 1, score, yes) for place, (_, _, score, yes) in enumerate(spans)]
+        rows.append(
+            {
+                **{name: label[name] for name in ("id", "explainer", "confidence", "label")},
+                **{name: label[name] for name in ("related_mass", "unrelated_mass")},
+                "code": label["predicted"],
+                "truth": truths.get(label["id"]),
+                "text": "" if masked else text,
+                **{
+                    name: [span[at] for span in spans]
+                    for at, name in enumerate(("starts", "ends", "importance", "related"))
+                },
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=TrustExamples.schema)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from toolz import unique
 
 from assay.infra.errors import first_named
-from assay.tasks.reporting.estimates import column, series_of, share_estimate, share_text, table_of
-from assay.tasks.reporting.gallery import MASK, shortened_gap
+from assay.tasks.reporting.estimates import bars_of, column, series_of, share_estimate, share_text, table_of
+from assay.tasks.reporting.gallery import Span, marked, masked
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
     BarPlot,
@@ -127,35 +127,23 @@ def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
 
 
 def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
-    """The text in pieces, those of the explanation marked; long stretches without a mark are cut."""
-    text, end = row["text"], 0
-    stretches: list[Stretch] = []
-    largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
-    for start, stop, score, related in _words(row):
-        stretches += [
-            Stretch(shortened_gap(text[end:start], first=end == 0)),
-            Stretch(text[start:stop], *_mark(score, related, largest)),
-        ]
-        end = stop
-    return [*stretches, Stretch(shortened_gap(text[end:], last=True, first=end == 0))]
+    """The text in pieces, the words of the explanation marked."""
+    return marked(row["text"], _marked_words(row))
 
 
 def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
-    """The marks without the words, all of one length, a blank between them."""
+    """The marks without the words."""
+    return masked((tone, weight) for _, _, tone, weight in _marked_words(row))
+
+
+def _marked_words(row: Mapping[str, Any]) -> list[Span]:
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
-    marks: list[Stretch] = []
-    for _, _, score, related in _words(row):
-        marks += [Stretch(MASK, *_mark(score, related, largest)), Stretch(" ")]
-    return marks
+    words = sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=itemgetter(0))
+    return [(start, stop, _tone(score, related), abs(score) / largest) for start, stop, score, related in words]
 
 
-def _words(row: Mapping[str, Any]) -> list[tuple[int, int, float, bool | None]]:
-    return sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=lambda w: w[0])
-
-
-def _mark(score: float, related: bool | None, largest: float) -> tuple[Tone, float]:
-    tone: Tone = "neutral" if score <= 0 or related is None else "good" if related else "bad"
-    return tone, abs(score) / largest
+def _tone(score: float, related: bool | None) -> Tone:
+    return "neutral" if score <= 0 or related is None else "good" if related else "bad"
 
 
 BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
@@ -171,18 +159,10 @@ _MOVED = {
 def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
     """The share of untrustworthy predictions per class with its interval."""
     shares = measured(trust.get("untrustworthy", subject, explainer, name) for name in classes)
+    title, x_label = f"Right for the wrong reasons, {subject}, {explainer}", "Untrustworthy, of the right predictions"
     alt = "; ".join(f"{share.group} {percent(share.value)}" for share in shares)
-    return BarPlot(
-        f"Right for the wrong reasons, {subject}, {explainer}",
-        [share.group for share in shares],
-        [share.value for share in shares],
-        "Untrustworthy, of the right predictions",
-        f"Untrustworthy per class: {alt}.",
-        [share.low for share in shares],
-        [share.high for share in shares],
-        _JUDGED,
-        "percent",
-    )
+    names = [share.group for share in shares]
+    return bars_of(title, names, shares, x_label, f"Untrustworthy per class: {alt}.", _JUDGED)
 
 
 _JUDGED = (

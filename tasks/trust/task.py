@@ -41,7 +41,6 @@ from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
-from assay.tasks.trust.examples import ChosenTexts, chosen_texts, example_rows, most_damning
 from assay.tasks.trust.explainers.explaining import (
     ToExplain,
     chosen_predictions,
@@ -50,7 +49,18 @@ from assay.tasks.trust.explainers.explaining import (
     rows_to_explain,
 )
 from assay.tasks.trust.explainers.table import Explaining
-from assay.tasks.trust.findings import ALL, About, averaged, label_findings, provider_findings, truth_findings
+from assay.tasks.trust.findings import (
+    ALL,
+    About,
+    ChosenTexts,
+    averaged,
+    chosen_texts,
+    example_rows,
+    label_findings,
+    most_damning,
+    provider_findings,
+    truth_findings,
+)
 from assay.tasks.trust.keywords import Election, Pool, elect_keywords, word_pools
 from assay.tasks.trust.oracle import TOKI, Oracle, Question, class_words, cut_rows, cuts, in_scope, label_explanations
 from assay.tasks.trust.resolved import SynonymPairs, VerdictFile

@@ -28,7 +28,7 @@ from assay.tasks.attacks.terms.measures import (
 )
 from assay.tasks.attacks.texts.page import LEGEND
 from assay.tasks.attacks.texts.rewriting import changed_stretches
-from assay.tasks.reporting.estimates import About, column, series_of, table_of
+from assay.tasks.reporting.estimates import About, bars_of, column, series_of, table_of
 from assay.tasks.reporting.gallery import changed_lines
 from assay.tasks.reporting.numerals import integer, interval, number, plural
 from assay.tasks.reporting.parts import (
@@ -265,16 +265,9 @@ def _bars(findings: TermFindings, model: str, title: str) -> BarPlot | None:
         return None
     losses = ", ".join(f"{_line_name(drop)} {number(drop.value, 2)}" for drop in drops)
     shown = title if len(findings.subjects) == 1 else f"{title}, {model}"
-    return BarPlot(
-        shown,
-        [_line_name(drop) for drop in drops],
-        [drop.value for drop in drops],
-        f"Drop of {CALLED[findings.headline]}",
-        f"{CALLED[findings.headline]} lost by {model}: {losses}.",
-        [drop.low for drop in drops],
-        [drop.high for drop in drops],
-        _note(findings),
-    )
+    called = CALLED[findings.headline]
+    alt = f"{called} lost by {model}: {losses}."
+    return bars_of(shown, [*map(_line_name, drops)], drops, f"Drop of {called}", alt, _note(findings), "number")
 
 
 def most_telling(before: pa.Table, after: pa.Table, count: int) -> list[str]:

@@ -18,6 +18,7 @@ from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import (
     NAMED,
     About,
+    bars_of,
     capital,
     class_columns,
     column,
@@ -30,7 +31,6 @@ from assay.tasks.reporting.estimates import (
 from assay.tasks.reporting.gallery import AFTER, BEFORE, changed_lines, masked_lines
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plain, plural
 from assay.tasks.reporting.parts import (
-    BarPlot,
     Block,
     Cell,
     Column,
@@ -487,21 +487,12 @@ def _rates_plot(findings: WordFindings) -> list[Block]:
         return []
     names = [f"{rate.of} on {rate.subject}" for rate in rates]
     rates_text = "; ".join(f"{name} {percent(rate.value)}" for name, rate in zip(names, rates, strict=True))
-    return [
-        BarPlot(
-            "How often an attack on words succeeds",
-            names,
-            [rate.value for rate in rates],
-            "Success rate",
-            f"Success rate of word attacks: {rates_text}.",
-            [rate.low for rate in rates],
-            [rate.high for rate in rates],
-            "A success is another answer (of texts that say the opposite, the same), of the texts that were not wrong "
-            "before and could be attacked. "
-            f"{opposites(findings)}Whiskers are 95 % intervals (Wilson).",
-            "percent",
-        )
-    ]
+    note = (
+        "A success is another answer (of texts that say the opposite, the same), of the texts that were not wrong "
+        f"before and could be attacked. {opposites(findings)}Whiskers are 95 % intervals (Wilson)."
+    )
+    title, alt = "How often an attack on words succeeds", f"Success rate of word attacks: {rates_text}."
+    return [bars_of(title, names, rates, "Success rate", alt, note)]
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

@@ -148,24 +148,33 @@ def resolve_providers(names: Sequence[str], beside: Path = Path(), setting: str 
     return ResolvedProviders(tuple(resolved))
 
 
-def build_providers(
-    providers: ResolvedProviders | Sequence[str], corpus: Sequence[str], model: object, seed: int = 0
-) -> list[Provider]:
-    """The voters, those of the corpus trained on its texts: the same for the same texts in whatever order.
-
-    `model` is the subject; only the provider `subject` looks into it.
-    """
-    resolved = providers if isinstance(providers, ResolvedProviders) else resolve_providers(providers)
-    encoders: dict[str, SentenceEncoder] = {}
-    return [_build(provider, corpus, model, seed, encoders) for provider in resolved.providers]
-
-
 def build_provider(
     providers: ResolvedProviders, place: int, corpus: Sequence[str], subject: Callable[[], object], seed: int
 ) -> Provider:
-    """One of the voters; the `subject` is loaded only where the voter looks into it."""
-    single = ResolvedProviders((providers.providers[place],))
-    return build_providers(single, corpus, subject() if single.asks_subject else None, seed)[0]
+    """One of the voters, of the corpus one that is trained on its texts: the same for the same texts in whatever order.
+
+    The `subject` is loaded only where the voter looks into it.
+    """
+    resolved = providers.providers[place]
+    if resolved.code is not None:
+        return OwnProvider(resolved.name, resolved.code)
+    if resolved.name == "fasttext":
+        return fasttext_provider(corpus, seed)
+    if resolved.name == "ppmi":
+        return ppmi_provider(corpus, seed)
+    if resolved.name == "subject":
+        model = subject()
+        if not isinstance(model, Embedding):
+            raise InputError(
+                "The word embedding `subject` needs a subject with tokens to look into, and this one only gives "
+                f"probabilities; say trust.providers: [{', '.join(default_providers(subject_has_tokens=False))}]."
+            )
+        return SubjectProvider(model)
+    assert resolved.path is not None
+    path, kind = Path(resolved.path), resolved.name.partition(":")[0]
+    if kind in ("encoder", "encoder-prompted"):
+        return EncoderProvider(SentenceEncoder(path), resolved.name, PROMPT if kind == "encoder-prompted" else "{}")
+    return read_vectors(path, resolved.name)
 
 
 def _resolve(name: str, beside: Path) -> ResolvedProvider:
@@ -190,31 +199,6 @@ def _resolve(name: str, beside: Path) -> ResolvedProvider:
         f"There is no word embedding {name!r}: neither one of {', '.join(NAMES)} nor a file ({path}) nor an object of "
         "your own (module:object)."
     )
-
-
-def _build(
-    resolved: ResolvedProvider, corpus: Sequence[str], model: object, seed: int, encoders: dict[str, SentenceEncoder]
-) -> Provider:
-    if resolved.code is not None:
-        return OwnProvider(resolved.name, resolved.code)
-    if resolved.name == "fasttext":
-        return fasttext_provider(corpus, seed)
-    if resolved.name == "ppmi":
-        return ppmi_provider(corpus, seed)
-    if resolved.name == "subject":
-        if not isinstance(model, Embedding):
-            raise InputError(
-                "The word embedding `subject` needs a subject with tokens to look into, and this one only gives "
-                f"probabilities; say trust.providers: [{', '.join(default_providers(subject_has_tokens=False))}]."
-            )
-        return SubjectProvider(model)
-    assert resolved.path is not None
-    kind = resolved.name.partition(":")[0]
-    if kind in ("encoder", "encoder-prompted"):
-        if resolved.path not in encoders:
-            encoders[resolved.path] = SentenceEncoder(Path(resolved.path))
-        return EncoderProvider(encoders[resolved.path], resolved.name, PROMPT if kind == "encoder-prompted" else "{}")
-    return read_vectors(Path(resolved.path), resolved.name)
 
 
 class OwnProvider:

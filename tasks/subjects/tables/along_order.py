@@ -18,25 +18,23 @@ from assay.data.schemas import Clusters, Intervals, Predictions, Samples
 from assay.infra.errors import RunError
 from assay.infra.stages.partitions import Columns, reduce_partitions
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering.clusters import Pools, pools_of
 from assay.tasks.ordering.datasets import Integers, keys_of
 from assay.tasks.ordering.order_test import (
     Counting,
     OrderCounts,
+    chance_findings,
     count_orders,
     halves,
     joined,
-    mean_over_pools,
-    order_calibration_error,
     order_test_of,
     share_finding,
 )
-from assay.tasks.ordering.ranges import LabelledSamples
-from assay.tasks.statistics.calibration import error_findings, share_interval
+from assay.tasks.ordering.ranges import LabelledSamples, Pools, pools_of
+from assay.tasks.statistics.calibration import share_interval
 from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
-from assay.tasks.statistics.order_test import area_difference, area_finding, area_interval, gain_finding, trend_findings
+from assay.tasks.statistics.order_test import area_difference, area_interval, gain_finding, trend_findings
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.predictions import probabilities_of
 
@@ -169,9 +167,6 @@ class KnownAnswers:
     orders: tuple[tuple[str, str], ...]
     apart: bool
 
-    def __len__(self) -> int:
-        return len(self.orders)
-
     def __call__(self, *tables: pa.Table) -> list[LabelledSamples]:
         """Those of a partition."""
         answered = answered_in(tables, self.apart)
@@ -234,16 +229,15 @@ def _own_order(counts: OrderCounts, ours: OrderCounts) -> list[Finding]:
 
 
 def _risk(counts: OrderCounts) -> Finding:
-    return area_finding("subject.aurc", share_interval(counts.risk, counts.risk_without), counts.area.n)
+    return Finding("subject.aurc", n=counts.area.n).estimated(share_interval(counts.risk, counts.risk_without))
 
 
 def _as_chances(confidence: OrderCounts, squares: Integers, generator: np.random.Generator) -> list[Finding]:
     """Whether the subject's probabilities are chances."""
     assert confidence.calibration is not None
-    n, there = confidence.area.n, squares[:, 0] > 0
-    error = order_calibration_error(confidence.calibration, generator)
-    score = mean_over_pools(2 * joined(squares[there, 1], squares[there, 2]), squares[there, 0], generator)
-    findings = [*error_findings(Finding("subject.ece", n=n), error), area_finding("subject.brier", score, n)]
+    there = squares[squares[:, 0] > 0]
+    lost = 2 * joined(there[:, 1], there[:, 2])
+    findings = chance_findings("subject", confidence.calibration, lost, there[:, 0], generator)
     return [replace(finding, of="gold") for finding in findings]
 
 

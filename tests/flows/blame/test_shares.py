@@ -12,7 +12,7 @@ from planted_changes import plant
 
 from assay.flows.blame.changes import SampleChange
 from assay.flows.cli import answer
-from assay.flows.nights.message import Night, message_of
+from assay.flows.nights.notify import Night, message_of
 from assay.infra.storage.store import Store
 
 

@@ -17,7 +17,7 @@ from assay.flows.forecast.plan import (
     walk_plan,
 )
 from assay.flows.nights import history
-from assay.flows.nights.message import nights_of
+from assay.flows.nights.notify import nights_of
 from assay.flows.report.all_nights import entries_of
 from assay.flows.report.gates import Past
 from assay.flows.report.records import find_run

@@ -19,8 +19,7 @@ from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project
 from assay.flows.nights import notify as telling
 from assay.flows.nights.after_run import SERVED, leave_traces
-from assay.flows.nights.message import trial_message
-from assay.flows.nights.notify import send_news
+from assay.flows.nights.notify import send_news, trial_message
 from assay.flows.notifiers.choice import NotSentError
 from assay.flows.notifiers.services import Services
 from assay.flows.notifiers.table import Notify

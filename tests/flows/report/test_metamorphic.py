@@ -11,10 +11,9 @@ import pytest
 
 from assay.flows.audits.table import KINDS
 from assay.flows.report.sentences import sentences
-from assay.tasks.ordering.clusters import Pools
 from assay.tasks.ordering.datasets import keys_of
 from assay.tasks.ordering.order_test import order_test_findings, share_finding
-from assay.tasks.ordering.ranges import LabelledSamples
+from assay.tasks.ordering.ranges import LabelledSamples, Pools
 from assay.tasks.statistics.class_scores import ClassCounts, above_constant
 from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings, recall_findings
 from assay.tasks.statistics.clusters import share_by

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.ordering.clusters import Pools
 from assay.tasks.ordering.order_test import Counting, OrderCounts
-from assay.tasks.ordering.ranges import LabelledSamples, ends_in_order, surroundings
+from assay.tasks.ordering.ranges import LabelledSamples, Pools, ends_in_order, surroundings
 from assay.tasks.ordering.sorting import Range
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered
 from assay.tasks.statistics.calibration import PARTS

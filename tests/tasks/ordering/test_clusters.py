@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.tasks.ordering.clusters import heaviest, pattern_counts, pattern_totals_of
 from assay.tasks.ordering.datasets import keys_of
+from assay.tasks.ordering.ranges import heaviest, pattern_counts, pattern_totals_of
 from assay.tasks.ordering.task import find_clusters
 from assay.tasks.statistics.order_test import MOST_PATTERNS, pattern_totals
 from tests.tasks.ordering.test_task import N, given_samples, given_votes

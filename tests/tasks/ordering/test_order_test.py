@@ -7,11 +7,10 @@ import pyarrow as pa
 import pytest
 
 from assay.data.samples.breast_cancer import breast_cancer
-from assay.tasks.ordering.clusters import Pools, cluster_table
 from assay.tasks.ordering.datasets import scores_of
 from assay.tasks.ordering.intervals import interval_table
 from assay.tasks.ordering.order_test import area_gain, calibration_findings, order_test_findings, order_test_of
-from assay.tasks.ordering.ranges import LabelledSamples, labelled_samples
+from assay.tasks.ordering.ranges import LabelledSamples, Pools, cluster_table, labelled_samples
 from assay.tasks.pruning.panel import panel
 from assay.tasks.pruning.settings import Pruning
 from assay.tasks.statistics.auc import binary_auc

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import collect
 from assay.tasks.ordering import sorting
-from assay.tasks.ordering.clusters import BLOCKS, Pools, first_clusters
 from assay.tasks.ordering.datasets import range_bounds
 from assay.tasks.ordering.order_test import area_gain, calibration_findings, order_test_findings, order_test_of
 from assay.tasks.ordering.ranges import (
+    BLOCKS,
     LabelledSamples,
     LeftOut,
+    Pools,
     Risks,
     ends_of,
+    first_clusters,
     labelled_samples,
     mean_risk,
     places_of,
@@ -187,7 +189,7 @@ def test_few_clusters_stay_apart_and_many_are_put_together():
 @pytest.mark.parametrize("options", [{}, {"undecided": "default"}, {"known": 3}, {"known": 0}])
 def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options, few):
     """`few`: clusters that stay apart; with 1 all are put together."""
-    monkeypatch.setattr("assay.tasks.ordering.clusters.BLOCKS", few)
+    monkeypatch.setattr("assay.tasks.ordering.ranges.BLOCKS", few)
 
     def digests(store: str) -> list[object]:
         with make_run(store=str(tmp_path / store)) as run:

@@ -16,8 +16,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.overfitting.independence import records_from
-from assay.tasks.overfitting.orbits import Orbits, exact_gap, exact_p, gather, orbit_records
+from assay.tasks.overfitting.independence import Orbits, exact_gap, exact_p, gather, orbit_records, records_from
 from assay.tasks.overfitting.settings import Orbit
 from assay.tasks.overfitting.task import compare_orbits
 from assay.tasks.overfitting.verdicts import at_level, spent_level

@@ -6,7 +6,7 @@ import pytest
 
 from assay.tasks.reporting.gallery import marked_figure
 from assay.tasks.reporting.parts import MarkedText, MarkedTexts, Stretch
-from assay.tasks.trust.examples import example_rows, most_damning
+from assay.tasks.trust.findings import example_rows, most_damning
 from assay.tasks.trust.page import LEGEND, masked_stretches, stretches_of
 
 

@@ -219,9 +219,9 @@ def test_related_is_theta_relate_of_the_attacks_own_vectors(tmp_path):
         )
         _, table = neighbour_piece(Words(("film",)), texts=["a film"], attack=settled, inside=None, seed=3)
         (known[named],) = table.to_pylist()
-    from assay.tasks.language.embeddings.ensemble import build_providers
+    from assay.tasks.language.embeddings.ensemble import build_provider
 
-    (provider,) = build_providers(settled.providers, [], None)
+    provider = build_provider(settled.providers, 0, [], lambda: None, 0)
     pairs = synonym_pairs()
     found = {"synonyms": synonym_cosine(provider, pairs), "related": theta_relate(provider, pairs, 3).value}
     assert known["related"].items() >= {"provider": "mine.py:vectors", **found}.items()

@@ -4,6 +4,7 @@ import pickle
 import re
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,17 @@ from assay.infra.errors import InputError
 from assay.tasks.language.embeddings.ensemble import (
     NAMES,
     SubjectProvider,
-    build_providers,
+    build_provider,
     default_providers,
     resolve_providers,
 )
 from assay.tasks.language.embeddings.provider import TableProvider, word_vectors
+
+
+def built(names, beside=Path(), subject=None):
+    providers = resolve_providers(names, beside)
+    return [build_provider(providers, place, TEXTS, lambda: subject, 0) for place in range(len(names))]
+
 
 TEXTS = ["a good film", "a good war film", "a bad film", "a bad war"] * 5
 
@@ -104,7 +111,7 @@ def test_all_kinds_of_voter_are_built_from_their_names(tmp_path, encoder_folder)
         "v.txt",
         "own.py:use",
     ]
-    providers = build_providers(resolve_providers(names, tmp_path), TEXTS, Subject())
+    providers = built(names, tmp_path, Subject())
     assert [one.name for one in providers] == names
     for one in providers:
         found = one.vectors(["film", "war"])
@@ -115,14 +122,14 @@ def test_all_kinds_of_voter_are_built_from_their_names(tmp_path, encoder_folder)
 
 def test_an_own_embedding_that_gives_the_wrong_number_is_refused(tmp_path):
     (tmp_path / "own.py").write_text("def use(words):\n    return [[1.0]]\n")
-    provider = build_providers(resolve_providers(["own.py:use"], tmp_path), TEXTS, None)[0]
+    provider = built(["own.py:use"], tmp_path)[0]
     with pytest.raises(InputError, match=re.escape("shape (1, 1) for 2 words")):
         provider.vectors(["a", "b"])
 
 
 def test_a_subject_without_tokens_cannot_vote_and_the_error_says_who_can():
     with pytest.raises(InputError, match=r"only gives probabilities; say trust\.providers: \[fasttext"):
-        build_providers(["subject"], TEXTS, model=object())
+        built(["subject"], subject=object())
 
 
 @pytest.mark.parametrize("tokens", [True, False])
@@ -131,8 +138,8 @@ def test_the_default_is_odd_and_can_be_had_without_an_extra(monkeypatch, tokens)
     names = default_providers(tokens)
     assert len(names) % 2 == 1
     assert ("subject" in names) == tokens
-    built = build_providers(names, TEXTS, Subject() if tokens else object())
-    assert [one.name for one in built] == list(names)
+    providers = built(names, subject=Subject() if tokens else object())
+    assert [each.name for each in providers] == list(names)
 
 
 def test_stored_vectors_are_the_providers_own():
