@@ -294,12 +294,16 @@ class Ground:
 
 @dataclass(frozen=True)
 class Key:
-    """A key that an audit has in pipelines.yaml: the model of its settings, a sentence, and how it may be written."""
+    """A key that an audit has in pipelines.yaml: the model of its settings, and how it may be written."""
 
     name: str
     settings: type[Settings]
-    about: str
     example: str
+
+    @property
+    def about(self) -> str:
+        """What the settings are about: the first paragraph of their docstring."""
+        return " ".join((self.settings.__doc__ or "").partition("\n\n")[0].split())
 
 
 @dataclass(frozen=True)

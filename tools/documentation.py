@@ -81,19 +81,7 @@ GROUPS = {
 """The headings of what several models inherit: its settings stand once, and the models below it."""
 OWN_CODE = "Code of your own: under `subject` and `labeling`"
 """What may stand under two keys, shown before the first of them."""
-SAID_ABOVE = {
-    "Diagnostics",
-    "Drift",
-    "Duplicates",
-    "ErrorCost",
-    "Hardness",
-    "LabelErrors",
-    "Notify",
-    "Ordering",
-    "ProjectFile",
-    "Statistics",
-    "WeakLabelling",
-}
+SAID_ABOVE = {"ErrorCost", "Notify", "ProjectFile", "Statistics"}
 """Models whose sentence would repeat that of the key they stand under."""
 SLIP = 1000
 """A bound of this size is a guard against a slip of the finger, which no page needs to name."""
@@ -170,7 +158,10 @@ def _section(
     own_code = _base_of_own_code(model) if heading != f"## {OWN_CODE}" else None
     shown = [(base, written(base)) for base in (group, own_code) if base is not None]
     also = f" Has also [{OWN_CODE}](#{_anchor(OWN_CODE)})." if own_code else ""
-    about = "" if model.__name__ in SAID_ABOVE else _sentence(model.__doc__ or "") + also
+    about = "" if model.__name__ in SAID_ABOVE else (model.__doc__ or "")
+    if any(key.settings is model for kind in KINDS for key in kind.keys):  # its first paragraph stands with the key
+        about = about.partition("\n\n")[2]
+    about = _sentence(about) + also
     about += " `{}` under a key takes every default." if model.__name__ == "Pipeline" else ""
     lines = [heading, "", *_wrapped(about)] if about else [heading]
     settings = []

@@ -119,20 +119,10 @@ CURATION = AuditKind(
     FLOW.curate,
     extras=extras,
     keys=(
-        Key("labeling", Labeling, "Which labelling functions vote on the samples.", "{functions: breast-cancer}"),
-        Key("pruning", Pruning, "Which labelling functions are kept; left out, all of them are.", "{correlation: 0.5}"),
-        Key(
-            "weak_labels",
-            WeakLabelling,
-            "How votes become a label and a confidence.",
-            "{labelers: [majority, snorkel]}",
-        ),
-        Key(
-            "ordering",
-            Ordering,
-            "How the samples are ordered into data sets D1 … DN, ever more adversarial.",
-            "{alpha: 0.05, datasets: 10, compare: true}",
-        ),
+        Key("labeling", Labeling, "{functions: breast-cancer}"),
+        Key("pruning", Pruning, "{correlation: 0.5}"),
+        Key("weak_labels", WeakLabelling, "{labelers: [majority, snorkel]}"),
+        Key("ordering", Ordering, "{alpha: 0.05, datasets: 10, compare: true}"),
     ),
     stands_on=("data",),
     measures=(

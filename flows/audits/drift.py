@@ -103,15 +103,7 @@ DRIFT = AuditKind(
     NAME,
     lambda pipeline: pipeline.asked(Drift) is not None,
     run,
-    keys=(
-        Key(
-            "drift",
-            Drift,
-            "Whether inputs and answers can be told from those of the run that was accepted, or passed last; `{}`: "
-            "every default.",
-            "{}",
-        ),
-    ),
+    keys=(Key("drift", Drift, "{}"),),
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("drift", METRICS, ("drift",)),),
     clashes=clashes,

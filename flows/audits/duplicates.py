@@ -74,14 +74,7 @@ DUPLICATES = AuditKind(
     "duplicates",
     lambda pipeline: pipeline.asked(Duplicates) is not None,
     run,
-    keys=(
-        Key(
-            "duplicates",
-            Duplicates,
-            "Which samples are nearly another, and which audited ones are nearly in the training; `{}`: every default.",
-            "{}",
-        ),
-    ),
+    keys=(Key("duplicates", Duplicates, "{}"),),
     stands_on=("data", "subjects"),
     measures=(Measured("duplicates", METRICS, ("duplicates",)),),
     page=page,

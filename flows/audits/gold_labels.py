@@ -68,15 +68,7 @@ ANNOTATORS = AuditKind(
     "annotators",
     lambda pipeline: pipeline.asked(Annotators) is not None,
     compare_annotators,
-    keys=(
-        Key(
-            "annotators",
-            Annotators,
-            "The columns with the labels of single annotators: how far they agree beyond "
-            "chance (Krippendorff's alpha), and with gold.",
-            "[first_reader, second_reader]",
-        ),
-    ),
+    keys=(Key("annotators", Annotators, "[first_reader, second_reader]"),),
     stands_on=("data",),
     measures=(Measured("annotators", alpha.METRICS, ("annotators",)),),
     clashes=annotator_clashes,
@@ -153,14 +145,7 @@ LABEL_ERRORS = AuditKind(
     "label-errors",
     lambda pipeline: pipeline.asked(LabelErrors) is not None,
     doubt_gold,
-    keys=(
-        Key(
-            "label_errors",
-            LabelErrors,
-            "Which gold labels the subjects' out-of-sample answers confidently contradict; `{}`: every default.",
-            "{}",
-        ),
-    ),
+    keys=(Key("label_errors", LabelErrors, "{}"),),
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("label_errors", confident.METRICS, ("label_errors",)),),
     clashes=label_error_clashes,

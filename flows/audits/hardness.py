@@ -151,14 +151,7 @@ def hardness_over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[Any]:
         "hardness",
         lambda pipeline: pipeline.asked(Hardness) is not None,
         lambda ground, settings: relate(ground, settings, kinds),
-        keys=(
-            Key(
-                "hardness",
-                Hardness,
-                "Whether the samples that one audit finds hard are hard for others too; `{}` takes every default.",
-                "{hardest: 0.25, shown: 12}",
-            ),
-        ),
+        keys=(Key("hardness", Hardness, "{hardest: 0.25, shown: 12}"),),
         stands_on=("data", *heard),
         measures=(Measured("hardness", METRICS, ("hardness",)),),
         clashes=clashes,

@@ -117,14 +117,7 @@ CORRUPTIONS = AuditKind(
     "corruptions",
     lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline),
     FLOW.corrupt,
-    keys=(
-        Key(
-            "corruptions",
-            Corruptions,
-            "Sequences of perturbed images along which a prediction should not flip.",
-            "{severities: [1, 3, 5]}",
-        ),
-    ),
+    keys=(Key("corruptions", Corruptions, "{severities: [1, 3, 5]}"),),
     stands_on=("subjects", "attacks"),
     measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
     clashes=corruption_clashes,
@@ -138,14 +131,7 @@ DIAGNOSTICS = AuditKind(
     "diagnostics",
     lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline),
     INSIDE.look,
-    keys=(
-        Key(
-            "diagnostics",
-            Diagnostics,
-            "What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default.",
-            "{attacks: [pgd], eps: 0.1}",
-        ),
-    ),
+    keys=(Key("diagnostics", Diagnostics, "{attacks: [pgd], eps: 0.1}"),),
     stands_on=("data", "subjects", "attacks"),
     measures=(Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
     clashes=diagnostics_clashes,
@@ -155,14 +141,7 @@ SMOOTHING = AuditKind(
     "smoothing",
     lambda pipeline: pipeline.asked(Smoothing) is not None and sees_images(pipeline),
     INSIDE.certify,
-    keys=(
-        Key(
-            "smoothing",
-            Smoothing,
-            "How far image subjects can be certified in L2, by randomised smoothing; `{}` takes every default.",
-            "{sigma: 0.25}",
-        ),
-    ),
+    keys=(Key("smoothing", Smoothing, "{sigma: 0.25}"),),
     stands_on=("subjects", "attacks"),
     clashes=smoothing_clashes,
     page=INSIDE.show_certificates,

@@ -97,14 +97,7 @@ OVERFITTING = AuditKind(
     lambda pipeline: pipeline.asked(Overfitting) is not None,
     FLOW.measure_overfitting,
     extras=lambda _pipeline: [(("overfitting",), "images")],
-    keys=(
-        Key(
-            "overfitting",
-            Overfitting,
-            "Whether the test score can be believed, or the subject has been fitted to the samples it is measured on.",
-            "{translations: {eps: 2}}",
-        ),
-    ),
+    keys=(Key("overfitting", Overfitting, "{translations: {eps: 2}}"),),
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("overfitting", METRICS, ("overfitting",)),),
     clashes=overfitting_clashes,

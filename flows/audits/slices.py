@@ -76,15 +76,7 @@ SLICES = AuditKind(
     "slices",
     lambda pipeline: pipeline.asked(Slices) is not None,
     run,
-    keys=(
-        Key(
-            "slices",
-            Slices,
-            "The columns by whose values subjects are looked at: a site, a sex, a device; where "
-            "they are worse than elsewhere is searched on one half and confirmed on the other.",
-            "[site, sex]",
-        ),
-    ),
+    keys=(Key("slices", Slices, "[site, sex]"),),
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("slices", METRICS, ("slices",)),),
     clashes=clashes,

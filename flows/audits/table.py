@@ -191,8 +191,8 @@ def _key(key: Key) -> Iterator[str]:
     if not (isinstance(settings, type) and issubclass(settings, Settings)):
         yield f"the settings of its key {key.name} are no model that extends Settings"
         return
-    if not key.about.strip():
-        yield f"its key {key.name} has no sentence: the documents show it"
+    if not key.about:
+        yield f"its key {key.name} has no sentence: the documents show the docstring of {settings.__name__}"
     mute = [name for name, field in settings.model_fields.items() if not field.description]
     for name in mute:
         yield f"the setting {key.name}.{name} has no sentence: write one in a docstring under it; the documents show it"

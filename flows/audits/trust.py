@@ -73,14 +73,7 @@ TRUST = AuditKind(
     "trust",
     asked,
     FLOW.ask_oracle,
-    keys=(
-        Key(
-            "trust",
-            Trust,
-            "Whether correct predictions on texts are right for the right reasons.",
-            "{explainers: [lime], top_words: 10}",
-        ),
-    ),
+    keys=(Key("trust", Trust, "{explainers: [lime], top_words: 10}"),),
     stands_on=("data", "subjects"),
     measures=(Measured("trust", METRICS, ("trust",)),),
     clashes=clashes,

@@ -43,7 +43,11 @@ from assay.tasks.statistics.resampling import (
 
 
 class Annotators(Settings):
-    """Where the labels of single annotators stand; a list of columns alone is the short form."""
+    """The columns with the labels of single annotators: how far they agree beyond chance (Krippendorff's alpha), and
+    with gold.
+
+    A list of columns alone is the short form.
+    """
 
     columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
     """A column of labels per annotator; an empty cell is a sample that this annotator did not label."""

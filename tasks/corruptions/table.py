@@ -199,7 +199,10 @@ else:
 
 
 class Corruptions(Settings):
-    """Perturbations as sequences of frames, one of which is the clean image, bit for bit."""
+    """Sequences of perturbed images along which a prediction should not flip.
+
+    A sequence has frames, one of which is the clean image, bit for bit.
+    """
 
     perturbations: tuple[Perturbation, ...] = Field(default=tuple(xu.word for xu in XU_ET_AL), min_length=1)
     """Which perturbations are tried; left out, the 14 of Xu et al. `imagenet-c` stands for those of its mCE."""

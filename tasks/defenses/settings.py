@@ -231,7 +231,10 @@ class AttackedCopies(Settings):
 
 
 class Smoothing(Settings):
-    """Certified accuracy by randomised smoothing (Cohen et al. 2019): a bound in L2 that no attack can break."""
+    """How far image subjects can be certified in L2, by randomised smoothing; `{}` takes every default.
+
+    Certified accuracy (Cohen et al. 2019) is a bound in L2 that no attack can break.
+    """
 
     sigma: float = Field(default=0.25, gt=0, le=2)
     """The standard deviation of the Gaussian noise, in pixel values of [0, 1]."""

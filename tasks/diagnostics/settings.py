@@ -12,7 +12,7 @@ from assay.tasks.subjects.settings import Eps
 
 
 class Diagnostics(Settings):
-    """What is looked at inside every image subject, on clean images and under attack."""
+    """What is looked at inside image subjects: maps, layers, labels named together; `{}` takes every default."""
 
     subjects: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Names of the image subjects that are looked into, a defended one as `plain+maadvt`; left out, all that the

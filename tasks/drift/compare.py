@@ -31,7 +31,8 @@ FOLDS, BINS = 5, 10
 
 
 class Drift(Settings):
-    """What of two nights is held against each other; `{}` takes every default."""
+    """Whether inputs and answers can be told from those of the run that was accepted, or passed last; `{}`: every
+    default."""
 
     rows: int = Field(default=20_000, ge=100, le=1_000_000)
     """About so many samples of each night are compared, drawn by their ids."""

@@ -29,7 +29,7 @@ from assay.tasks.subjects.holding_out import as_text
 
 
 class Duplicates(Settings):
-    """When two samples are near duplicates; `{}` takes every default."""
+    """Which samples are nearly another, and which audited ones are nearly in the training; `{}`: every default."""
 
     similarity: float = Field(default=0.8, ge=0.7, le=1.0)
     """How much two texts have in common at least: of the runs of five letters in either, the share that is in both."""

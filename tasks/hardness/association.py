@@ -48,7 +48,7 @@ from assay.tasks.statistics.order_test import (
 
 
 class Hardness(Settings):
-    """How measures of hardness are held against each other."""
+    """Whether the samples that one audit finds hard are hard for others too; `{}` takes every default."""
 
     subjects: tuple[str, ...] | None = None
     """The subjects whose measures are related; left out, all of them. Every subject adds pairs to what is corrected."""

@@ -32,7 +32,7 @@ from assay.tasks.subjects.predictions import probabilities_of
 
 
 class LabelErrors(Settings):
-    """Which gold labels are doubtful by the subjects' out-of-sample answers; `{}` takes every default."""
+    """Which gold labels the subjects' out-of-sample answers confidently contradict; `{}`: every default."""
 
     planted: float = Field(default=0.1, gt=0, lt=0.5)
     """The share of labels that are flipped on purpose, to say how many of such errors are found."""

@@ -216,7 +216,10 @@ class WrittenRules(Settings):
 
 
 class Labeling(StandsOn, WrittenRules):
-    """Which labelling functions vote on the samples: `functions` that somebody programmed, or `rules` written here."""
+    """Which labelling functions vote on the samples.
+
+    Labelling functions are `functions` that somebody programmed, or `rules` written here.
+    """
 
     functions: str | None = Field(
         default=None,

@@ -18,7 +18,7 @@ SCORES: tuple[Score, ...] = get_args(Score)
 
 
 class Ordering(Settings):
-    """Options of the adversarial order D1 … DN and of its validity test."""
+    """How the samples are ordered into data sets D1 … DN, ever more adversarial."""
 
     alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
     """α: the chance that a Clopper-Pearson interval misses the true confidence."""

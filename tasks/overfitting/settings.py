@@ -99,7 +99,10 @@ class Synthetic(Settings):
 
 
 class Overfitting(Settings):
-    """Which test is made; one at least."""
+    """Whether the test score can be believed, or the subject has been fitted to the samples it is measured on.
+
+    At least one test is made.
+    """
 
     translations: Translations | None = None
     """The test by shifted windows, for image subjects."""

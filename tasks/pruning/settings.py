@@ -13,7 +13,10 @@ from assay.tasks.statistics.metrics import metric
 
 
 class Pruning(Settings):
-    """Options of Algorithm 1: keep a set of labelling functions no two of which depend on each other."""
+    """Which labelling functions are kept; left out, all of them are.
+
+    Algorithm 1 keeps a set of labelling functions no two of which depend on each other.
+    """
 
     correlation: float = Field(default=0.5, ge=0.0, le=1.0)
     """δ: two labelling functions whose votes correlate more strongly than this, either way, depend on each other."""

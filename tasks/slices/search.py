@@ -36,7 +36,11 @@ from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
 class Slices(Settings):
-    """By which columns subjects are looked at in slices; a list of columns alone is the short form."""
+    """The columns by whose values subjects are looked at: a site, a sex, a device; where they are worse than elsewhere
+    is searched on one half and confirmed on the other.
+
+    A list of columns alone is the short form.
+    """
 
     columns: tuple[str, ...] = Field(min_length=1, max_length=20, examples=[["site", "sex"]])
     """The columns of the samples whose values are slices: a site, a sex, a device. Numbers of many values are cut into

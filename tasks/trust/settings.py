@@ -35,7 +35,10 @@ class Asking(Naming):
 
 
 class Trust(Asking):
-    """The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction."""
+    """Whether correct predictions on texts are right for the right reasons.
+
+    The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction.
+    """
 
     explainers: tuple[ExplainerName, ...] = Field(default=("lime",), min_length=1)
     """How predictions are explained: LIME by our engine or by the `lime` package, omission, gradient × embedding, or

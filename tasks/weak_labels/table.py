@@ -34,7 +34,7 @@ else:
 
 
 class WeakLabelling(Settings):
-    """Options of the labelers that turn votes into one label and a confidence."""
+    """How votes become a label and a confidence."""
 
     labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
     """Which labelers run: every vote counts the same (`majority`), Snorkel's label model, Dawid and Skene's (to which

@@ -87,7 +87,7 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.metrics import metric
 
 class Tally(Settings):
-    """Options of the tally."""
+    """How many samples there are."""
     factor: int = Field(default=1, ge=1)
     """What every sample counts."""
 
@@ -110,7 +110,7 @@ def verdict(findings):
 
 TALLY = AuditKind(
     "tally", lambda pipeline: pipeline.asked(Tally) is not None, run,
-    keys=(Key("tally", Tally, "How many samples there are.", "{factor: 2}"),), stands_on=("data",),
+    keys=(Key("tally", Tally, "{factor: 2}"),), stands_on=("data",),
     measures=(Measured("tally", (metric("tally.samples"),), ("tally",)),), page=page, verdict=verdict,
 )
 '''

@@ -39,7 +39,7 @@ def kind(
     name="tally", run=run, key="tally", stage="tally", keys=("tally",), stands_on=("data",), metric="tally", **more
 ):
     measured = Measured(stage, (declared_metric(f"{metric}.samples"),), keys)
-    return AuditKind(name, asked, run, keys=(Key(key, Tally, "How many.", "{factor: 2}"),), stands_on=stands_on,
+    return AuditKind(name, asked, run, keys=(Key(key, Tally, "{factor: 2}"),), stands_on=stands_on,
                      measures=(measured,), **more)
 
 def says_how_hard(_ground, _result):
