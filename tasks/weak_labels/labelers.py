@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -17,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import LabelModel, WeakLabels
-from assay.infra.errors import AssayError, InputError, error_text
-from assay.infra.user_code.choices import Named
+from assay.infra.errors import InputError
+from assay.infra.user_code.choices import Named, tried
 from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns
 
 _BY = "by_"
@@ -196,8 +197,7 @@ class LabelerChoice(Named):
 
     def conformance(self) -> list[str]:
         """What keeps the labeler from being one, a sentence: it is tried on votes."""
-
-        return labeler_conformance(self)
+        return tried(partial(check_labeler, self))
 
 
 Scores = npt.NDArray[np.float64]  # [q, n], one row per class
@@ -355,17 +355,6 @@ class _Brief:
     epochs: int = 20
     learning_rate: float = 0.01
     seed: int = 0
-
-
-def labeler_conformance(choice: LabelerChoice) -> list[str]:
-    """What keeps a labeler from being one, a sentence; nothing where all is well."""
-    try:
-        check_labeler(choice)
-    except AssayError as error:
-        return [str(error)]
-    except Exception as fault:  # noqa: BLE001  an author is told whatever it was
-        return [f"The labeler {choice.word} raised {error_text(fault)}"]
-    return []
 
 
 def check_labeler(choice: LabelerChoice) -> None:
