@@ -20,6 +20,7 @@ from assay.tasks.attacks.choice import (
     TermAttackChoice,
     TextAttackChoice,
 )
+from assay.tasks.attacks.hop_skip_jump import HOP_SKIP_JUMP_ATTACK
 from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT_ATTACK
 from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
 from assay.tasks.attacks.random_search import SPARSE_RS_ATTACK, SQUARE_ATTACK
@@ -86,6 +87,7 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
         DDN_ATTACK,
         SQUARE_ATTACK,
         SPARSE_RS_ATTACK,
+        HOP_SKIP_JUMP_ATTACK,
         AUTOATTACK,
         GAP_ATTACK,
     ),
