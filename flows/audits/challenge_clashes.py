@@ -159,7 +159,12 @@ def _attacks(pipeline: Written) -> Iterator[Clash]:
         ):
             where: Where = ("attacks", position, "terms") if "terms" in settings else ("attacks", position)
             yield Clash(where, "pairs of sentences have no gold tags; say who finds the terms, as in terms: lexicon")
-        if settings.get("goal") == "targeted" and settings.get("target") is None and settings.get("attack") != "gap":
+        choice = attack_choice(pipeline, attack)
+        if isinstance(choice, ImageAttackChoice) and choice.one_class and several_labels(pipeline):
+            why = "is for one class per image, and these bear several labels: take pgd, apgd or square"
+            yield Clash(("attacks", position), why)
+        aims = settings.get("goal") == "targeted" and settings.get("attack") not in ("gap", "hopskipjump")
+        if aims and settings.get("target") is None:
             yield Clash(("attacks", position, "goal"), "names no class to aim at: add target, as in target: 0")
 
 

@@ -30,7 +30,7 @@ LEVEL = 1 / 255
 
 
 class HopSkipJump(ImageAttack):
-    """HopSkipJump (Chen et al. 2020): the nearest wrong answer, by the answers alone; no gradients, no probabilities."""
+    """HopSkipJump (Chen et al. 2020): the nearest wrong answer, by answers alone; no gradients, no probabilities."""
 
     attack: Literal["hopskipjump"] = "hopskipjump"
     """Which attack it is."""
@@ -116,7 +116,7 @@ class Walk:
         return clean + move.clamp(-bound, bound)
 
     def to_boundary(self, far: Tensor, which: Tensor) -> Tensor:
-        """The wrong images next to the boundary on the way from far ones to the clean ones, by halving (Algorithm 1)."""
+        """The wrong images next to the boundary on the way from far ones to the clean, by halving (Algorithm 1)."""
         import torch
 
         low, high = torch.zeros_like(self.asked, dtype=torch.float64), torch.ones_like(self.asked, dtype=torch.float64)

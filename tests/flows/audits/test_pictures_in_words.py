@@ -84,15 +84,26 @@ def test_a_picture_that_is_asked_about_again_shows_the_noise_floor_beside_its_co
     assert floor[0] == 0.0
 
 
-@pytest.mark.parametrize("more", [", logprobs: true", ""])
-def test_square_attacks_within_its_questions_by_log_probabilities_or_answers_alone(tmp_path: Path, more: str) -> None:
-    attack = "    attacks: [{attack: square, eps: 0.3, queries: 4}]\n"
+@pytest.mark.parametrize(
+    ("more", "attack", "group"),
+    [
+        (", logprobs: true", "attack: square, eps: 0.3, queries: 4", "eps=0.3"),
+        ("", "attack: square, eps: 0.3, queries: 4", "eps=0.3"),
+        ("", "attack: hopskipjump, eps: 6, queries: 12", "l2=6"),
+    ],
+)
+def test_attacks_keep_to_their_questions_by_log_probabilities_or_answers_alone(
+    tmp_path: Path, more: str, attack: str, group: str
+) -> None:
+    attacks, most = f"    attacks: [{{{attack}}}]\n", int(attack.rpartition(" ")[2])
     with chat_server(tmp_path / "server") as server:
-        folder = project(tmp_path, server.at(), more, attack)
+        folder = project(tmp_path, server.at(), more, attacks)
         assert perform_night(folder, "night").exit_code == 0
         under = [each for each in findings_of(*latest(folder, "night")) if each.metric == "attack.accuracy"]
-        assert {each.group for each in under} >= {"eps=0.3"}
-        assert len(server.asked()) <= 40 * 6 + 40
+        (attacked,) = (each for each in under if each.group == group)
+        assert attacked.value is not None
+        assert attacked.value < 1 or "square" in attack  # four questions find it nothing
+        assert len(server.asked()) <= 40 * (most + 2) + 40
 
 
 @pytest.mark.parametrize(

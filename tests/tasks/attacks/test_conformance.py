@@ -155,6 +155,7 @@ def test_what_flags_know_of_an_attack_is_what_its_value_says():
         "autoattack": (True, False, True),
         "square": (False, True, True),
         "sparse-rs": (False, True, True),
+        "hopskipjump": (False, True, True),
         "gap": (False, False, False),
     }
     assert IMAGE_ATTACKS.named("fgsm").steps(FGSM()) == 1

@@ -47,6 +47,13 @@ def mistakes(folder: Path, *changes: tuple[str, str]) -> list[str]:
         "{csv: a.csv, image: file, labels: [effusion, oedema]}",
     ],
 )
+@pytest.mark.parametrize("attack", ["apgd-t", "fab-t", "autoattack", "hopskipjump"])
+def test_an_attack_from_class_to_class_is_refused_where_there_are_several_labels(tmp_path: Path, attack: str) -> None:
+    labels = ("{images: scans}", "{csv: a.csv, image: file, labels: [effusion, oedema]}")
+    found = mistakes(tmp_path, labels, ("- fgsm", f"- {attack}"))
+    assert any("attacks.0 — is for one class per image" in mistake for mistake in found)
+
+
 @pytest.mark.parametrize("subject", ["{model: logistic}", NETWORK])
 def test_every_source_with_labels_has_something_to_learn_from(tmp_path: Path, source: str, subject: str) -> None:
     text = f"pipelines: {{night: {{source: {source}, subject: {subject}}}}}"
@@ -132,7 +139,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
         (
             "- fgsm",
             "- deepfool",
-            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, ddn, square, sparse-rs, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
+            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, ddn, square, sparse-rs, hopskipjump, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
         ),
         ("- fgsm", "- fgsm: {steps: 20}", "6: attacks.0.steps — unknown key; did you mean eps?"),
         (
