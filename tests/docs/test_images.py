@@ -80,12 +80,8 @@ def test_the_networks_of_the_page_are_those_there_are_with_the_smallest_image_th
     assert set(said) == set(NETWORKS)
 
 
-def test_the_attacks_of_the_page_are_those_there_are_and_have_those_settings() -> None:
-    rows = {row[0].strip("`"): row[2] for row in table_under("| attack | what")}
-    assert set(rows) == set(IMAGE_ATTACKS.words)
-    for name, settings in rows.items():
-        named = re.findall(r"`([a-z_]+)`", settings.split("(`")[0])
-        assert set(named) <= set(IMAGE_ATTACKS.named(name).settings.model_fields), name
+def test_the_attacks_of_the_page_are_those_there_are() -> None:
+    assert {row[0].strip("`") for row in table_under("| attack | what")} == set(IMAGE_ATTACKS.words)
 
 
 def test_the_presets_of_the_page_are_those_of_the_code() -> None:
@@ -98,16 +94,6 @@ def test_the_presets_of_the_page_are_those_of_the_code() -> None:
     assert all(f"`{name}`" in TEXT for name in PRESETS)
 
 
-def test_the_constants_of_the_page_are_those_of_the_code() -> None:
-    rows = {row[0].strip("`"): row[1:] for row in table_under("| perturbation | sequence |")}
-    assert set(rows) == set(CORRUPTIONS.words)
-    for name, (sequence, _, small, large) in rows.items():
-        assert sequence == CORRUPTIONS.named(name).kind
-        for said, there in (
-            (small, CORRUPTIONS.named(name).levels.small),
-            (large, CORRUPTIONS.named(name).levels.large),
-        ):
-            severities = [[float(one) for one in cell.split("/")] for cell in said.split()]
-            assert len(severities) == 5
-            for numbers, constants in zip(severities, there, strict=True):
-                assert set(numbers) <= {float(f"{value:.4g}") for value in constants}, name
+def test_the_perturbations_of_the_page_are_those_there_are_with_their_sequences() -> None:
+    rows = {row[0].strip("`"): row[1] for row in table_under("| perturbation | sequence |")}
+    assert rows == {name: CORRUPTIONS.named(name).kind for name in CORRUPTIONS.words}
