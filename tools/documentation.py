@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from pictures import stale
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -376,3 +377,5 @@ if __name__ == "__main__":
     PAGE.write_text(current_page(), encoding="utf-8")
     CONCEPTS.write_text(with_figure(CONCEPTS.read_text(encoding="utf-8")), encoding="utf-8")
     sys.stdout.write(f"{PAGE} and the figure in {CONCEPTS} written\n")
+    if old := stale():
+        sys.stdout.write(f"Drawn by an earlier head of the page: {', '.join(old)} (tools/pictures.py)\n")

@@ -2,21 +2,35 @@
 
     python tools/pictures.py artifacts/reports/RUN/index.html report             docs/images/report.png, report-dark.png
     python tools/pictures.py artifacts/reports/RUN/index.html tour --numbered    docs/images/tour.png, tour-dark.png
+    python tools/pictures.py --check                                             which of them show an earlier head
 
-Chromium draws the page without what follows its head; what is blank around it is cut off.
+Chromium draws the page without what follows its head; what is blank around it is cut off. Each picture holds a
+fingerprint of the files that make a head; where these have changed since, `--check` and `make docs` name the picture.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from PIL import Image, ImageChops
+from PIL.PngImagePlugin import PngInfo
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+PICTURES = ("report", "report-dark", "tour", "tour-dark")
+HEAD_FILES = (
+    "tasks/reporting/head.py",
+    "tasks/reporting/report.css",
+    "flows/report/head.py",
+    "flows/report/scorecard.py",
+)
+"""What makes the head of a page look as it does."""
+STAMP = "head"
 WIDTH, TALL, MARGIN = 1120, 4000, 24
 """The picture's width, more height than a head needs, and what is left blank around it; pixels."""
 DARK = "@media screen and (prefers-color-scheme: dark)"
@@ -33,6 +47,17 @@ header {padding-left: 44px}
 """
 
 
+def fingerprint() -> str:
+    """Of the files that make a head, as they are today."""
+    return hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in HEAD_FILES)).hexdigest()[:16]
+
+
+def stale(images: Path = IMAGES) -> list[str]:
+    """The pictures that were drawn by other files than today's, or hold no fingerprint."""
+    stamps = {name: Image.open(images / f"{name}.png").info.get(STAMP) for name in PICTURES}
+    return [f"{name}.png" for name, stamp in stamps.items() if stamp != fingerprint()]
+
+
 def picture(report: Path, target: Path, *, dark: bool, numbered: bool) -> None:
     """The head of a report as a PNG of few colours."""
     page = report.read_text(encoding="utf-8")
@@ -46,7 +71,9 @@ def picture(report: Path, target: Path, *, dark: bool, numbered: bool) -> None:
     blank = Image.new("RGB", whole.size, whole.getpixel((0, whole.height - 1)))
     *_, bottom = ImageChops.difference(whole, blank).getbbox() or (0, 0, 0, whole.height)
     head = whole.crop((0, 0, WIDTH, min(bottom + MARGIN, whole.height)))
-    head.quantize(128, dither=Image.Dither.NONE).save(target, optimize=True)
+    stamp = PngInfo()
+    stamp.add_text(STAMP, fingerprint())
+    head.quantize(128, dither=Image.Dither.NONE).save(target, optimize=True, pnginfo=stamp)
     print(f"{target}: {head.width} x {head.height}, {target.stat().st_size / 1000:.0f} kB")
 
 
@@ -63,10 +90,15 @@ def draw(page: Path, target: Path) -> None:
 def main() -> None:
     """Both pictures of a report, under the name that documents give them."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("report", type=Path)
-    asked.add_argument("name")
+    asked.add_argument("report", type=Path, nargs="?")
+    asked.add_argument("name", nargs="?")
     asked.add_argument("--numbered", action="store_true", help="with a number beside every part of the head")
+    asked.add_argument("--check", action="store_true", help="name the pictures that show an earlier head")
     given = asked.parse_args()
+    if given.check:
+        raise SystemExit(f"These show an earlier head: {', '.join(old)}" if (old := stale()) else 0)
+    if given.report is None or given.name is None:
+        asked.error("which report, and the name of its pictures?")
     picture(given.report, IMAGES / f"{given.name}.png", dark=False, numbered=given.numbered)
     picture(given.report, IMAGES / f"{given.name}-dark.png", dark=True, numbered=given.numbered)
 
