@@ -164,7 +164,7 @@ def _section(
         about = about.partition("\n\n")[2]
     about = _sentence(about) + also
     about += " `{}` under a key takes every default." if model.__name__ == "Pipeline" else ""
-    lines = [heading, "", *_wrapped(about)] if about else [heading]
+    lines = [heading, "", *_wrapped(about.strip())] if about else [heading]
     settings = []
     for name in writable(model):
         field = written(model)[name]
