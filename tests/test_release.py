@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from repository import ROOT
 
 from assay import __version__
@@ -67,3 +70,16 @@ def test_a_release_is_made_of_a_commit_alone(tmp_path: Path) -> None:
     )
     assert made.returncode == 1
     assert made.stderr.strip().endswith("a release is made of a commit.")
+
+
+def test_every_pinned_version_takes_the_oldest_python_that_people_have_of_the_one_it_is_for() -> None:
+    """Debian 12, whose Python the image stands on too, has 3.11.2."""
+    pinned = [line.partition("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
+    refusing = []
+    for name, _, version in pinned:
+        with suppress(PackageNotFoundError):
+            installed = distribution(name)
+            wanted = SpecifierSet(installed.metadata.get("Requires-Python", ""))
+            if installed.version.partition("+")[0] == version.split()[0] and "3.11.2" not in wanted:
+                refusing.append(f"{name} {version} wants Python {wanted}")
+    assert refusing == []
