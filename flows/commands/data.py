@@ -75,7 +75,11 @@ def audit(
 
     revision, weights, features = roles.pop("revision"), roles.pop("weights"), roles.pop("features")
     columns_read = tuple(name.strip() for name in features.split(",")) if features else ()
-    brought = Model(model, seconds_in(budget), revision, columns_read, weights)
+    try:
+        seconds = seconds_in(budget)
+    except ValueError as error:
+        raise click.BadParameter(f"{budget!r}: {error}.", param_hint="--budget") from error
+    brought = Model(model, seconds, revision, columns_read, weights)
     name, answers = roles.pop("name"), _answers_of(roles)
     proposal = proposal_for(Wanted(data, Path(), name, answers, query=query, model=brought), partial(_ask, yes))
     echo(_seen_in(proposal))

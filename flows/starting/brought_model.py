@@ -94,7 +94,7 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
     if not written.startswith((".", "/")) and Path(written).is_dir():
         written = f"./{written}"
     if ":" not in written and (why := refused(written)):
-        raise InputError(f"{written} {why}.")
+        raise InputError(f"{written}: {why}.")
     address = address_of(written)
     if address is None and ":" not in written:
         raise InputError(

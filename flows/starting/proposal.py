@@ -303,8 +303,8 @@ def _remarks_on_rules(rules: FirstRules) -> Iterator[str]:
     """Which rules were kept, where labels could say so."""
     tried = len(rules.rules) + len(rules.dropped)
     if rules.by_gold and not rules.rules:
-        best = f": {rules.dropped[0].rule.called} {rules.dropped[0].how}" if rules.dropped else ""
-        why = "in two classes right more often than one answer" if tried else "found"
-        yield f"No rule is proposed, since of {tried} tried none was {why}{best}"
+        best = f"; the best: {rules.dropped[0].rule.called} {rules.dropped[0].how}" if rules.dropped else ""
+        why = f"no two classes have one that is right more often than one answer ({tried} tried{best})"
+        yield f"No rule is proposed: {why}"
     elif rules.dropped:
         yield f"{len(rules.dropped)} of {tried} rules were no better than one answer and are left out"

@@ -155,7 +155,7 @@ def test_what_is_written_is_a_file_of_its_own_where_one_is_there(films: Path) ->
     ("model", "says"),
     [
         ("nothing", "nothing is no model that can be found: give a folder or an id of Hugging Face"),
-        ("m.joblib", "m.joblib a pickle can run code"),
+        ("m.joblib", "m.joblib: a pickle can run code"),
         ("./masked", "./masked is a BertForMaskedLM, which answers with no classes"),
         ("./tagger", "marks words: its tagged sentences are named by hand"),
         ("./number", "gives a number or several labels at once"),
@@ -185,6 +185,11 @@ def test_what_cannot_be_audited_is_one_sentence(
     assert says in complaint
     assert "\n" not in complaint
     assert not Path("pipelines.yaml").exists()
+
+
+def test_a_budget_that_is_no_time_is_the_fault_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(["audit", "model.onnx", "--data", "films.csv", "--budget", "five"]) == 2
+    assert "--budget: 'five': expected hours, minutes or seconds, as in 2h, 40m" in capsys.readouterr().err
 
 
 @pytest.mark.slow
