@@ -47,13 +47,6 @@ def mistakes(folder: Path, *changes: tuple[str, str]) -> list[str]:
         "{csv: a.csv, image: file, labels: [effusion, oedema]}",
     ],
 )
-@pytest.mark.parametrize("attack", ["apgd-t", "fab-t", "autoattack", "hopskipjump"])
-def test_an_attack_from_class_to_class_is_refused_where_there_are_several_labels(tmp_path: Path, attack: str) -> None:
-    labels = ("{images: scans}", "{csv: a.csv, image: file, labels: [effusion, oedema]}")
-    found = mistakes(tmp_path, labels, ("- fgsm", f"- {attack}"))
-    assert any("attacks.0 — is for one class per image" in mistake for mistake in found)
-
-
 @pytest.mark.parametrize("subject", ["{model: logistic}", NETWORK])
 def test_every_source_with_labels_has_something_to_learn_from(tmp_path: Path, source: str, subject: str) -> None:
     text = f"pipelines: {{night: {{source: {source}, subject: {subject}}}}}"
@@ -240,6 +233,13 @@ def test_a_defence_for_one_class_is_refused_where_there_are_several_labels(tmp_p
     labels = ("{images: scans}", "{csv: a.csv, image: file, labels: [effusion, oedema]}")
     found = mistakes(tmp_path, labels, ("    corruptions", f"    defenses: [{defence}]\n    corruptions"))
     assert any("defenses.0 — is for one class per image" in mistake for mistake in found)
+
+
+@pytest.mark.parametrize("attack", ["apgd-t", "fab-t", "autoattack", "hopskipjump"])
+def test_an_attack_from_class_to_class_is_refused_where_there_are_several_labels(tmp_path: Path, attack: str) -> None:
+    labels = ("{images: scans}", "{csv: a.csv, image: file, labels: [effusion, oedema]}")
+    found = mistakes(tmp_path, labels, ("- fgsm", f"- {attack}"))
+    assert any("attacks.0 — is for one class per image" in mistake for mistake in found)
 
 
 @pytest.mark.parametrize("subject", ["{model: logistic}", '{name: net, model: "m.py:predict"}'])
