@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from bright_thirds import Memory
 from small_texts import TEXTS
 from torch.nn import functional
 
@@ -22,23 +23,6 @@ from assay.tasks.subjects.trained import earlier_selves
 
 SEEDS = Seeds(0, "train")
 CLASSES = ("top", "middle", "bottom")
-
-
-class Memory:
-    """Checkpoints in memory that can end a training after some step."""
-
-    def __init__(self, end_after: int = 0) -> None:
-        self.saved: list[tuple[int, dict[str, bytes]]] = []
-        self._end_after = end_after
-
-    def latest(self):
-        return self.saved[-1] if self.saved else None
-
-    def save(self, step, _total, files):
-        self.saved.append((step, dict(files)))
-        if step == self._end_after:
-            self._end_after = 0
-            raise KeyboardInterrupt
 
 
 def images(n: int = 90) -> pa.Table:

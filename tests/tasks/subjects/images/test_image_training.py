@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bright_thirds import Memory, bright_thirds
 from torch import nn
 
 from assay.infra.errors import InputError
@@ -15,34 +16,6 @@ from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import BestEpoch, learning_files, restore, weights_of
 
 SEEDS = Seeds(0, "train")
-
-
-class Memory:
-    """Checkpoints in memory that can end a training after some step."""
-
-    def __init__(self, end_after: int = 0) -> None:
-        self.saved: list[tuple[int, dict[str, bytes]]] = []
-        self._end_after = end_after
-
-    def latest(self):
-        return self.saved[-1] if self.saved else None
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        self.saved.append((step, files))
-        if step == self._end_after:
-            self._end_after = 0
-            raise KeyboardInterrupt
-
-
-def lessons(n: int = 90, classes: int = 3, labels: bool = False) -> LabelledImages:
-    """Images whose class is the third that is bright."""
-    generator = np.random.default_rng(0)
-    targets = generator.integers(0, classes, n)
-    images = generator.integers(0, 100, (n, 1, 16, 16)).astype(np.uint8)
-    for row, code in enumerate(targets):
-        images[row, 0, 5 * code : 5 * code + 5] += 120
-    said = (targets[:, None] == np.arange(classes)).astype(np.int64) if labels else targets
-    return LabelledImages(tuple(f"s{row}" for row in range(n)), images, said)
 
 
 def model(name: str = "small-cnn", labels: bool = False, size: int = 16, width: float = 1.0) -> ImageModel:
@@ -82,12 +55,12 @@ def test_an_interrupted_training_ends_with_the_same_bits(options, end_after):
         return ImageModel(network, 3, False, (0.3,), (0.25,))
 
     undisturbed, interrupted = fresh(), Memory(end_after)
-    curve = train(undisturbed, lessons(), options, seeds=SEEDS, checkpoints=Memory())
+    curve = train(undisturbed, bright_thirds(), options, seeds=SEEDS, checkpoints=Memory())
     with pytest.raises(KeyboardInterrupt):
-        train(fresh(), lessons(), options, seeds=SEEDS, checkpoints=interrupted)
+        train(fresh(), bright_thirds(), options, seeds=SEEDS, checkpoints=interrupted)
     torch.rand(5)  # the process that goes on has drawn something else in between
     resumed = fresh()
-    assert train(resumed, lessons(), options, seeds=SEEDS, checkpoints=interrupted) == curve
+    assert train(resumed, bright_thirds(), options, seeds=SEEDS, checkpoints=interrupted) == curve
     assert weights_of(resumed.network) == weights_of(undisturbed.network)
     assert [one.epoch for one in curve] == [1, 2, 3, 4]
 
@@ -120,7 +93,9 @@ def test_a_training_that_gets_worse_stops_at_its_best_epoch_interrupted_or_not(e
 
     def learn(learner: ImageModel, memory) -> list:
         memory = BestEpoch(memory, frozenset())
-        curve = train(learner, lessons(), options, seeds=SEEDS, checkpoints=memory, hook=spoilt_after(3), attack=attack)
+        curve = train(
+            learner, bright_thirds(), options, seeds=SEEDS, checkpoints=memory, hook=spoilt_after(3), attack=attack
+        )
         return [curve, memory.kept]
 
     memory = Memory(end_after)
@@ -133,14 +108,14 @@ def test_a_training_that_gets_worse_stops_at_its_best_epoch_interrupted_or_not(e
     assert best < 3
     assert right[best] > right[-1] + 0.3
     short, lasting = fresh(), options.model_copy(update={"epochs": best + 1})
-    train(short, lessons(), lasting, seeds=SEEDS, checkpoints=Memory(), attack=attack)
+    train(short, bright_thirds(), lasting, seeds=SEEDS, checkpoints=Memory(), attack=attack)
     assert kept == {"epoch-best": weights_of(short.network)}
     assert len({tuple(ids) for ids in attacked}) == 1  # the same samples after every epoch, never a training one
 
 
 def test_checkpoints_hold_no_pickle():
     memory = Memory()
-    train(model(), lessons(), Training(epochs=1), seeds=SEEDS, checkpoints=memory)
+    train(model(), bright_thirds(), Training(epochs=1), seeds=SEEDS, checkpoints=memory)
     assert sorted(memory.saved[0][1]) == ["curve.json", "network.safetensors", "optimizer.safetensors"]
     assert not any(content.startswith((b"\x80", b"PK")) for content in memory.saved[0][1].values())
 
@@ -166,8 +141,8 @@ def test_tied_weights_survive_a_checkpoint():
 
 def test_another_seed_is_another_training():
     one, other = model(), model()
-    train(one, lessons(), Training(epochs=1), seeds=SEEDS, checkpoints=Memory())
-    train(other, lessons(), Training(epochs=1), seeds=Seeds(1, "train"), checkpoints=Memory())
+    train(one, bright_thirds(), Training(epochs=1), seeds=SEEDS, checkpoints=Memory())
+    train(other, bright_thirds(), Training(epochs=1), seeds=Seeds(1, "train"), checkpoints=Memory())
     assert weights_of(one.network) != weights_of(other.network)
 
 
@@ -175,7 +150,7 @@ def test_another_seed_is_another_training():
 def test_a_training_learns(labels):
     curve = train(
         model(labels=labels),
-        lessons(200, labels=labels),
+        bright_thirds(200, labels=labels),
         Training(epochs=12, learning_rate=0.01),
         seeds=SEEDS,
         checkpoints=Memory(),
@@ -186,14 +161,14 @@ def test_a_training_learns(labels):
 
 
 def test_nothing_is_set_aside_where_nothing_is_to_be():
-    curve = train(model(), lessons(), Training(epochs=1, validation=0), seeds=SEEDS, checkpoints=Memory())
+    curve = train(model(), bright_thirds(), Training(epochs=1, validation=0), seeds=SEEDS, checkpoints=Memory())
     assert curve[0].validation_accuracy is None
 
 
 def test_one_image_left_over_does_not_stop_batch_normalisation():
     options = Training(epochs=1, batch_size=32, validation=0)
     subject = model("resnet50", size=32, width=0.125)
-    some = lessons(33)
+    some = bright_thirds(33)
     larger = LabelledImages(some.ids, np.repeat(np.repeat(some.images, 2, axis=2), 2, axis=3), some.targets)
     assert np.isfinite(train(subject, larger, options, seeds=SEEDS, checkpoints=Memory())[0].loss)
 
@@ -201,7 +176,7 @@ def test_one_image_left_over_does_not_stop_batch_normalisation():
 def test_a_training_that_comes_apart_says_so():
     options = Training(epochs=3, learning_rate=10, optimizer="sgd", schedule="constant", momentum=0.99)
     with pytest.raises(InputError, match=r"came apart in epoch .* Lower `train.learning_rate` \(it is 10\)"):
-        train(model(), lessons(), options, seeds=SEEDS, checkpoints=Memory())
+        train(model(), bright_thirds(), options, seeds=SEEDS, checkpoints=Memory())
 
 
 def test_a_hook_replaces_the_batch_and_the_loss():
@@ -214,11 +189,11 @@ def test_a_hook_replaces_the_batch_and_the_loss():
 
     options = Training(epochs=2, batch_size=40, validation=0)
     with_hook, without = model(), model()
-    train(with_hook, lessons(), options, seeds=SEEDS, checkpoints=Memory(), hook=darker)
-    train(without, lessons(), options, seeds=SEEDS, checkpoints=Memory(), hook=plainly)
+    train(with_hook, bright_thirds(), options, seeds=SEEDS, checkpoints=Memory(), hook=darker)
+    train(without, bright_thirds(), options, seeds=SEEDS, checkpoints=Memory(), hook=plainly)
     assert weights_of(with_hook.network) != weights_of(without.network)
     assert [len(batch.images) for batch in seen] == [40, 40, 10] * 2
-    assert sorted(name for batch in seen[:3] for name in batch.ids) == sorted(lessons().ids)
+    assert sorted(name for batch in seen[:3] for name in batch.ids) == sorted(bright_thirds().ids)
     assert len({batch.seeds.integer() for batch in seen}) == len(seen)  # every batch draws for itself
     assert [batch.ids for batch in seen[:3]] != [batch.ids for batch in seen[3:]]  # and every epoch has its order
 
@@ -230,8 +205,8 @@ def test_a_hook_that_only_draws_changes_nothing():
 
     one, other = model(), model()
     options = Training(epochs=2, augment=("shift",))
-    train(one, lessons(), options, seeds=SEEDS, checkpoints=Memory(), hook=drawing)
-    train(other, lessons(), options, seeds=SEEDS, checkpoints=Memory())
+    train(one, bright_thirds(), options, seeds=SEEDS, checkpoints=Memory(), hook=drawing)
+    train(other, bright_thirds(), options, seeds=SEEDS, checkpoints=Memory())
     assert weights_of(one.network) == weights_of(other.network)
 
 
@@ -270,7 +245,7 @@ def test_a_loss_of_probabilities_is_that_of_their_logits(name):
 
 
 def test_copies_of_an_image_learn_together_or_judge_together():
-    once = lessons(60)
+    once = bright_thirds(60)
     twice = LabelledImages(
         (*once.ids, *(f"{one} (1)" for one in once.ids)), np.concatenate([once.images] * 2), np.tile(once.targets, 2)
     )

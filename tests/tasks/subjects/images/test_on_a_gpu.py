@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from bright_thirds import Memory, bright_thirds
 
 from assay.infra.engines.calls import Call
 from assay.infra.engines.devices import deterministically, torch_device_here
@@ -28,23 +29,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 SEEDS = Seeds(0, "train")
 
 
-class Memory:
-    """Checkpoints in memory that end a training after some epoch, once."""
-
-    def __init__(self, end_after: int = 0) -> None:
-        self.saved: list[tuple[int, dict[str, bytes]]] = []
-        self._end_after = end_after
-
-    def latest(self):
-        return self.saved[-1] if self.saved else None
-
-    def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
-        self.saved.append((step, files))
-        if step == self._end_after:
-            self._end_after = 0
-            raise InterruptedError
-
-
 def on_gpu(work: Callable[[], object]):
     [outcome] = SerialEngine(Compute(engine="serial", retries=0)).run([Call(0, "work", work)], gpu=True)
     if outcome.error is not None:
@@ -53,13 +37,8 @@ def on_gpu(work: Callable[[], object]):
 
 
 def lessons() -> LabelledImages:
-    """Images whose class is the third that is bright."""
-    generator = np.random.default_rng(0)
-    targets = generator.integers(0, 3, 200)
-    images = generator.integers(0, 100, (200, 3, 32, 32)).astype(np.uint8)
-    for row, code in enumerate(targets):
-        images[row, :, 10 * code : 10 * code + 10] += 120
-    return LabelledImages(tuple(f"s{row}" for row in range(200)), images, targets)
+    """Coloured images, as many as a training on a GPU wants."""
+    return bright_thirds(200, channels=3, size=32)
 
 
 def fresh(name: str) -> ImageModel:
@@ -83,7 +62,7 @@ def trained(name: str, augment: tuple[str, ...], checkpoints: Memory):
 def test_a_training_gives_the_same_bits_again_and_after_an_interruption(name, augment):
     weights, curve, _ = on_gpu(lambda: trained(name, augment, Memory()))
     assert on_gpu(lambda: trained(name, augment, Memory()))[:2] == (weights, curve)
-    interrupted = Memory(end_after=2)
+    interrupted = Memory(2, by=InterruptedError)
     with pytest.raises(InterruptedError):
         on_gpu(lambda: trained(name, augment, interrupted))
     assert on_gpu(lambda: trained(name, augment, interrupted))[:2] == (weights, curve)
@@ -128,7 +107,7 @@ def test_a_text_classifier_is_taught_the_same_bits_again_and_after_an_interrupti
         curve = learn(network, exercise, list(map(str, ids)), options, seeds=SEEDS, checkpoints=checkpoints)
         return weights_of(network), curve
 
-    undisturbed, interrupted = on_gpu(lambda: taught(Memory())), Memory(end_after=1)
+    undisturbed, interrupted = on_gpu(lambda: taught(Memory())), Memory(1, by=InterruptedError)
     assert on_gpu(lambda: taught(Memory())) == undisturbed
     with pytest.raises(InterruptedError):
         on_gpu(lambda: taught(interrupted))
