@@ -1,5 +1,7 @@
 """Fixtures that every test may use: a run without Prefect, in this process, over a store in a temporary folder."""
 
+import atexit
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +13,10 @@ import pytest
 from assay.infra.masking import prepare_environment
 
 prepare_environment()
+
+# Eight thousand tests and the libraries behind them live as long as the process: looking through them for garbage takes
+# a quarter of the time of collecting them, so it begins after that, and looks at what tests make.
+gc.disable()
 
 # Started in the background, a shell hands down an ignored SIGINT; tests that interrupt programs need it to be heard.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -101,11 +107,23 @@ def run(make_run: Callable[..., object]) -> Iterator[object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a fixture of their module run in one process, where it is made once."""
+    """Tests that share a fixture of their module, or the team's Prefect server, run in one process, where it is made
+    once."""
     for item in items:
+        if "prefect_environment" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("prefect"), append=False)
         made = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
         if item.get_closest_marker("xdist_group") is None and any(each[-1].scope == "module" for each in made):
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """From here on garbage is looked for among what tests make."""
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # what ends with the process ends as usual
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
