@@ -1,4 +1,4 @@
-"""An audit of a folder of images: real workers, two of them killed, a torn file, and the report in a browser."""
+"""An audit of a folder of images: a torn file, the report in a browser, and real workers, two of them killed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from command_line import Command, digests, environment, records
+from direct_nights import perform_night
 from image_project import CLASSES, image_project, kill_when
 from playwright.sync_api import Page, sync_playwright
 from quiet_browser import QUIET, browser_here
 
-from assay.flows.audit import audit
 from assay.flows.cli import answer
-from assay.flows.configuration.loading import load_project
-from assay.flows.running import engine_of
+from assay.flows.running import RunResult
 from assay.infra.prefect import server
-from assay.infra.stages.runs import Run
-from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
 from assay.tasks.statistics.findings import Finding, findings_from
 
 pytestmark = pytest.mark.xdist_group("image-audit")
@@ -29,18 +25,18 @@ pytestmark = pytest.mark.xdist_group("image-audit")
 
 @dataclass
 class Night:
-    """A run that is over: where, what it said, what it found."""
+    """A run that is over: its store, its record and its page."""
 
     folder: Path
-    command: Command
+    result: RunResult
 
     @property
     def record(self) -> dict[str, object]:
-        return records(self.folder / "artifacts")[-1]
+        return records(self.folder / "store")[-1]
 
     @property
     def findings(self) -> dict[tuple[str, str, str, str], Finding]:
-        found = findings_from(pq.read_table(self.command.answer["findings"]))
+        found = findings_from(pq.read_table(self.result.findings))
         return {(one.metric, one.of, one.group, one.subject): one for one in found}
 
 
@@ -50,41 +46,31 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def night(team: Path, home: Path) -> Night:
+def night(team: Path) -> Night:
+    """The night in one process, one partition after the other, that nothing happens to."""
+    return Night(team, perform_night(team, "scans"))
+
+
+@pytest.mark.slow
+def test_neither_workers_nor_the_deaths_of_two_of_them_change_a_digest(night: Night, home: Path) -> None:
     """`assay run scans --json`, in which a worker dies while a network learns, and another in an attack."""
-    store = team / "artifacts"
+    team, store = night.folder, night.folder / "artifacts"
     kill_when(team, "training", store, "stages/train_network/*/marks/*/step-000002.json")
     kill_when(team, "attack", store, "stages/train_network/*/manifest.json")
-    command = Command.start(
-        ["run", "scans", "--json"], folder=team, env=environment(home, TEAM_MARKS=str(team / "marks"))
-    )
-    command.wait()
-    return Night(team, command)
+    marks = environment(home, TEAM_MARKS=str(team / "marks"))
+    command = Command.start(["run", "scans", "--json"], folder=team, env=marks)
+    assert command.wait() == 0, command.err
+    assert {file.name for file in (team / "marks").iterdir()} == {"training.done", "attack.done"}
+    assert command.answer["status"] == "done"
+    assert "Traceback" not in command.err
+    assert "1 of 1 gates passed" in command.err
+    [struck] = records(store)
+    assert digests(struck) == digests(night.record)
+    assert left_behind(store) == []
 
 
-def test_it_is_done_though_two_workers_were_killed(night: Night) -> None:
-    assert night.command.process.returncode == 0, night.command.err
-    assert {file.name for file in (night.folder / "marks").iterdir()} == {"training.done", "attack.done"}
-    assert night.command.answer["status"] == "done"
-    assert "Traceback" not in night.command.err
-    assert "1 of 1 gates passed" in night.command.err
-
-
-def test_neither_the_workers_nor_their_deaths_change_a_digest(night: Night) -> None:
-    """Beside it a run in one process, one partition after the other, that nothing happens to."""
-    project = load_project(
-        night.folder / "pipelines.yaml",
-        pipeline="scans",
-        overrides=["compute.engine=serial"],
-        store=str(night.folder / "undisturbed"),
-    )
-    progress = SilentProgress()
-    store = Store(project.store).open()
-    with Run("scans", store, engine_of(project, progress), progress, compute=project.compute) as run:
-        assert audit(project.pipeline("scans"), project.folder).failures == ()
-        run.record.status = "done"
-    [undisturbed] = records(night.folder / "undisturbed")
-    assert digests(night.record) == digests(undisturbed)
+def test_it_is_done_and_its_gate_passed(night: Night) -> None:
+    assert (night.result.status, night.result.exit_code) == ("done", 0)
 
 
 def test_a_network_of_ones_own_is_audited_beside_ours(night: Night) -> None:
@@ -99,9 +85,14 @@ def test_a_network_of_ones_own_is_audited_beside_ours(night: Night) -> None:
     assert made == {"ours", "theirs"}
 
 
+def left_behind(store: Path) -> list[Path]:
+    """Leases, drafts and checkpoints in a store."""
+    files = [file for file in store.rglob("*") if file.is_file()]
+    return [file for file in files if "leases" in file.parts or ".tmp-" in file.name or "marks" in file.parts]
+
+
 def test_no_checkpoint_and_no_draft_is_left_behind(night: Night) -> None:
-    files = [file for file in (night.folder / "artifacts").rglob("*") if file.is_file()]
-    assert [file for file in files if "leases" in file.parts or ".tmp-" in file.name or "marks" in file.parts] == []
+    assert left_behind(night.folder / "store") == []
 
 
 @pytest.fixture
@@ -115,7 +106,7 @@ def page(night: Night) -> Iterator[Page]:
         opened.on("console", lambda said: complaints.append(said.text) if said.type != "log" else None)
         opened.on("pageerror", lambda error: complaints.append(str(error)))
         opened.on("request", lambda request: requests.append(request.url))
-        opened.goto(Path(night.command.answer["report"]).as_uri(), wait_until="load")
+        opened.goto(Path(str(night.result.report)).as_uri(), wait_until="load")
         yield opened
         chromium.close()
     assert complaints == []

@@ -116,6 +116,7 @@ def test_nothing_is_computed_twice_for_two_pipelines_that_share_data_rules_and_n
     assert len(sharing["stages"]) - len(sharing["computed"]) >= 20
 
 
+@pytest.mark.slow
 def test_at_once_is_the_night_one_after_the_other(whole: dict[str, Any], tmp_path: Path) -> None:
     together = night(tmp_path, "store", at_once=4)
     for what in ("code", "failures", "stages", "digests", "headings"):

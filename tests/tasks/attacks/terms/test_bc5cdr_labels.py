@@ -45,7 +45,7 @@ def test_typos_keep_every_label_of_every_sentence(name, attack):
     assert changed > 0.8 * terms  # the others have words of fewer than four letters
 
 
-@pytest.mark.parametrize("name", list(CORPORA))
+@pytest.mark.parametrize("name", [pytest.param("bc5cdr-chemical", marks=pytest.mark.slow), "bc5cdr-disease"])
 def test_synonyms_keep_every_entity_of_every_sentence(name, lexicon):
     terms = changed = 0
     means = TermMeans(GoldFinder(), lexicon)
