@@ -19,9 +19,10 @@ setup: $(READY)  ## install the pinned set into .venv
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Assay needs Python 3.11 or newer as $(PYTHON); say which with make PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --editable .
 	$(BIN)/python -m pip check
+	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # what pip does on one core; some templates are no Python
 	@touch $(READY)
 
 audit: $(READY)  ## audit a network on embedded pictures, the whole chain in small, and say where the report is
@@ -43,7 +44,9 @@ check: $(READY)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/stage_lock.py --check
 
+# Where Python is told to write no bytecode, each of a hundred processes would compile the product anew.
 unit: $(READY) $(VISION_READY)
+	$(BIN)/python -m compileall -q assay/__init__.py infra data tasks flows tests/support
 	.venv-vision/bin/python -m pytest -q tests/vision
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not slow and not services" -q
 

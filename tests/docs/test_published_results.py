@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from command_line import Command, environment
 from published_results import PUBLISHED, disagreements, is_outside
 from repository import ROOT
 
-from assay.flows.configuration.loading import load_project
+from assay.flows.configuration.loading import Project, load_project
 from assay.flows.reproduce.paper_table import PaperTable, Results
 from assay.flows.reproduce.published import published_result
 from assay.flows.reproduce.tables import TABLES, fill, reproduce_all
@@ -22,6 +23,12 @@ CHEAP = ("digits-defended-quick", "overfitting-synthetic-quick", "reviews-weak")
 newcomer's audit."""
 
 
+@cache
+def ours() -> Project:
+    """Every pipeline that comes with Assay."""
+    return load_project(ROOT / "pipelines.yaml")
+
+
 def test_the_page_holds_what_the_published_results_make(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert page == reproduce_all(Store(str(tmp_path)).open(), PUBLISHED), "assay reproduce --all --to docs/results.md"
@@ -30,8 +37,7 @@ def test_the_page_holds_what_the_published_results_make(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_published_run_has_the_settings_of_the_file(name: str) -> None:
     about, findings = published_result(PUBLISHED / name)
-    project = load_project(ROOT / "pipelines.yaml", pipeline=name)
-    today = project.pipeline(name).model_dump(mode="json")
+    today = ours().pipeline(name).model_dump(mode="json")
     unknown = {key for key, value in today.items() if key not in about["settings"] and value is None}
     assert about["settings"] == {key: value for key, value in today.items() if key not in unknown}  # of a later version
     assert findings

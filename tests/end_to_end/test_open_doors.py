@@ -165,7 +165,7 @@ def listens_on_nothing(folder: Path, env: dict[str, str], arguments: list[str], 
     deadline = time.monotonic() + 120
     while command.process.poll() is None and sign not in command.out and time.monotonic() < deadline:
         seen |= doors(process)
-        time.sleep(0.02)
+        time.sleep(0.2)
     assert sign in command.out, command.err
     command.kill()
     assert seen == set()

@@ -18,7 +18,7 @@ from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact
 
 pytestmark = pytest.mark.xdist_group("prefect-at-once")
-FAMILIES = 6
+FAMILIES = 3
 MEETING = threading.Barrier(FAMILIES, timeout=60)
 
 
@@ -137,5 +137,5 @@ def test_every_sub_flow_hangs_below_the_flow_that_it_is_part_of(seen: dict[str, 
 def test_a_failed_part_shows_as_failed_and_the_others_as_done(seen: dict[str, Any]) -> None:
     states = [one.state_name for one in seen["flow_runs"].values() if seen["flows"][one.flow_id] == "family"]
     assert sorted(states) == ["Completed"] * (FAMILIES - 1) + ["Failed"]
-    assert sorted(seen["made"]) == [0, 1, 3, 4, 5]
+    assert sorted(seen["made"]) == [0, 1]
     assert seen["run"].record.failures == ["family 2: No such family."]
