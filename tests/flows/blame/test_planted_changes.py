@@ -14,16 +14,26 @@ from assay.flows.blame.shares import Blame, Sharing, blame_sentence
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 
-NIGHTS = (("labels",), ("rule",), ("epoch",), ("labels", "rule", "epoch"))
+
+class Nights(dict[tuple[str, ...], str]):
+    """The runs by what was changed, each run when it is first asked for; the project is then as it was at first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __missing__(self, changes: tuple[str, ...]) -> str:
+        self[changes] = perform_night(plant(self._folder, *changes), "night").run
+        plant(self._folder)
+        return self[changes]
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[str, ...], str]]:
-    """A night without a change and one with each, all in one store; the project is then as it was at first."""
-    folder, ran = tmp_path_factory.mktemp("nights"), dict[tuple[str, ...], str]()
-    for changes in ((), *NIGHTS):
-        ran[changes] = perform_night(plant(folder, *changes), "night").run
-    return plant(folder), ran
+    """A night without a change, and those with one or all of them, in one store."""
+    folder = tmp_path_factory.mktemp("nights")
+    ran = Nights(folder)
+    assert ran[()]
+    return folder, ran
 
 
 def asked(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Sharing:
@@ -107,8 +117,9 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
     import shutil
 
     folder, ran = tmp_path / "moved", nights[1]
+    late = ran["labels", "rule", "epoch"]
     shutil.copytree(nights[0], folder)
-    store, late = Store(str(folder / "store")), ran["labels", "rule", "epoch"]
+    store = Store(str(folder / "store"))
     for name in (ran[()], late):  # as if the weights had been too large
         record = store.run(name).to_json()
         for one in record["ingredients"]:
@@ -154,9 +165,10 @@ def test_runs_of_before_files_were_kept_and_other_libraries_are_named(nights, tm
 
     from assay.flows.blame.shares import changed_in_words
 
-    folder = tmp_path / "older"
+    folder, early = tmp_path / "older", nights[1][()]
+    assert nights[1]["labels",]
     shutil.copytree(nights[0], folder)
-    store, early = Store(str(folder / "store")), nights[1][()]
+    store = Store(str(folder / "store"))
     record = store.run(early).to_json()
     store.folder.write_json(f"runs/{early}.json", record | {"ingredients": []})
     for place in (folder / "store" / "stages" / "apply_labeling_functions").glob("*/manifest.json"):
