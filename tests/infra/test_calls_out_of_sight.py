@@ -24,12 +24,18 @@ from tests.infra import compute_calls as does
 cloudpickle.register_pickle_by_value(does)
 
 
-@pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[DaskEngine]:
-    monkeypatch.setattr(dask_workers, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(dask_window, "HEARTBEAT_SECONDS", 0.1)
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[DaskEngine]:
     with open_engine(Compute(workers=2, gpu_workers=0)) as opened:
         yield cast(DaskEngine, opened)
+
+
+@pytest.fixture
+def engine(two_workers: DaskEngine, monkeypatch: pytest.MonkeyPatch) -> DaskEngine:
+    monkeypatch.setattr(dask_workers, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(dask_window, "HEARTBEAT_SECONDS", 0.1)
+    two_workers.notices.clear()
+    return two_workers
 
 
 def calls(function: Callable[..., object], count: int, *args: object) -> Iterator[Call]:
