@@ -2,6 +2,8 @@
 
 import atexit
 import gc
+import hashlib
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -40,6 +42,30 @@ def _comes_home() -> Iterator[None]:
     if there != home:
         os.chdir(home)
         pytest.fail(f"The test left the process in {there}.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _contracts_are_asked_once() -> Iterator[None]:
+    """Great Expectations takes half of a small night, and many nights hold the same tables against the same contract:
+    what it answered is kept for as long as the process lives."""
+    import pyarrow as pa
+
+    from assay.data import expectations
+
+    ask, answered = expectations._ask, dict[tuple[str, bytes], list[object]]()
+
+    def asked_once(table: pa.Table, suite: dict[str, object], parameters: dict[str, int]) -> list[object]:
+        content = pa.BufferOutputStream()
+        with pa.ipc.new_stream(content, table.schema) as sink:
+            sink.write_table(table)
+        key = json.dumps([suite, parameters], sort_keys=True), hashlib.sha256(content.getvalue()).digest()
+        if key not in answered:
+            answered[key] = ask(table, suite, parameters)
+        return answered[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expectations, "_ask", asked_once)
+        yield
 
 
 @pytest.fixture(scope="session")
