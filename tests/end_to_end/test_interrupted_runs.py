@@ -48,10 +48,9 @@ def marks(team: Path) -> Iterator[Path]:
         mark.unlink()
 
 
-def run_night(team: Path, home: Path, store: str, workers: int = 2) -> Command:
+def run_night(team: Path, home: Path, store: str) -> Command:
     marks = environment(home, TEAM_MARKS=str(team / "marks"))
-    command = ["run", "night", "--json", "--store", store, "--set", f"compute.workers={workers}"]
-    return Command.start(command, folder=team, env=marks)
+    return Command.start(["run", "night", "--json", "--store", store], folder=team, env=marks)
 
 
 def finished(store: Path, stage: str) -> list[Path]:
@@ -82,7 +81,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(
 ) -> None:
     store = team / "run-killed"
     (marks / "hold").touch()
-    first = run_night(team, home, store.name, workers=1)
+    first = run_night(team, home, store.name)
     first.until(
         lambda: (marks / "held").exists() and len(finished(store, "predict_samples")) == 3,
         "three of four partitions predicted",
@@ -94,7 +93,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(
     assert still_there(family) == []
 
     (marks / "hold").unlink()
-    second = run_night(team, home, store.name, workers=1)
+    second = run_night(team, home, store.name)
     assert second.wait() == 0, second.err
     killed, resumed = records(store)
     assert killed["status"] == "crashed"
