@@ -26,7 +26,7 @@ from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, first_named, reason_of
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, documented_fields
 from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns
 from assay.infra.user_code.choices import (
@@ -188,6 +188,7 @@ def _plugins_named(named: str, folder: Path, menu: Menu) -> Sequence[Origin]:
 
 
 def _rows_of_settings(name: str, settings: type[Settings]) -> Iterator[list[object]]:
+    documented_fields(settings)
     of_tags = [id(field) for field in tags(settings)]
     for field_name, field in written(settings).items():
         if id(field) not in of_tags:

@@ -1,19 +1,27 @@
 """The one parent of every room's settings (frozen, strict, closed: equal settings mean equal keys), and `Compute`."""
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, ClassVar, Literal
+import ast
+import inspect
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     JsonValue,
     ValidationError,
     field_validator,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from assay.infra.errors import nearest
 
@@ -21,7 +29,16 @@ from assay.infra.errors import nearest
 class Settings(BaseModel):
     """Options of a stage: immutable, every field documented, unknown names refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, field in documented_fields(cls).items():
+            if field.description and (shown := properties.get(field.alias or name)) is not None:
+                shown.setdefault("description", field.description)
+        return schema
 
     places: ClassVar[tuple[str, ...]] = ()
     """Fields that say where something lies: other ones make no other kind of work."""
@@ -37,6 +54,38 @@ class Settings(BaseModel):
                 raise ValidationError.from_exception_data(
                     type(self).__name__, [InitErrorDetails(type=error, loc=(name,), input=value)]
                 )
+
+
+def documented_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, described by the docstrings under them; their source is read when somebody asks, since
+    most commands show none.
+
+    >>> documented_fields(VersionCommand)["command"].description.split(",")[0]
+    'The program and its arguments'
+    """
+    for parent in model.__mro__:
+        texts = _docstrings(parent.__module__).get(parent.__name__, {}) if issubclass(parent, Settings) else {}
+        for name in texts.keys() & model.model_fields.keys():
+            field = model.model_fields[name]
+            field.description = field.description or texts[name]
+    return model.model_fields
+
+
+@cache
+def _docstrings(module: str) -> dict[str, dict[str, str]]:
+    """The docstrings under the annotated names of a module's classes; none of a module that came here without its
+    file."""
+    with suppress(KeyError, OSError, TypeError):
+        whole = ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
+        return {node.name: dict(_under_fields(node.body)) for node in whole if isinstance(node, ast.ClassDef)}
+    return {}
+
+
+def _under_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for declared, below in pairwise(body):
+        match declared, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, inspect.cleandoc(text)
 
 
 def _as_written(value: object) -> object:

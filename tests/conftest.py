@@ -68,6 +68,12 @@ def _contracts_are_asked_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _checkpoint_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short an epoch is, a training that a test ends goes on after it; the pace has a test of its own."""
+    monkeypatch.setattr("assay.tasks.subjects.trained.WORTH", 0)
+
+
 @pytest.fixture(scope="session")
 def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What the environment says where a team has a Prefect server: one that outlives a test, with its secret."""

@@ -21,7 +21,16 @@ from ruamel.yaml import YAML
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import AuditKind
 from assay.flows.pipeline import file_model, pipeline_model
-from assay.flows.validation import expected_of_field, tags, writable, written
+from assay.flows.validation import expected_of_field, tags, writable
+from assay.flows.validation import written as fields_written
+from assay.infra.settings import documented_fields
+
+
+def written(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The settings of a model under the names they are written with, each with its sentence."""
+    documented_fields(model)
+    return fields_written(model)
+
 
 CONCEPTS = Path(__file__).resolve().parents[1] / "docs" / "concepts.md"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"

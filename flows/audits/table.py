@@ -26,7 +26,7 @@ from assay.flows.audits.texts import TEXTS
 from assay.flows.audits.trust import TRUST
 from assay.flows.kind import AuditKind, Key, LateFunction, Measured
 from assay.infra.errors import suggestion
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, documented_fields
 from assay.tasks.statistics.metrics import Metric
 
 AnyKind = AuditKind[Any]
@@ -193,7 +193,7 @@ def _key(key: Key) -> Iterator[str]:
         return
     if not key.about:
         yield f"its key {key.name} has no sentence: the documents show the docstring of {settings.__name__}"
-    mute = [name for name, field in settings.model_fields.items() if not field.description]
+    mute = [name for name, field in documented_fields(settings).items() if not field.description]
     for name in mute:
         yield f"the setting {key.name}.{name} has no sentence: write one in a docstring under it; the documents show it"
 

@@ -147,7 +147,7 @@ def known_pipeline(name: str, names: Iterable[str], file: Path) -> str:
 def embedded_pipelines() -> Document:
     """The pipelines that come with Assay."""
     name = file_name(EMBEDDED_FILE)
-    return read_yaml(text_of(EMBEDDED_FILE, name, f"There is no file {name}: install Assay again."), name)
+    return read_yaml(text_of(EMBEDDED_FILE, name, f"There is no file {name}: install Assay again."), name, pure=False)
 
 
 def _take_embedded(document: Document, name: str, file: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from assay.infra.errors import InputError
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, documented_fields
 from assay.infra.user_code.choices import Named
 
 V = TypeVar("V")
@@ -72,7 +72,7 @@ class NotifierChoice(Named):
 
     def conformance(self) -> list[str]:
         """What keeps it from being used like the others, a sentence each."""
-        fields = self.settings.model_fields.items()
+        fields = documented_fields(self.settings).items()
         return [
             f"`{name}` of {self.settings.__name__} has no sentence." for name, field in fields if not field.description
         ]

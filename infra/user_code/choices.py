@@ -25,7 +25,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Un
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from assay.infra.errors import AssayError, InputError, error_text, suggestion
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, documented_fields
 from assay.infra.user_code.references import CodeReference, refer_to_code
 
 _plugin_identity: ContextVar[Mapping[str, str] | None] = ContextVar("assay_plugin", default=None)
@@ -254,7 +254,7 @@ class Tagged:
 
     def conformance(self) -> list[str]:
         """What keeps it from being used like the others, a sentence each; kinds of choice try it out."""
-        name, fields = self.settings.__name__, self.settings.model_fields
+        name, fields = self.settings.__name__, documented_fields(self.settings)
         mute = [field for field, declared in fields.items() if not declared.description]
         # Of a file that travelled here only its bytes are known, in which nobody looks for docstrings.
         sentences = [

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import eye_array, kron
 
 from assay.data.schemas import Classes, Findings, Panel, Votes
 from assay.infra.errors import InputError
@@ -81,6 +80,8 @@ def correlations(counts: VoteCounts) -> Correlations:
 
 
 def _of_signed_votes(counts: VoteCounts) -> Correlations:
+    from scipy.sparse import eye_array, kron
+
     signs = kron(eye_array(len(counts.functions), dtype=np.int64), np.array([[-1], [1]]), format="csr")  # [2m, m]
     products = (signs.T @ counts.matrix @ signs).toarray()  # Σ x_i·x_j
     moments = _Moments(counts.votes @ np.array([-1, 1], dtype=np.int64), products.diagonal())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -138,6 +139,8 @@ def optimizer_of(
     return torch.optim.SGD(weights, momentum=options.momentum, nesterov=options.momentum > 0, **shared)
 
 
+WORTH = 10
+"""A checkpoint may take this part of the time: an interruption costs as much again, at the most ten checkpoints."""
 NETWORK, _OPTIMIZER, _CURVE = "network.safetensors", "optimizer.safetensors", "curve.json"
 
 
@@ -199,9 +202,12 @@ def training_curve(
     who: str = "",
 ) -> list[Epoch]:
     """How every epoch of a training went: those of an earlier attempt as its last checkpoint has them, the others as
-    `learn` says of each; after each there is a checkpoint."""
+    `learn` says of each. There is a checkpoint after an epoch whose weights are kept, and where the last one is older
+    than `WORTH` times what it took."""
     saved = checkpoints.latest()
     curve = [] if saved is None else [Epoch(*row) for row in restore(network, optimizer, saved[1])]
+    kept = checkpoints.epochs if isinstance(checkpoints, Snapshots) else ()
+    due = 0.0
     for number in range(len(curve), options.epochs):
         epoch = learn(number)
         if not math.isfinite(epoch.loss):
@@ -210,7 +216,10 @@ def training_curve(
                 f"`train.learning_rate` (it is {options.learning_rate:g})."
             )
         curve.append(epoch)
-        checkpoints.save(number + 1, options.epochs, learning_files(network, optimizer, list(map(astuple, curve))))
+        began = time.monotonic()
+        if began >= due or number + 1 in kept or isinstance(checkpoints, BestEpoch):
+            checkpoints.save(number + 1, options.epochs, learning_files(network, optimizer, list(map(astuple, curve))))
+            due = time.monotonic() + WORTH * (time.monotonic() - began)
     return curve
 
 

@@ -15,7 +15,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from assay.infra.errors import InputError
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, documented_fields
 from assay.infra.storage.keys import key_part
 from assay.infra.user_code.choices import Named, NamedChoices, Tagged, TaggedChoices
 
@@ -153,7 +153,7 @@ def test_a_list_of_words_takes_those_of_plug_ins(folder: Path) -> None:
     assert "green" in green.model_dump()["plugins"]
     assert COLOURS.named("green", green).rgb == (0, 255, 0)
     assert pickle.loads(pickle.dumps(green)) == green
-    assert wider.model_fields["colours"].description == "Which colours are used."
+    assert documented_fields(wider)["colours"].description == "Which colours are used."
     with pytest.raises(ValidationError, match="'red', 'blue' or 'green'"):
         wider(colours=("gren",))  # type: ignore[arg-type]
 

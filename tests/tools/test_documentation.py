@@ -1,10 +1,10 @@
 """docs/pipelines.md is what the models say, and every example in it is one that the models accept."""
 
 import pytest
-from documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure
+from documentation import CONCEPTS, PAGE, _models, current_page, examples_of, with_figure, written
 from pydantic import BaseModel
 
-from assay.flows.validation import validate, writable, written
+from assay.flows.validation import validate, writable
 from assay.flows.yaml_document import Document, read_yaml
 
 SETTINGS = [(model, name) for _, model in _models() for name in writable(model)]

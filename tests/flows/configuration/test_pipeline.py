@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from repository import ROOT
 
-from assay.flows.configuration.loading import Project, embedded_pipelines, load_project
+from assay.flows.configuration.loading import EMBEDDED_FILE, Project, embedded_pipelines, load_project
 from assay.flows.configuration.menu import json_schema
 from assay.flows.yaml_document import ConfigurationError, read_yaml
 from assay.infra.errors import InputError
@@ -139,6 +139,11 @@ def test_the_schema_refuses_what_is_wrong_at_one_place(
     schema: Draft202012Validator, old: str, new: str, said: str
 ) -> None:
     assert schema.is_valid(read_yaml(changed(old, new), "x").value) == (new in BEYOND_A_SCHEMA)
+
+
+def test_what_comes_with_assay_reads_the_same_in_c_and_in_python() -> None:
+    text = EMBEDDED_FILE.read_text(encoding="utf-8")
+    assert read_yaml(text, "pipelines.yaml") == read_yaml(text, "pipelines.yaml", pure=False)
 
 
 @pytest.mark.parametrize("name", embedded_pipelines().pipelines)
