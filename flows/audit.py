@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from assay.data.schemas import Findings
 from assay.flows.audits.data import DATA, Data
@@ -22,8 +22,6 @@ from assay.tasks.statistics.settings import Claim
 from assay.tasks.statistics.task import conclude, price_errors
 from assay.tasks.weak_labels.table import WeakLabelling
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class Audit:
@@ -34,15 +32,6 @@ class Audit:
     failures: tuple[AssayError, ...]
     """The errors of the branches that failed."""
     findings: Artifact[Findings] | None
-
-    @property
-    def results(self) -> Mapping[str, Any]:
-        """The results by the name of their kind."""
-        return self.ground.results
-
-    def maybe(self, result: type[T]) -> T | None:
-        """The result of that type, where there is one."""
-        return self.ground.maybe(result)
 
 
 @subflow("audit")

@@ -26,7 +26,7 @@ from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
 from assay.flows.yaml_document import ConfigurationError, suggestion
 from assay.infra.errors import AssayError, InputError, first_named, reason_of
-from assay.infra.settings import Settings, documented_fields
+from assay.infra.settings import Settings, documented_fields, first_paragraph
 from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns
 from assay.infra.user_code.choices import (
@@ -125,7 +125,7 @@ def setting_rows(menu: Menu) -> Iterator[list[object]]:
     """Every setting that plug-ins have of their own: its name, its sentence, and what it expects."""
     for kind in menu.audits:
         for key in kind.keys if kind.origin is not None else ():
-            yield [key.name, key.about, f"a mapping, as in {key.name}: {key.example}"]
+            yield [key.name, first_paragraph(key.settings), f"a mapping, as in {key.name}: {key.example}"]
             yield from _rows_of_settings(key.name, key.settings)
     for table in menu.tables.values():
         for choice in table:

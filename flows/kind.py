@@ -294,16 +294,12 @@ class Ground:
 
 @dataclass(frozen=True)
 class Key:
-    """A key that an audit has in pipelines.yaml: the model of its settings, and how it may be written."""
+    """A key that an audit has in pipelines.yaml: the model of its settings, and how it may be written. What it is about
+    the docstring of the settings says."""
 
     name: str
     settings: type[Settings]
     example: str
-
-    @property
-    def about(self) -> str:
-        """What the settings are about: the first paragraph of their docstring."""
-        return " ".join((self.settings.__doc__ or "").partition("\n\n")[0].split())
 
 
 @dataclass(frozen=True)

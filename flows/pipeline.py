@@ -19,7 +19,7 @@ from assay.flows.kind import AuditKind, MissingThing, NamedColumn, missing_libra
 from assay.flows.notifiers.choice import VARIABLE
 from assay.flows.notifiers.table import Notify
 from assay.flows.validation import GIVEN
-from assay.infra.settings import Compute, Settings
+from assay.infra.settings import Compute, Settings, optional_field
 from assay.infra.user_code.choices import with_types
 from assay.tasks.attacks.table import AnyAttack
 from assay.tasks.defenses.table import AnyDefence
@@ -220,11 +220,7 @@ class Pipeline(Settings):
 def pipeline_model(kinds: tuple[AuditKind[Any], ...], types: tuple[tuple[str, Any], ...] = ()) -> type[Pipeline]:
     """The model of a pipeline that may ask for these kinds of audit: each brings its keys. `types` are the fields of
     every pipeline that plug-ins give other types. Kept, since pydantic takes a quarter of a second to make it."""
-    keys: dict[str, Any] = {
-        key.name: (key.settings | None, Field(default=None, description=key.about, examples=[key.example]))
-        for kind in kinds
-        for key in kind.keys
-    }
+    keys: dict[str, Any] = {key.name: optional_field(key.settings, key.example) for kind in kinds for key in kind.keys}
     base = with_types(Pipeline, dict(types)) if types else Pipeline
     model = create_model("Pipeline", __base__=base, __module__=__name__, __doc__=Pipeline.__doc__, **keys)
     model.kinds = kinds

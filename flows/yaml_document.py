@@ -62,10 +62,6 @@ class ConfigurationError(InputError):
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 
-def _masked(match: re.Match[str]) -> str:
-    return f"{match[1] or match[2]}***"
-
-
 def dotted(where: Where) -> str:
     """The place as a person writes it.
 
@@ -82,7 +78,8 @@ def shown(value: object) -> str:
     ('true', '[1, "a b"]', '"1.5"', '"postgresql://night:***@db/clinic"')
     """
     try:
-        text = _PASSWORD.sub(_masked, json.dumps(value, ensure_ascii=False, default=str))
+        written = json.dumps(value, ensure_ascii=False, default=str)
+        text = _PASSWORD.sub(lambda secret: f"{secret[1] or secret[2]}***", written)
     except (ValueError, RecursionError):
         text = type(value).__name__
     printable = "".join(letter if letter.isprintable() else "�" for letter in text)

@@ -88,6 +88,20 @@ def _under_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
                 yield name, inspect.cleandoc(text)
 
 
+def first_paragraph(settings: type[Settings]) -> str:
+    """What some settings are about, as the documents say it: the first paragraph of their docstring.
+
+    >>> first_paragraph(VersionCommand)
+    'A command whose output says which version answers.'
+    """
+    return " ".join((settings.__doc__ or "").partition("\n\n")[0].split())
+
+
+def optional_field(settings: type[Settings], example: str, alias: str | None = None) -> tuple[Any, Any]:
+    """A field of a model that may hold these settings, with what they are about and how they may be written."""
+    return settings | None, Field(default=None, alias=alias, description=first_paragraph(settings), examples=[example])
+
+
 def _as_written(value: object) -> object:
     """A share of the memory, or a version, as the text it is kept as: YAML reads `0.5` as a number."""
     return str(value) if isinstance(value, float | int) and not isinstance(value, bool) else value

@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import AuditKind
+from assay.flows.notifiers.table import NOTIFIERS
 from assay.flows.pipeline import file_model, pipeline_model
 from assay.flows.validation import expected_of_field, tags, writable
 from assay.flows.validation import written as fields_written
@@ -169,7 +170,8 @@ def _section(
     shown = [(base, written(base)) for base in (group, own_code) if base is not None]
     also = f" Has also [{OWN_CODE}](#{_anchor(OWN_CODE)})." if own_code else ""
     about = "" if model.__name__ in SAID_ABOVE else (model.__doc__ or "")
-    if any(key.settings is model for kind in KINDS for key in kind.keys):  # its first paragraph stands with the key
+    above = [*(key.settings for kind in KINDS for key in kind.keys), *(choice.settings for choice in NOTIFIERS)]
+    if model in above:  # its first paragraph stands with its key
         about = about.partition("\n\n")[2]
     about = _sentence(about) + also
     about += " `{}` under a key takes every default." if model.__name__ == "Pipeline" else ""

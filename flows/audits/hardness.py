@@ -4,7 +4,7 @@ are hard by all measures. It stands on every audit that has something to say of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,17 +71,6 @@ def relate(ground: Ground, settings: Hardness | None, kinds: Sequence[AuditKind[
     return HardnessAudit((related.findings,), related.pairs, related.hardest)
 
 
-def hardest_samples(ground: Ground, hardest: pa.Table, limit: int) -> Iterator[HardSample]:
-    """The first `limit` samples of every subject."""
-    from assay.infra.stages.partitions import collect_rows
-
-    chosen = hardest.filter(pc.less_equal(hardest["place"], limit)) if limit else hardest.slice(0, 0)
-    classes = classes_of(ground)
-    samples = collect_rows(ground.of(Data).samples, set(chosen["id"].to_pylist()))
-    texts = {subject.name: subject.text for subject in ground.pipeline.subjects if subject.classifier is not None}
-    yield from hard_samples(chosen, samples, dict(enumerate(classes)), texts, ground.pipeline.masked)
-
-
 def hard_samples(
     hardest: pa.Table, samples: pa.Table, classes: Mapping[int, str], texts: Mapping[str, str], masked: bool
 ) -> Iterator[HardSample]:
@@ -105,14 +94,12 @@ def hard_samples(
         )
 
 
-def plain_row(row: pa.Table, masked: bool, but: Collection[str] = ("id", "gold", GROUP)) -> dict[str, Any]:
+def plain_row(row: pa.Table, masked: bool) -> dict[str, Any]:
     """The numbers of a row, and its texts unless they are masked."""
     of_numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     kinds = of_numbers if masked else (*of_numbers, pa.types.is_string)
-    kept = [
-        field.name for field in row.schema if field.name not in but and any(is_kind(field.type) for is_kind in kinds)
-    ]
-    return {name: row[name][0].as_py() for name in kept}
+    kept = [field.name for field in row.schema if any(is_kind(field.type) for is_kind in kinds)]
+    return {name: row[name][0].as_py() for name in kept if name not in ("id", "gold", GROUP)}
 
 
 def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
@@ -121,15 +108,18 @@ def _name(code: int | None, classes: Mapping[int, str]) -> str | None:
 
 def show_hardness(ground: Ground, audit: HardnessAudit, findings: FindingIndex) -> Iterator[Part]:
     """Which measures agree, which rank errors, and the samples that a person should look at."""
-    from assay.infra.stages.partitions import collect
+    from assay.infra.stages.partitions import collect, collect_rows
     from assay.tasks.hardness.page import page
 
     if audit.pairs is None or audit.hardest is None:
         return
-    settings = ground.pipeline.asked(Hardness) or Hardness()
-    hardest = collect(audit.hardest, None)
-    shown = list(hardest_samples(ground, hardest, settings.shown))
-    yield page(findings, collect(audit.pairs, None), shown)
+    pipeline, hardest = ground.pipeline, collect(audit.hardest, None)
+    limit = (pipeline.asked(Hardness) or Hardness()).shown
+    chosen = hardest.filter(pc.less_equal(hardest["place"], limit)) if limit else hardest.slice(0, 0)
+    samples = collect_rows(ground.of(Data).samples, set(chosen["id"].to_pylist()))
+    texts = {subject.name: subject.text for subject in pipeline.subjects if subject.classifier is not None}
+    shown = hard_samples(chosen, samples, dict(enumerate(classes_of(ground))), texts, pipeline.masked)
+    yield page(findings, collect(audit.pairs, None), list(shown))
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:

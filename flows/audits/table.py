@@ -26,7 +26,7 @@ from assay.flows.audits.texts import TEXTS
 from assay.flows.audits.trust import TRUST
 from assay.flows.kind import AuditKind, Key, LateFunction, Measured
 from assay.infra.errors import suggestion
-from assay.infra.settings import Settings, documented_fields
+from assay.infra.settings import Settings, documented_fields, first_paragraph
 from assay.tasks.statistics.metrics import Metric
 
 AnyKind = AuditKind[Any]
@@ -191,7 +191,7 @@ def _key(key: Key) -> Iterator[str]:
     if not (isinstance(settings, type) and issubclass(settings, Settings)):
         yield f"the settings of its key {key.name} are no model that extends Settings"
         return
-    if not key.about:
+    if not first_paragraph(settings):
         yield f"its key {key.name} has no sentence: the documents show the docstring of {settings.__name__}"
     mute = [name for name, field in documented_fields(settings).items() if not field.description]
     for name in mute:

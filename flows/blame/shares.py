@@ -336,14 +336,9 @@ def sharing_between(
     later = require_whole(find_run(opened, run), "blamed on anything")
     earlier = None if against is None else require_whole(find_run(opened, against), "blamed on anything")
     project = load_project(config, pipeline=later.pipeline)
-    return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
-
-
-def sharing(store: Store, project: Project, question: Question) -> Sharing:
-    """What is needed to share out the difference that is asked about."""
-    changes = changes_between(store, question.earlier, question.later)
-    kinds = _kinds_below(project, question)
-    return Sharing(question, changes, Hybrids(store, project, changes, question.after.key, kinds))
+    question, shared = question_about(opened, config, later, earlier, finding), Store(opened.url)
+    changes, kinds = changes_between(shared, question.earlier, question.later), _kinds_below(project, question)
+    return Sharing(question, changes, Hybrids(shared, project, changes, question.after.key, kinds))
 
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:
@@ -430,9 +425,9 @@ def blame_as_json(blame: Blame) -> str:
 
 def before_and_after(blame: Blame) -> str:
     """The finding in both runs."""
-    question = blame.question
-    moved = f"{value_in_words(question.before)} → {value_in_words(question.after)}"
-    return f"{question.earlier.id} → {question.later.id}: {moved}"
+    before, after = blame.question.before, blame.question.after
+    runs = f"{blame.question.earlier.id} → {blame.question.later.id}"
+    return f"{runs}: {value_in_words(before)} → {value_in_words(after)}"
 
 
 def _signed_share(blame: Blame, share: Share) -> Interval:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.flows.commands.options import (
+    PATH,
     Answering,
     command,
     config_option,
@@ -107,7 +108,7 @@ def audit(
     example="assay init --data patients.csv\nassay init audits --data scans --yes\n"
     "assay init --data 'comments/*.jsonl' --label verdict --text comment --yes",
 )
-@click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.argument("directory", default=".", metavar="[DIR]", type=PATH)
 @click.option("--data", metavar="PATH", help="Where the data lies: a file, a folder, a pattern or a URL.")
 @_column_options
 @click.option("--keep", is_flag=True, help="Where some of the files are there, keep those and write the others.")
@@ -351,9 +352,6 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-_PATH = click.Path(path_type=Path)
-
-
 @command(
     "label",
     example="assay label breast-cancer --budget 200\n"
@@ -361,8 +359,8 @@ _PATH = click.Path(path_type=Path)
 )
 @click.argument("pipeline", metavar="NAME", shell_complete=pipelines_that_begin)
 @click.option("--budget", type=click.IntRange(10), metavar="N", help="Draw so many samples for people to label.")
-@click.option("--take", type=_PATH, metavar="FILE", help="Take the answers back: the CSV, or Label Studio's JSON.")
-@click.option("--to", "target", type=_PATH, metavar="DIR", help="A new folder; else NAME-to-label.")
+@click.option("--take", type=PATH, metavar="FILE", help="Take the answers back: the CSV, or Label Studio's JSON.")
+@click.option("--to", "target", type=PATH, metavar="DIR", help="A new folder; else NAME-to-label.")
 @click.option("--of", metavar="WHO", help="A subject or a labeler for which to draw; else the first subject.")
 @click.option("--without-gold", is_flag=True, help="Draw only among samples without gold.")
 @click.option("--text", metavar="COLUMN", help="Show this column of text.")
@@ -401,7 +399,7 @@ def label(pipeline: str, budget: int | None, take: Path | None, config: str, sto
     "assay export latest --openlineage lineage.jsonl",
 )
 @click.argument("run", default="latest")
-@click.option("--to", type=_PATH, metavar="DIR", help="A new or empty folder.")
+@click.option("--to", type=PATH, metavar="DIR", help="A new or empty folder.")
 @click.option("--labeler", metavar="NAME", help="Whose labels and order; else the first.")
 @click.option("--licence", help="The licence of the data; left out, the catalogue's.")
 @click.option("--model", metavar="NAME", help="A defended model, instead of the curated sets.")
@@ -426,7 +424,7 @@ def label(pipeline: str, budget: int | None, take: Path | None, config: str, sto
     "--lake", metavar="WHERE", help="Instead, votes, labels, intervals and hardness as Parquet, to a folder or URL."
 )
 @click.option("--delta", is_flag=True, default=None, help="With --lake: as Delta tables (extra `delta`).")
-@click.option("--results", type=_PATH, metavar="DIR", help="Instead, write findings and lineage to DIR/PIPELINE.")
+@click.option("--results", type=PATH, metavar="DIR", help="Instead, write findings and lineage to DIR/PIPELINE.")
 @click.option("--mlflow", metavar="URI", help="Instead, write the run to this MLflow.")
 @click.option("--openlineage", metavar="WHERE", help="Instead, send lineage to a file or http(s)://….")
 @project_options

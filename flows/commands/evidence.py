@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from assay.flows.commands.options import Share, command, pipelines_that_begin, project_options, reads_store
+from assay.flows.commands.options import (
+    FILE,
+    FOLDER,
+    Share,
+    command,
+    pipelines_that_begin,
+    project_options,
+    reads_store,
+)
 from assay.infra.terminal import columns, echo
 
 if TYPE_CHECKING:
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
     from assay.infra.storage.store import Store
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _key_of(value: str) -> Path | ByCommand:
@@ -106,7 +113,7 @@ def attest(run: str, key: Path | ByCommand, plan_key: Path | ByCommand | None, s
     "bundle", example="assay bundle breast-cancer --to evidence.zip\nassay bundle k3f9 --results --to evidence.zip"
 )
 @click.argument("run", default="latest")
-@click.option("--to", "target", type=_FILE, required=True, metavar="FILE", help="The file to write.")
+@click.option("--to", "target", type=FILE, required=True, metavar="FILE", help="The file to write.")
 @click.option("--results", is_flag=True, help="With the tables of stages and your own rules and code; samples too.")
 @reads_store
 def bundle(run: str, target: Path, results: bool, store: Store) -> None:
@@ -127,15 +134,13 @@ def bundle(run: str, target: Path, results: bool, store: Store) -> None:
     "assay verify evidence.zip --key their.pub --recompute 5% --data ./patients\n"
     "assay verify evidence.zip --key their.pub --plan 5f1e…",
 )
-@click.argument("file", metavar="BUNDLE", type=_FILE)
+@click.argument("file", metavar="BUNDLE", type=FILE)
 @_key("--key", "Their public key, that you have from them; or NAME=COMMAND, which checks.")
 @_plan_key
 @click.option("--plan", metavar="SHA256", help="The plan that they gave you beforehand; refused if it is another.")
 @click.option("--recompute", "share", type=Share(), metavar="SHARE", help="Compute this share of the parts anew (5%).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the parts; left out, one that nobody knows.")
-@click.option(
-    "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Where the data lies."
-)
+@click.option("--data", type=FOLDER, metavar="DIR", help="Where the data lies.")
 @click.pass_context
 def verify(
     ctx: click.Context,

@@ -9,10 +9,14 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
+PATH, FILE = click.Path(path_type=Path), click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+SEED = click.IntRange(0, 2**63 - 1)
 BUG = "Assay has a bug"
 INTERRUPTED = "Interrupted. What was finished is kept: the same command goes on from there."
 
@@ -63,8 +67,6 @@ def command(name: str, example: str, help: str | None = None) -> Callable[[Calla
 
 def pipelines_that_begin(ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
     """What a shell offers for the name of a pipeline: those of the file, and those that come with Assay."""
-    from pathlib import Path
-
     from assay.flows.configuration.loading import embedded_pipelines, read_document
 
     file = Path(str(ctx.params.get("config") or "pipelines.yaml")).absolute()
@@ -105,12 +107,7 @@ def reads_store(function: Callable[..., None]) -> Callable[..., None]:
 
 
 seed_option = click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="The seed of every random draw.",
+    "--seed", type=SEED, default=0, show_default=True, metavar="N", help="The seed of every random draw."
 )
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.flows.commands.options import (
+    FILE,
+    PATH,
     command,
     config_option,
     project_options,
@@ -47,7 +49,7 @@ def check(ctx: click.Context, plugin: str | None, config: str, store: str | None
 
 
 @command("schema", example="assay schema --to pipelines.schema.json")
-@click.option("--to", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write it there.")
+@click.option("--to", "target", type=PATH, metavar="FILE", help="Write it there.")
 @config_option
 def schema(target: Path | None, config: str) -> None:
     """Print the JSON Schema of the pipelines file, for editors.
@@ -169,14 +171,11 @@ def history(pipeline: str, finding: str | None, last: int, as_csv: bool, store: 
         echo(history_in_words(store, pipeline, finding, slices, last))
 
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
-
 @command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
 @click.argument("run", default="latest")
-@click.option("--junit", type=_FILE, default=None, help="Also write JUnit XML here.")
-@click.option("--sarif", type=_FILE, default=None, help="Also write SARIF here.")
-@click.option("--markdown", type=_FILE, default=None, help="Also write Markdown here.")
+@click.option("--junit", type=FILE, default=None, help="Also write JUnit XML here.")
+@click.option("--sarif", type=FILE, default=None, help="Also write SARIF here.")
+@click.option("--markdown", type=FILE, default=None, help="Also write Markdown here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 @project_options
 @click.pass_context

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 import click
 
 from assay.flows.commands.options import (
+    FOLDER,
+    PATH,
     command,
     config_option,
     pipelines_that_begin,
@@ -140,13 +142,8 @@ TABLES = (
 )
 @click.argument("table", required=False)
 @click.option("--all", "every", is_flag=True, help="Every table, as Markdown.")
-@click.option("--to", "target", type=click.Path(path_type=Path), metavar="FILE", help="With --all: write it there.")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Published results; left out, those in docs/results.",
-)
+@click.option("--to", "target", type=PATH, metavar="FILE", help="With --all: write it there.")
+@click.option("--results", type=FOLDER, metavar="DIR", help="Published results; left out, those in docs/results.")
 @project_options
 def reproduce(
     table: str | None, every: bool, target: Path | None, results: Path | None, config: str, store: str | None

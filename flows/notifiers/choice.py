@@ -61,13 +61,12 @@ class NotSentError(Exception):
 class NotifierChoice(Named):
     """A notifier that pipelines.yaml can name under `notify`: its word, its settings, and how it sends.
 
-    `send` raises `NotSentError` where the message did not arrive. `about` is a sentence for the documents, `example`
-    how the settings are written.
+    `send` raises `NotSentError` where the message did not arrive. `example` is how the settings are written; what the
+    notifier is their docstring says.
     """
 
     settings: type[NotifierSettings]
     send: Callable[[Message, Any], None]
-    about: str
     example: str
 
     def conformance(self) -> list[str]:

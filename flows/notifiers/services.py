@@ -11,7 +11,7 @@ from assay.infra.terminal import quietened
 
 
 class Services(NotifierSettings):
-    """What Apprise reaches: mail, Slack, Teams, and a hundred others."""
+    """Services that Apprise reaches (extra `notify`): mail, Slack, Teams, and a hundred others."""
 
     url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_APPRISE_URLS"])
     """The environment variable that holds Apprise's URLs, with blanks between them."""
@@ -34,6 +34,4 @@ def send(message: Message, services: Services) -> None:
             raise NotSentError("Apprise could not deliver it to all of the services")
 
 
-APPRISE = NotifierChoice(
-    "apprise", Services, send, "Services that Apprise reaches (extra `notify`).", "{url_from: APPRISE_URLS}"
-)
+APPRISE = NotifierChoice("apprise", Services, send, "{url_from: APPRISE_URLS}")

@@ -12,7 +12,7 @@ from pydantic import Field, create_model, model_validator
 from assay.flows.notifiers.choice import Notifier, NotifierChoice
 from assay.flows.notifiers.services import APPRISE
 from assay.flows.notifiers.webhook import WEBHOOK
-from assay.infra.settings import Settings
+from assay.infra.settings import Settings, optional_field
 from assay.infra.user_code.choices import NamedChoices
 
 NOTIFIERS = NamedChoices("notifier", "assay.notifiers", NotifierChoice, (WEBHOOK, APPRISE))
@@ -51,8 +51,7 @@ def notify_settings(table: NamedChoices[NotifierChoice]) -> type[Notifying]:
     fields: dict[str, Any] = {}
     for choice in table:
         alias = written.get(choice.word)  # a notifier of somebody's own stands under `module:object`
-        described = Field(default=None, alias=alias, description=choice.about, examples=[choice.example])
-        fields[choice.word] = (choice.settings | None, described)
+        fields[choice.word] = optional_field(choice.settings, choice.example, alias)
     model = create_model("Notify", __base__=Notifying, __module__=__name__, __doc__=Notifying.__doc__, **fields)
     model.table = table
     return model

@@ -22,7 +22,7 @@ _BUSY = (408, 425, 429)
 
 
 class Webhook(NotifierSettings):
-    """An address of yours that takes a message as signed JSON."""
+    """A webhook: an address of yours that takes a message as signed JSON."""
 
     url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_WEBHOOK_URL"])
     """The environment variable that holds the address (`https://…`)."""
@@ -108,6 +108,4 @@ def _reason(reason: object, seconds: float) -> str:
     return f"it cannot be reached ({type(reason).__name__})"
 
 
-WEBHOOK = NotifierChoice(
-    "webhook", Webhook, send, "A webhook: JSON, signed.", "{url_from: HOOK_URL, secret_from: HOOK_SECRET}"
-)
+WEBHOOK = NotifierChoice("webhook", Webhook, send, "{url_from: HOOK_URL, secret_from: HOOK_SECRET}")

@@ -282,12 +282,6 @@ def paper_table(name: str, *sources: Sequence[Source], users_own: UsersOwn | Non
     return PaperTable(name, printed, grids)
 
 
-def compared(labels: Sequence[Sequence[str]], cells: Sequence[Cell]) -> list[Line]:
-    """Two lines, the paper's numbers and ours beneath, each with its labels."""
-    theirs, ours = labels
-    return [Line((*theirs, *map(papers_number, cells))), Line((*ours, *cells), ours=True)]
-
-
 def papers_number(cell: Cell) -> str:
     """The paper's number of a cell, written as ours is."""
     if isinstance(cell, str):

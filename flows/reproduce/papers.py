@@ -21,7 +21,6 @@ from assay.flows.reproduce.paper_table import (
     Result,
     Source,
     UsersOwn,
-    compared,
     number,
     paper_table,
     papers_number,
@@ -93,7 +92,8 @@ def _attacked(subject: published.Attacked) -> Source:
             metric = f"{'subject' if of == 'clean' else 'attack'}.{XU_METRICS[measure]}"
             place = (metric, of, group + (", training" if images == "X" else ""), subject.subject)
             cells.append("–" if value is None else Ours(*place, write, (value,)))
-        lines += compared([(subject.model, measure, "paper"), ("", "", "ours")], cells)
+        lines.append(Line((subject.model, measure, "paper", *map(papers_number, cells))))
+        lines.append(Line(("", "", "ours", *cells), ours=True))
     return Source(subject.model, {subject.pipeline: XU_DATA[subject.pipeline]}, lines, XU_BECAUSE)
 
 

@@ -24,12 +24,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.storage.artifacts import Artifact, Kind, Manifest, Output, RunRecord
 from assay.infra.storage.folders import Folder, failures_in_words
 from assay.infra.storage.network import FIRST_RETRY_SECONDS
 
+V = TypeVar("V")
 FORMAT = 1
 ANSWERS, INGREDIENTS, PARTITIONS, TURNS = "answers", "ingredients", "partitions", "turns"
 MANIFESTS = ("manifest.json", "manifest-partial.json")
@@ -83,12 +85,13 @@ class Store:
 
     def manifest(self, stage: str, key: str) -> Manifest | None:
         """The committed manifest under a key, whatever became of its files."""
-        return self._readable(f"{self.place(stage, key)}/manifest.json")
+        return self._read(f"{self.place(stage, key)}/manifest.json", Manifest.from_json)
 
-    def _readable(self, name: str) -> Manifest | None:
+    def _read(self, name: str, from_json: Callable[[dict[str, Any]], V]) -> V | None:
+        """What a file describes; None where it is not there, or describes no such thing."""
         value = self.folder.read_json(name)
         try:
-            return Manifest.from_json(value) if value else None
+            return from_json(value) if value else None
         except _MALFORMED:
             return None
 
@@ -180,7 +183,7 @@ class Store:
         if output := self._matching(self._manifests.get((stage, key)), artifact):
             return output
         for name in (f"{self.place(stage, key)}/manifest.json", self._partial_name(stage, key)):
-            manifest = self._readable(name)
+            manifest = self._read(name, Manifest.from_json)
             if manifest and (output := self._matching(manifest, artifact)):
                 self._manifests[stage, key] = manifest
                 return output
@@ -243,7 +246,7 @@ class Store:
     def asides(self) -> list[RunRecord]:
         """The records of runs that stand aside just now, or were killed there."""
         names = sorted(name for name in self.folder.sizes("asides") if name.endswith(".json"))
-        return [record for name in names if (record := self._record_in(name)) is not None]
+        return [record for name in names if (record := self._read(name, RunRecord.from_json)) is not None]
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
@@ -258,14 +261,7 @@ class Store:
 
     def record(self, run_id: str) -> RunRecord | None:
         """The record of exactly that run; None where there is none yet, or where the file is no record of a run."""
-        return self._record_in(f"runs/{run_id}.json")
-
-    def _record_in(self, name: str) -> RunRecord | None:
-        value = self.folder.read_json(name)
-        try:
-            return RunRecord.from_json(value) if value else None
-        except _MALFORMED:
-            return None
+        return self._read(f"runs/{run_id}.json", RunRecord.from_json)
 
     def require_records(self) -> None:
         """Raises where a file among the records of runs cannot be read: what its run used is not known then."""

@@ -143,16 +143,6 @@ _current: ContextVar[Ingredients] = ContextVar("assay_ingredients", default=_NOB
 """Those of the run that surrounds the caller; where there is none, nothing is noted."""
 
 
-def current_run_id() -> str:
-    """The run that surrounds the caller; empty where there is none."""
-    return _current.get().run_id
-
-
-def note_file(path: Path) -> None:
-    """Note a file that the settings name, in the run that surrounds the caller, if any."""
-    _current.get().note(path)
-
-
 def note_elsewhere(name: str, of: str, version: str) -> None:
     """Note a service in the run that surrounds the caller, if any, with what stands for its answers."""
     _current.get().note_elsewhere(name, of, version)
@@ -202,7 +192,7 @@ def read_given_file(path: Path, called: str = "", most: int = MOST_BYTES) -> byt
         content = file.read(size + 1)
     if len(content) > size:  # some files of the kernel say that they are empty, and never end
         raise InputError(f"{called or path} has more bytes than its size says; copy it, and name the copy.")
-    note_file(path)
+    _current.get().note(path)
     return content
 
 
@@ -490,7 +480,7 @@ def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeRef
     files = file_digests([*named, *reference.read_files(heard)], beside)
     imports = {name for name, source in reference.sources for name in imported_by(source, name, "")}
     asks = bool(heard.hosts) or (names_an_endpoint(sources) and not _CLIENTS.isdisjoint(imports))
-    version = version_of(stands_on, reference.written, beside, current_run_id(), asks)
+    version = version_of(stands_on, reference.written, beside, _current.get().run_id, asks)
     whole = replace(reference, files=files, version=version)
     note_code(whole)
     return whole

@@ -358,7 +358,7 @@ def send(message, sms):
         file.write(message.title)
 
 
-SMS = NotifierChoice("sms", Sms, send, "A text message.", "{file: sms.txt}")
+SMS = NotifierChoice("sms", Sms, send, "{file: sms.txt}")
 """
 
 
