@@ -227,11 +227,11 @@ def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
     weights = [math.exp(-0.5 * (offset / sigma) ** 2) for offset in range(radius + 1)]
     total = weights[0] + 2 * math.fsum(weights[1:])
     kernel = [weight / total for weight in weights]
-    rows = _along(pad(images, (radius, radius, 0, 0), mode="replicate"), kernel, -1, images.shape[-1])
-    return _along(pad(rows, (0, 0, radius, radius), mode="replicate"), kernel, -2, images.shape[-2])
+    rows = along(pad(images, (radius, radius, 0, 0), mode="replicate"), kernel, -1, images.shape[-1])
+    return along(pad(rows, (0, 0, radius, radius), mode="replicate"), kernel, -2, images.shape[-2])
 
 
-def _along(padded: Tensor, kernel: Sequence[float], dim: int, size: int) -> Tensor:
+def along(padded: Tensor, kernel: Sequence[float], dim: int, size: int) -> Tensor:
     """A symmetric kernel's weighted sum of shifted images: the same bits however many images there are."""
     radius = len(kernel) - 1
     total = padded.narrow(dim, radius, size) * kernel[0]

@@ -10,8 +10,8 @@ from functools import partial
 import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
-from assay.tasks.corruptions.imagenet_c import IMAGENET_C
-from assay.tasks.corruptions.table import METRICS, in_order
+from assay.tasks.corruptions.medmnist_c import MISSING
+from assay.tasks.corruptions.table import METRICS, PRESETS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import About, class_text, column, columns_over, series_of, share_text, table_of
 from assay.tasks.reporting.numerals import integer, plural
@@ -95,9 +95,16 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
         blocks += _galleries(images, corruptions.severities)
     originals = [subject for subject in corruptions.subjects if "+" not in subject] or corruptions.subjects
     sentences = [_sentence(corruptions, subject) for subject in originals]
-    if {*corruptions.perturbations} == {*IMAGENET_C}:
-        sentences.append(_OF_IMAGENET_C)
+    tried = (name for name, words in PRESETS.items() if {*words} == {*corruptions.perturbations})
+    sentences += [_OF_IMAGENET_C if name == "imagenet-c" else _of_medmnist(name) for name in tried]
     return Part("Corruptions", " ".join(filter(None, sentences)) or "Nothing was corrupted.", blocks, "corruptions")
+
+
+def _of_medmnist(preset: str) -> str:
+    """That all that was tried is a data set's of MedMNIST-C, and what is missing of it."""
+    name, words = preset.partition("/")[2], PRESETS[preset]
+    missing = f", but for {MISSING[name]}, which is not ours to ship" if name in MISSING else ""
+    return f"These are the {len(words) + (name in MISSING)} corruptions of MedMNIST-C's {name}{missing}."
 
 
 def _sentence(corruptions: CorruptionFindings, subject: str) -> str:

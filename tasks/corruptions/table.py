@@ -21,6 +21,7 @@ from assay.tasks.corruptions.choice import Corruption as Corruption
 from assay.tasks.corruptions.choice import each as each
 from assay.tasks.corruptions.choice import shares as shares
 from assay.tasks.corruptions.imagenet_c import IMAGENET_C, OF_IMAGENET_C
+from assay.tasks.corruptions.medmnist_c import ON_SKIN, UNLISTED, of_medmnist
 from assay.tasks.statistics.metrics import class_metrics, metric, metrics
 from assay.tasks.subjects.settings import as_tuple
 
@@ -178,8 +179,15 @@ XU_ET_AL = (
     Corruption("shear", "sweep", partial(warped_by, "shear"), shares("degrees", 15, 15)),
 )
 BRIGHTER = Corruption("brightness-up", "ramp", made_brighter, BRIGHTNESS)
-CORRUPTIONS = NamedChoices("perturbation", "assay.corruptions", Corruption, (*XU_ET_AL, *OF_IMAGENET_C, BRIGHTER))
-PRESETS = {"imagenet-c": IMAGENET_C}
+LISTED = (*XU_ET_AL, *OF_IMAGENET_C, BRIGHTER, *ON_SKIN)
+MEDMNIST_C = of_medmnist({made.word: made for made in (*LISTED, *UNLISTED)})
+CORRUPTIONS = NamedChoices(
+    "perturbation", "assay.corruptions", Corruption, (*LISTED, *chain.from_iterable(MEDMNIST_C.values()))
+)
+PRESETS = {
+    "imagenet-c": IMAGENET_C,
+    **{f"medmnist-c/{name}": tuple(made.word for made in each) for name, each in MEDMNIST_C.items()},
+}
 """Perturbations that go by one name."""
 
 
@@ -205,7 +213,8 @@ class Corruptions(Settings):
     """
 
     perturbations: tuple[Perturbation, ...] = Field(default=tuple(xu.word for xu in XU_ET_AL), min_length=1)
-    """Which perturbations are tried; left out, the 14 of Xu et al. `imagenet-c` stands for those of its mCE."""
+    """Which perturbations are tried; left out, the 14 of Xu et al. `imagenet-c` stands for those of its mCE,
+    `medmnist-c/dermamnist` for those of a data set of MedMNIST-C."""
 
     severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)
     """How strong they are, from 1 (slight) to 5."""

@@ -40,7 +40,9 @@ def in_place(at, images, draws, strengths):
     return torch.stack([images.mul_(0.9).clone() for _ in strengths])
 
 
-@pytest.mark.parametrize("corruption", CORRUPTIONS.all, ids=lambda corruption: corruption.word)
+@pytest.mark.parametrize(
+    "corruption", [one for one in CORRUPTIONS.all if "/" not in one.word], ids=lambda corruption: corruption.word
+)
 def test_every_perturbation_of_ours_keeps_what_they_promise(corruption):
     assert check_plugin(corruption) == []
 
