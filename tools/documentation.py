@@ -258,7 +258,8 @@ _SHORT = (
     (r"^one of (.*?)(, or several)?$", lambda words: f"`{words[1].replace(', ', '|')}`{words[2] or ''}"),
     (
         r"^a list(?: of at least \d+)?(?: and at most \d+)?, each item one of (.*)$",
-        lambda words: f"of `{words[1].replace(', ', '|')}`",
+        # What presets stand for (`dermamnist/jpeg`) has no line of its own.
+        lambda words: f"of `{re.sub(r'(?<=, )[a-z]+mnist/[a-z-]+, ', '', words[1]).replace(', ', '|')}`",
     ),
     (r"^text, or a list(?: of at least \d+)?, each item text$|^text or a list, each item text$", "text, or several"),
     (r"a list(?: of at least \d+)?(?: and at most \d+)?, each item (.*)", r"list: \1"),

@@ -147,20 +147,15 @@ class AttackJob:
     def result(self, model: ImageModel, targeted: TargetedImages, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
         images, targets = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
-        perturb = self._perturb(model, eps)
-
+        learned, perturb = IMAGE_ATTACKS.of(self.attack).generator, None
+        if self.generators is not None and learned is not None and eps > 0:
+            perturb = learned.load(self.generators[eps_name(eps)], model.device, model.block)
         carry_out = partial(run_attack, self.attack, model, images, targets, eps, perturb=perturb)
         return deterministically(partial(carry_out, Draws(self.seeds, targeted.ids)), model.device)
 
     def grid(self) -> list[float]:
         """Every ε of the attack in rising order, the clean point first."""
         return sorted({0.0, *self.attack.eps})
-
-    def _perturb(self, model: ImageModel, eps: float) -> Perturb | None:
-        learned = IMAGE_ATTACKS.of(self.attack).generator
-        if self.generators is None or learned is None or eps == 0:
-            return None
-        return learned.load(self.generators[eps_name(eps)], model.device, model.block)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
+from assay.tasks.corruptions.table import MEDMNIST_C
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
 from assay.tasks.statistics.classification import joint_level
 from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
@@ -189,7 +190,7 @@ def _spread(of: Gram, cell: tuple[int, int], other: tuple[int, int]) -> float:
 Counted = Literal["flips", "right", "wrong"]
 Answers = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 Errors = npt.NDArray[np.int64]
-"""Wrong answers per block of a tally, [G]."""
+"""Wrong answers per block of a tally, by true class or label, [G, k]."""
 
 
 class Beside(NamedTuple):
@@ -214,14 +215,40 @@ def beside(tally: Tally, own: int, reference: int, what: Counted, severities: Se
     return Beside(*(tally.counted(at, what, severities)[..., 0].astype(np.float64) for at in (own, reference)))
 
 
-def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64]) -> Errors:
-    """How many answers to clean samples are wrong in each block [G]; of several labels, each is an answer.
+def clean_errors(answers: Answers, truth: Answers, blocks: npt.NDArray[np.int64], classes: int) -> Errors:
+    """How many answers to clean samples are wrong in each block, by their true class [G, k]; of several labels, each is
+    an answer, and labels are the classes.
 
-    >>> clean_errors(np.array([0, 1, 1]), np.array([0, 0, -1]), np.array([0, 1, 1])).tolist()
-    [0, 1]
+    >>> clean_errors(np.array([0, 1, 1]), np.array([0, 0, -1]), np.array([0, 1, 1]), 2).tolist()
+    [[0, 0], [1, 0]]
     """
-    wrong = (answers != truth) & (truth >= 0)
-    return np.bincount(blocks, wrong.reshape(len(truth), -1).sum(axis=1)).astype(np.int64)
+    each = truth if truth.ndim == 2 else np.where(truth[:, None] == np.arange(classes), truth[:, None], -1)
+    wrong = np.zeros((int(blocks.max(initial=-1)) + 1, each.shape[1]), np.int64)
+    np.add.at(wrong, blocks, (answers.reshape(len(truth), -1) != each) & (each >= 0))
+    return wrong
+
+
+def balanced_error(right: Counts, tried: Counts) -> Statistic:
+    """Under each of p corruptions, the mean over the classes of what is wrong, from right answers [G, k, p] of those
+    tried [G, k]."""
+
+    def statistic(weights: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.einsum("bg,gkp->bkp", weights, right) / (weights @ tried)[..., None]
+        return np.asarray(1 - np.nanmean(shares, axis=1))
+
+    return statistic
+
+
+def mean_of_errors_beside(above: Statistic, below: Statistic) -> Statistic:
+    """The mean over corruptions of the ratio of two errors, without those that have nothing to be divided by."""
+
+    def statistic(weights: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = above(weights) / below(weights)
+        return np.asarray(np.nanmean(np.where(np.isfinite(ratios), ratios, np.nan), axis=1))
+
+    return statistic
 
 
 _NO_CELL = Cell("", "", [], [])
@@ -236,7 +263,8 @@ def corruption_findings(
     tally: Tally, reference: str, clean: Mapping[str, Errors], seeds: Seeds, classes: Sequence[str] = ()
 ) -> list[Finding]:
     """Flip probability and accuracy of each cell, and of each perturbation over all severities what every class gets
-    (none of several labels); of all but the reference also relative flips and corruption errors.
+    (none of several labels); of all but the reference also relative flips and corruption errors, for MedMNIST-C
+    balanced ones.
 
     `clean` are each subject's errors on clean samples, empty where these are not known.
     """
@@ -246,11 +274,13 @@ def corruption_findings(
             "name one of them."
         )
     findings: list[Finding] = []
+    balanced = tally.of_class.any() and any(word.partition("/")[0] in MEDMNIST_C for word in tally.perturbations)
     for own, subject in enumerate(tally.subjects):
         estimates = _Subject(tally, own, tally.subjects.index(reference), seeds)
         findings += [*estimates.shares(), *estimates.worst(), *estimates.of_classes(classes)]
         if subject != reference:
             findings += [*estimates.relative_flips(), *estimates.errors(), *estimates.added_errors(clean)]
+            findings += estimates.balanced_errors(clean) if balanced else ()
     return findings
 
 
@@ -332,11 +362,29 @@ class _Subject:
         if clean:
             tally, pair = self.tally, (self.own, self.reference)
             wrong = beside(tally, *pair, "wrong", range(len(tally.severities)))
-            first = (tally.answers * clean[tally.subjects[at]][:, None] for at in pair)
+            first = (tally.answers * clean[tally.subjects[at]].sum(axis=1)[:, None] for at in pair)
             added = Beside(*(errors - before for errors, before in zip(wrong, first, strict=True)))
             for cell in self._over_severities():
                 ratio = self._resampled("relative_error", cell, added.ratio(cell.perturbations))
                 yield self._finding("relative_error", cell, ratio, "ratio")
+
+    def balanced_errors(self, clean: Mapping[str, Errors]) -> Iterator[Finding]:
+        """BE and bmCE of MedMNIST-C, and beyond `clean` errors rBE and rmCE: each class counts alike."""
+        for cell in self._over_severities():
+            for metric, before in (("balanced_error", None), ("relative_balanced_error", clean)):
+                if before is None or before:
+                    above, below = (self._balanced(at, cell, before) for at in (self.own, self.reference))
+                    ratio = self._resampled(metric, cell, mean_of_errors_beside(above, below))
+                    yield self._finding(metric, cell, ratio, "ratio")
+
+    def _balanced(self, at: int, cell: Cell, clean: Mapping[str, Errors] | None) -> Statistic:
+        """A subject's balanced error under each corruption, over all severities, or what of it is beyond `clean`."""
+        tally = self.tally
+        under = balanced_error(tally.right[:, :, at][..., cell.perturbations], tally.of_class * tally.answers)
+        if clean is None:
+            return under
+        before = balanced_error((tally.of_class - clean[tally.subjects[at]])[..., None], tally.of_class)
+        return lambda weights: under(weights) - before(weights)
 
     def _over_severities(self) -> Iterator[Cell]:
         return (cell for cell in self.tally.cells() if cell.group == ALL)

@@ -41,13 +41,16 @@ class CorruptionFindings:
 def name_of(perturbation: str) -> str:
     """A perturbation as the page calls it.
 
-    >>> name_of("gaussian-noise"), name_of("tilt")
-    ('Gaussian noise', 'Tilt')
+    >>> name_of("gaussian-noise"), name_of("dermamnist/jpeg")
+    ('Gaussian noise', 'Jpeg')
     """
-    return perturbation.replace("-", " ").capitalize()
+    return perturbation.rpartition("/")[2].replace("-", " ").capitalize()
 
 
-_BESIDE = ("corruption.relative_flip_probability", "corruption.error", "corruption.relative_error")
+_BESIDE = tuple(
+    f"corruption.{name}"
+    for name in ("relative_flip_probability", "error", "relative_error", "balanced_error", "relative_balanced_error")
+)
 
 
 def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> list[DataTable]:
@@ -55,26 +58,17 @@ def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> lis
     reference, *others = corruptions.subjects
     means = (About(subject, MEAN, ALL) for subject in others)
     rows = [row for row in means if any(findings.get(metric, *row) for metric in _BESIDE)]
+    shown = [metric for metric in _BESIDE if any(findings.get(metric, *row) for row in rows)]
     note = (
-        f"Divided by those of {reference}: flips; wrong answers at full strength (mCE); and of these the ones beyond "
-        f"clean images. The mean is of the ratios, each perturbation counting the same, without those for which "
-        f"{reference} has none to divide by. Below 1 is better than {reference}."
+        f"Divided by those of {reference}: flips; wrong answers at full strength (mCE; each class counting the same, "
+        "bmCE); and of these the ones beyond clean images. The mean is of the ratios, each perturbation counting "
+        f"the same, without those for which {reference} has none to divide by. Below 1 is better than {reference}."
     )
-    columns = [column("Subject", "subject"), *columns_over(METRICS, *_BESIDE)]
+    columns = [column("Subject", "subject"), *columns_over(METRICS, *shown)]
     return [table_of(f"Beside {reference}", rows, columns, note, findings=findings)] if rows else []
 
 
 _SHOWN = 3  # the severity of the pictures, where it was tried
-_STRIPS = (
-    ("noise", ("gaussian-noise", "shot-noise", "speckle-noise")),
-    ("single pixels", ("impulse-noise", "pixelate", "jpeg")),
-    ("blur", ("gaussian-blur", "motion-blur", "zoom-blur")),
-    ("lenses", ("defocus-blur", "glass-blur", "zoom-blur-steps")),
-    ("weather and light", ("snow", "spatter", "brightness", "contrast")),
-    ("fog, light, rubber", ("fog", "brightness-up", "elastic")),
-    ("the camera moved", ("translate", "rotate", "tilt")),
-    ("shape and size", ("scale", "shear")),
-)
 
 
 _OF_IMAGENET_C = (
@@ -198,16 +192,16 @@ def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:
 def _strips(sample: str, seen: dict[str, Pixels], severity: int) -> list[Strip]:
     """The clean image and up to three perturbations beside it, so that pictures are large enough to compare."""
     clean = Picture(png(seen["clean"]), "clean", f"The clean image of {sample}")
-    strips: list[Strip] = []
-    for title, names in _STRIPS:
-        shown = [
-            Picture(png(seen[name]), name_of(name), f"{sample} under {name_of(name).lower()} at severity {severity}")
-            for name in names
-            if name in seen
-        ]
-        if shown:
-            strips.append(Strip(title, [clean, *shown], "" if strips else sample))
-    return strips
+    shown = [
+        Picture(png(seen[name]), name_of(name), f"{sample} under {name_of(name).lower()} at severity {severity}")
+        for name in in_order(seen.keys() - {"clean"})
+    ]
+    rows = [shown[at : at + 3] for at in range(0, len(shown), 3)]
+    titles = (", ".join(picture.name for picture in row) for row in rows)
+    return [
+        Strip(title, [clean, *row], "" if row is not rows[0] else sample)
+        for title, row in zip(titles, rows, strict=True)
+    ]
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

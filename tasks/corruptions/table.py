@@ -262,4 +262,6 @@ METRICS = (
     metric("corruption.relative_flip_probability", unit="ratio", better="less"),
     metric("corruption.error", unit="ratio", better="less", title="Corruption error"),
     metric("corruption.relative_error", unit="ratio", better="less", title="Relative corruption error"),
+    metric("corruption.balanced_error", unit="ratio", better="less", title="Balanced error (bmCE)"),
+    metric("corruption.relative_balanced_error", unit="ratio", better="less", title="Relative balanced error (rmCE)"),
 )

@@ -170,19 +170,10 @@ def corrupt_partition(
 def _flips(
     ids: list[str], subject: str, corruption: Corruption, severity: int, answers: FrameAnswers, truth: Targets
 ) -> pa.Table:
-    n = len(ids)
-    correct, judged = count_correct(answers, truth, corruption.kind)
-    columns = [
-        ids,
-        [subject] * n,
-        [corruption.word] * n,
-        np.full(n, severity),
-        count_flips(answers, corruption.kind),
-        np.full(n, comparisons(answers)),
-        correct,
-        judged,
-    ]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, FrameFlips.schema, strict=True)]
+    n, flips = len(ids), count_flips(answers, corruption.kind)
+    about = [ids, [subject] * n, [corruption.word] * n, np.full(n, severity)]
+    counted = [flips, np.full(n, comparisons(answers)), *count_correct(answers, truth, corruption.kind)]
+    arrays = [pa.array(column, field.type) for column, field in zip([*about, *counted], FrameFlips.schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=FrameFlips.schema)
 
 
@@ -277,7 +268,7 @@ def measure_corruptions(
     for name, predictions in clean.items() if known else ():
         answers = collect(predictions, None)
         require_same_samples(answers, rows, name)
-        errors[name] = clean_errors(answers_in(answers, names, several), truth, block_of)
+        errors[name] = clean_errors(answers_in(answers, names, several), truth, block_of, len(names))
     findings = corruption_findings(tally, reference, errors, stage_seeds(), names)
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {finding.subject: finding.value for finding in measured(overall)}

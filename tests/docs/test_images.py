@@ -11,7 +11,7 @@ from page_examples import perform, pipelines_in, save_and_run
 
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.table import IMAGE_ATTACKS, PRESETS
-from assay.tasks.corruptions.table import CORRUPTIONS
+from assay.tasks.corruptions.table import CORRUPTIONS, LISTED
 from assay.tasks.subjects.networks.building import _NETWORKS
 from assay.tasks.subjects.settings import NETWORKS
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score
 
 from assay.infra.stages.exact import Seeds
-from assay.tasks.corruptions.findings import corruption_findings
+from assay.tasks.corruptions.findings import clean_errors, corruption_findings
 from assay.tasks.corruptions.tallies import Blocks, Tally
 
 FRAMES = 30
@@ -101,12 +104,12 @@ def test_a_subject_that_never_flips_has_an_interval_still():
 
 def test_what_corruption_adds_is_counted_beyond_the_errors_on_clean_samples():
     hits = np.array([[[10], [16]], [[12], [14]]])  # [groups, subjects, perturbations]
-    clean = {"a": np.array([0, 0]), "b": np.array([0, 1])}  # of 30 frames each
+    clean = {"a": np.array([[0], [0]]), "b": np.array([[0], [1]])}  # of 30 frames each
     both = tally(hits)
     assert found(both, "error", subject="b").value == pytest.approx(30 / 22)
-    assert found(both, "relative_error", subject="b", clean={**clean, "b": np.array([0, 0])}).value == pytest.approx(
-        30 / 22
-    )
+    assert found(
+        both, "relative_error", subject="b", clean={**clean, "b": np.array([[0], [0]])}
+    ).value == pytest.approx(30 / 22)
     assert found(both, "relative_error", subject="b", clean=clean).value == pytest.approx((30 - 30) / 22)
 
 
@@ -117,3 +120,42 @@ def test_thousands_of_groups_are_put_together_and_still_count_as_many():
     assert blocks.of_id["0"] == blocks.of_id["1"]
     never = tally(np.zeros((2000, 1, 1), np.int64), blocks.units)
     assert found(never, "flip_probability").high == pytest.approx(3.84 / 2503.84, rel=0.01)
+
+
+def test_balanced_errors_are_those_of_the_package_of_medmnist_c():
+    rng, names = np.random.default_rng(0), ["chestmnist/pixelate", "chestmnist/gaussian-noise"]
+    truth = rng.choice(3, 400, p=[0.7, 0.2, 0.1])
+    said = {
+        (subject, at): np.where(rng.random(400) < rate, truth, rng.integers(0, 3, 400))
+        for subject, at, rate in (
+            ("a", 0, 0.6),
+            ("a", 1, 0.5),
+            ("b", 0, 0.8),
+            ("b", 1, 0.3),
+            ("a", -1, 0.9),
+            ("b", -1, 0.95),
+        )
+    }
+    of_class, right = np.eye(3, dtype=np.int64)[truth], np.zeros((400, 3, 2, 2), np.int64)
+    for (subject, at), answers in said.items():
+        if at >= 0:
+            right[np.arange(400), truth, "ab".index(subject), at] = answers == truth
+    counts = np.zeros((400, 2, 2, 1, 4), np.int64)
+    counts[..., 1] = counts[..., 3] = 1
+    counts[..., 0, 2] = right.sum(axis=1)
+    of = Tally(counts, "ab", names, [1], np.ones(400, np.int64), 400, 400, 1, right, of_class)
+    clean = {subject: clean_errors(said[subject, -1], truth, np.arange(400), 3) for subject in "ab"}
+
+    def error(subject, at):  # as medmnistc's Evaluator has it
+        return 1 - balanced_accuracy_score(truth, said[subject, at])
+
+    bmce = np.mean([error("b", at) / error("a", at) for at in (0, 1)])
+    rmce = np.mean([(error("b", at) - error("b", -1)) / (error("a", at) - error("a", -1)) for at in (0, 1)])
+    mean = found(of, "balanced_error", subject="b", clean=clean)
+    assert mean.value == pytest.approx(bmce)
+    assert mean.low < bmce < mean.high
+    assert found(of, "relative_balanced_error", subject="b", clean=clean).value == pytest.approx(rmce)
+    pixelate = found(of, "balanced_error", of_="chestmnist/pixelate", subject="b", clean=clean)
+    assert pixelate.value == pytest.approx(error("b", 0) / error("a", 0))
+    with pytest.raises(KeyError):  # asked for by no name of MedMNIST-C, nothing of it is measured
+        found(replace(of, perturbations=["pixelate", "gaussian-noise"]), "balanced_error", subject="b", clean=clean)
