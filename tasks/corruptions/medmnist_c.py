@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from assay.tasks.corruptions.choice import LARGE, SMALL, Constants, Corruption, single, together
-from assay.tasks.corruptions.imagenet_c import blended
+from assay.tasks.corruptions.choice import LARGE, SMALL, Constants, Corruption, single
+from assay.tasks.corruptions.imagenet_c import ramp
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -135,36 +135,33 @@ def hairs(drawing: Any, at: Constants, size: tuple[int, int], generator: Generat
 
 NOT_SET = (1.0,) * 5
 UNLISTED = (
-    Corruption("kernel-blur", "ramp", blended(kernel_blurred), single("pixels", NOT_SET, NOT_SET, length=True)),
-    Corruption("lit", "ramp", blended(lit), single("factor", NOT_SET, NOT_SET)),
-    Corruption("contrasted", "ramp", blended(contrasted), single("factor", NOT_SET, NOT_SET)),
-    Corruption("saturated", "ramp", blended(saturated), single("amount", NOT_SET, NOT_SET)),
-    Corruption("gamma", "ramp", blended(bent), single("power", NOT_SET, NOT_SET)),
+    ramp("kernel-blur", kernel_blurred, single("pixels", NOT_SET, NOT_SET, length=True)),
+    ramp("lit", lit, single("factor", NOT_SET, NOT_SET)),
+    ramp("contrasted", contrasted, single("factor", NOT_SET, NOT_SET)),
+    ramp("saturated", saturated, single("amount", NOT_SET, NOT_SET)),
+    ramp("gamma", bent, single("power", NOT_SET, NOT_SET)),
 )
 """What is named with the constants of a data set alone."""
 _CORNER, _MOST, _COUNT = (1.1, 1.05, 1.0, 0.95, 0.9), (15, 15, 15, 20, 25), (4, 8, 12, 20, 30)
 ON_SKIN = (
-    Corruption("black-corner", "ramp", blended(cornered), single("radius", _CORNER, _CORNER)),
-    Corruption(
+    ramp("black-corner", cornered, single("radius", _CORNER, _CORNER)),
+    ramp(
         "ruler",
-        "ramp",
-        blended(ruled),
-        together(
-            single("gap", (4, 4, 3, 3, 2), (14, 12, 10, 8, 7), length=True),
-            single("long", (1, 2, 3, 4, 5), (7, 14, 21, 28, 35), length=True),
-        ),
+        ruled,
+        single("gap", (4, 4, 3, 3, 2), (14, 12, 10, 8, 7), length=True),
+        single("long", (1, 2, 3, 4, 5), (7, 14, 21, 28, 35), length=True),
     ),
-    Corruption(
+    ramp(
         "hair",
-        "ramp",
-        blended(drawn(hairs, 0.1)),
-        together(single("count", _COUNT, _COUNT), single("width", (1,) * 5, (1, 2, 2, 3, 3), length=True)),
+        drawn(hairs, 0.1),
+        single("count", _COUNT, _COUNT),
+        single("width", (1,) * 5, (1, 2, 2, 3, 3), length=True),
     ),
-    Corruption(
+    ramp(
         "bubbles",
-        "ramp",
-        blended(drawn(bubbles, 1.0)),
-        together(single("radius", (3,) * 5, (7, 10, 12, 15, 17), length=True), single("most", _MOST, _MOST)),
+        drawn(bubbles, 1.0),
+        single("radius", (3,) * 5, (7, 10, 12, 15, 17), length=True),
+        single("most", _MOST, _MOST),
     ),
 )
 

@@ -11,7 +11,7 @@ from page_examples import perform, pipelines_in, save_and_run
 
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.table import IMAGE_ATTACKS, PRESETS
-from assay.tasks.corruptions.table import CORRUPTIONS, LISTED
+from assay.tasks.corruptions.table import LISTED
 from assay.tasks.subjects.networks.building import _NETWORKS
 from assay.tasks.subjects.settings import NETWORKS
 
@@ -96,4 +96,4 @@ def test_the_presets_of_the_page_are_those_of_the_code() -> None:
 
 def test_the_perturbations_of_the_page_are_those_there_are_with_their_sequences() -> None:
     rows = {row[0].strip("`"): row[1] for row in table_under("| perturbation | sequence |")}
-    assert rows == {name: CORRUPTIONS.named(name).kind for name in CORRUPTIONS.words}
+    assert rows == {made.word: made.kind for made in LISTED}
