@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from assay.tasks.corruptions.camera import Draws
     from assay.tasks.corruptions.choice import Five
+    from assay.tasks.corruptions.imagenet_c import Whole
 
 
 def kernel_blurred(at: Constants, images: Tensor, _: Draws) -> Tensor:
@@ -94,10 +95,7 @@ def ruled(at: Constants, images: Tensor, _: Draws) -> Tensor:
     return images * (torch.arange(height, 0, -1, device=images.device)[:, None] > long)
 
 
-Draw = Callable[[Any, Constants, tuple[int, int], "Generator"], None]
-
-
-def drawn(draw: Draw, light: float) -> Callable[[Constants, Tensor, Draws], Tensor]:
+def drawn(draw: Callable[[Any, Constants, tuple[int, int], Generator], None], light: float) -> Whole:
     """Images on which something of a grey is drawn, as thick as the drawing says, from draws of each image's own."""
 
     def whole(at: Constants, images: Tensor, draws: Draws) -> Tensor:

@@ -133,8 +133,11 @@ def word_findings(
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
         findings.append(mean("similarity", column, won, "cosine", who))
-    refused = Finding("attack.refused", name, subject=subject, unit="replacements")
-    findings += [mean("queries", "queries", tried, "queries"), _refused(refused, table["refused"].to_pylist())]
+    known = [count for count in table["refused"].to_pylist() if count is not None]  # a count, so without an interval
+    refused = Finding("attack.refused", name, subject=subject, n=table.num_rows, unit="replacements")
+    missing = "" if known else ALLOWED if table.num_rows else "not measured"
+    refused = replace(refused, value=float(sum(known)) if known else None, verdict=missing)
+    findings += [mean("queries", "queries", tried, "queries"), refused]
     if tried.any():
         findings += _probability_findings(table, about, classes, groups)
     limit = Finding("attack.limit", name, subject=subject, unit="cosine")
@@ -244,14 +247,6 @@ def _probability_findings(table: pa.Table, about: About, classes: Sequence[str],
     area = about.area("auc", macro_auc(probabilities, truth, groups=groups), classes)
     per_class = class_areas(about, probabilities, truth, classes, groups)
     return [area, *per_class, *chance_findings(about, probabilities, truth, groups)]
-
-
-def _refused(about: Finding, counts: Sequence[int | None]) -> Finding:
-    """How many replacements were refused as opposites, over all texts; a count, so without an interval."""
-    known, about = [count for count in counts if count is not None], replace(about, n=len(counts))
-    if not known:
-        return replace(about, verdict=ALLOWED if counts else "not measured")
-    return replace(about, value=float(sum(known)))
 
 
 def _mean(about: Finding, values: Floats, groups: Groups) -> Finding:
