@@ -322,16 +322,10 @@ def _what_is_left(findings: AttackFindings) -> str:
 
 
 def _in_short(findings: AttackFindings) -> str:
-    """What is left of every subject in a further norm; the table has the rest."""
-    lowest = list(findings.at_common().values())
-    alike = len({(finding.of, finding.group) for finding in lowest}) == 1
-    left = [
-        f"{finding.subject} {share_text(finding)}"
-        + ("" if alike else f" ({finding.of} at ε = {norm_and_slice(finding.group)[1].eps_text})")
-        for finding in lowest
-    ]
-    start = _attack_clause(lowest[0]) if alike else f"the strongest attacks{_TITLE[findings.norm]} leave "
-    return f"{capital(start)}right: {', '.join(left)}."
+    """The least and the most that is left of a subject in a further norm; the table has the rest."""
+    left = sorted(findings.at_common().values(), key=lambda finding: finding.value or 0.0)
+    most = f", the least; {left[-1].subject} keeps most, {share_text(left[-1])}" if len(left) > 1 else ""
+    return f"{capital(_attack_clause(left[0]))}{left[0].subject} right on {share_text(left[0])}{most}."
 
 
 def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:
