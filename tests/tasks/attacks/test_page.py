@@ -299,7 +299,8 @@ def test_every_further_norm_has_one_short_sentence() -> None:
     first, in_l2_text, in_l0_text = page(found).sentence.replace("\u202f", " ").split(". ")
     assert first.startswith("At ε = 0.1 pgd leaves right, of what was right on clean images: plain 31.0 %")
     assert in_l2_text == (
-        "At ε = 0.5 in L2 ddn leaves plain right on 12.0 % [7.0, 19.8], the least; hardened keeps most, 55.0 % [45.2, 64.4]"
+        "At ε = 0.5 in L2 ddn leaves plain right on 12.0 % [7.0, 19.8], the least; hardened keeps most, "
+        "55.0 % [45.2, 64.4]"
     )
     assert in_l0_text == (
         "At ε = 20 in L0 sparse-rs leaves plain right on 6.0 % [2.8, 12.5], the least; hardened keeps most, "
