@@ -19,7 +19,9 @@ from assay.infra.errors import all_named, first_named
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.user_code.references import Ingredient
+from assay.tasks.drift.compare import INPUTS
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.findings import FindingIndex, findings_of
 from assay.tasks.subjects.settings import WAYS
 
 SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED = "samples", "rules", "model", "weights", "settings", "seed"
@@ -164,7 +166,7 @@ def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Chang
     before, after = Side(earlier), Side(later)
     roles = _roles(before, after)
     samples = sample_change(store, before, after)
-    changed: list[PartChange] = [] if samples is None else [PartChange(SAMPLES, samples.in_words())]
+    changed = [] if samples is None else [PartChange(SAMPLES, samples.in_words(), parting_columns(store, later))]
     old, new = before.pieces(), after.pieces()
     for part in (*PARTS[1:], *sorted(set(roles.values()) - set(PARTS))):
         settings = setting_changes({"": old.get(part)}, {"": new.get(part)})
@@ -177,6 +179,13 @@ def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Chang
         details = tuple(f"{stage} is computed otherwise" for stage in stages)
         changed.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, "only those of today are installed"))
     return Changes(before, after, tuple(changed), samples or SampleChange(), roles, libraries)
+
+
+def parting_columns(store: Store, later: RunRecord) -> tuple[str, ...]:
+    """By which columns the later run's samples were told from its baseline's, where it asked for drift."""
+    areas = FindingIndex(findings_of(store, later)).select("drift.feature_auc", of=INPUTS)
+    apart = [area.group for area in areas if not (area.low or 0) <= 0.5 <= (area.high or 1)]
+    return (f"drift: told from its baseline by {first_named(apart, _NAMED)}",) if apart else ()
 
 
 def sample_change(store: Store, before: Side, after: Side) -> SampleChange | None:

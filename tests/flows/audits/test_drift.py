@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from direct_nights import latest, perform_night
 
+from assay.flows.blame.changes import changes_between
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
 from assay.tasks.statistics.findings import findings_of
@@ -63,6 +64,10 @@ def test_a_shift_fails_the_gate_and_the_next_night_is_held_against_the_one_befor
             assert f"A classifier cannot tell tonight's inputs from those of run {good[-1]}" in text
         baselines.append(record.id)
     assert ended == endings
+    first, second = (store.run(run) for run in baselines[:2])
+    (change,) = changes_between(store, first, second).parts
+    assert change.words == "200 new samples and 200 removed samples"
+    assert change.details == (("drift: told from its baseline by age",) if shifts[1] else ())
 
 
 def test_several_labels_are_refused_at_the_door(tmp_path: Path) -> None:
