@@ -65,6 +65,7 @@ class Handler(BaseHTTPRequestHandler):
     served: ClassVar[dict[str, Any]] = {}
     seen: ClassVar[Counter[str]] = Counter()
     times: ClassVar[Counter[tuple[int, str]]] = Counter()
+    under_way: ClassVar[list[str]] = []
     lock: ClassVar[threading.Lock] = threading.Lock()
 
     def do_POST(self) -> None:
@@ -80,9 +81,13 @@ class Handler(BaseHTTPRequestHandler):
             turn, since = self.seen[how], (self.folder / "served.json").stat().st_mtime_ns
             self.times[since, text] += 1  # what is drawn depends on no order in which questions come
             flipped = random.Random(f"{text} {self.times[since, text]}").random() < served["flips"]
+            self.under_way.append(text)
+            line = {"path": self.path, "text": text, "asked": asked, "under_way": len(self.under_way)}
             with (self.folder / "asked.jsonl").open("a") as log:
-                log.write(json.dumps({"path": self.path, "text": text, "asked": asked}) + "\n")
+                log.write(json.dumps(line) + "\n")
         time.sleep(max(0.0, served["seconds"] - (time.monotonic() - began)))
+        with self.lock:
+            self.under_way.remove(text)
         if served["key"] and self.headers.get("Authorization") != served["key"]:
             return self._send(401, {"error": {"message": f"wrong key {self.headers.get('Authorization')}"}})
         if how == "busy" and turn % 3:

@@ -68,11 +68,8 @@ def test_every_text_is_answered_whatever_the_server_does_now_and_then(
 
 def test_many_are_asked_at_once_and_answers_stay_with_their_texts(server: ChatServer, prompt: Path) -> None:
     server.serves(seconds=0.05)
-    import time
-
-    began = time.monotonic()
     said = ask(chat(server.at(), prompt, at_once=20), TEXTS * 2)
-    assert time.monotonic() - began < 1.5  # one after the other they take 2 s
+    assert 1 < max(each["under_way"] for each in server.asked()) <= 20
     assert answered_classes(said).tolist() == [*SPAM, *SPAM]
     assert len(server.asked()) == 40
 
@@ -319,9 +316,9 @@ def test_log_probabilities_are_refused_where_the_first_token_is_a_brace() -> Non
 def test_an_answer_of_blanks_takes_no_longer_than_another() -> None:
     import time
 
-    began = time.monotonic()
+    began = time.process_time()
     assert class_named("```" + " " * 3000, Asking(form="chat", **ASKING | {"read": "json"})) is None
-    assert time.monotonic() - began < 1.0
+    assert time.process_time() - began < 5.0
 
 
 def test_of_an_answer_that_is_none_no_secret_is_kept_and_no_more_than_is_read(
