@@ -357,7 +357,7 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     for base in bases_of(findings):
         answer = clean(findings, base)
         if answer is not None and is_beaten(findings, answer):
-            better = f"Train {base} longer or on more samples (train: epochs)."
+            better = f"Train {base} longer or on more samples (trained here: train: epochs)."
             yield f"{better} Until it beats one constant answer, attacks on it tell little."
     for flag in _raised(findings):
         yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
