@@ -136,12 +136,11 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
 def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
     """The model that a person brings, and what is done to its samples in the time allowed."""
     subject = brought.subject(roles, len(seen.classes))
-    resolve_subject(
-        Subject.model_validate_json(json.dumps(subject)), Path.cwd()
-    )  # what is wrong with it is said before all else
     trained_here = brought.what.endswith("trained here")
     if trained_here:
         subject |= {"train": _training(seen.rows)}
+    # What is wrong with it is said before all else.
+    resolve_subject(Subject.model_validate_json(json.dumps(subject)), Path.cwd())
     steps = {line.key: line for line in within(seconds, brought, roles.kind)}
     if (parted := steps.pop("evaluation", None)) is not None and isinstance(parted.value, dict):
         parts = {} if trained_here or roles.split else {"holdout": parted.value["holdout"]}

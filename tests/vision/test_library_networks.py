@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from assay.data.images import pixels_of
 from assay.flows.cli import answer
+from assay.flows.starting.first_audit import Model, Wanted, proposal_for
 from assay.infra.engines.devices import declare_image_operators
 from assay.infra.errors import InputError
 from assay.tasks.subjects.networks import libraries
@@ -61,6 +62,18 @@ def test_a_network_by_its_name_learns_and_is_attacked_by_its_gradient(folder: Pa
     assert clean["timm"] > 0.9
     assert attacked["timm", "pgd", "eps=0.3"] == 0.0
     assert not [one for one in findings if one.metric == "attack.red_flag" and one.subject == "timm" and one.value]
+
+
+@pytest.mark.parametrize("weights", [None, "vit.safetensors"])
+def test_a_name_alone_is_enough_for_an_audit_and_its_weights_may_be_brought(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, weights: str | None
+) -> None:
+    monkeypatch.chdir(folder)
+    model = Model("timm:test_vit", 300.0, weights=weights)
+    proposal = proposal_for(Wanted("scans", Path(), "night", model=model), lambda question: question.asked)
+    [subject] = next(line.value for line in proposal.lines if line.key == "subjects")
+    assert subject["network"] == "timm:test_vit"
+    assert ("train" in subject, subject.get("weights")) == (weights is None, weights)
 
 
 def test_one_that_brings_its_weights_says_what_the_library_says_and_is_defended_and_looked_into(folder: Path) -> None:
