@@ -72,7 +72,7 @@ def test_flipped_labels_are_counted_and_files_are_named(nights) -> None:
     ]
 
 
-@pytest.mark.parametrize("of", ["gold", "weak"])
+@pytest.mark.parametrize("of", ["gold", pytest.param("weak", marks=pytest.mark.slow)])
 def test_each_of_three_changes_is_attributed_within_its_interval(nights, of: str) -> None:
     found, truth = shared(nights, "labels", "rule", "epoch", of=of), in_the_population(of)
     assert {one.part for one in found.shares} == set(PARTS.values())
