@@ -69,8 +69,11 @@ def _contracts_are_asked_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _checkpoint_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However short an epoch is, a training that a test ends goes on after it; the pace has a test of its own."""
+def _checkpoint_after_every_epoch(_comes_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short an epoch is, a training that a test ends goes on after it; the pace has a test of its own.
+
+    `monkeypatch` begins after `_comes_home`, so that the folders it changed are changed back before that looks.
+    """
     monkeypatch.setattr("assay.tasks.subjects.trained.WORTH", 0)
 
 
