@@ -31,7 +31,7 @@ from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
 from assay.tasks.labeling.settings import Labeling, WrittenRules
-from assay.tasks.subjects.addresses.chat import Message, Prompt, form_at, read_prompt, with_prompt
+from assay.tasks.subjects.addresses.chat import PLACE, Message, Prompt, form_at, read_prompt, with_prompt
 from assay.tasks.subjects.addresses.endpoint import counted_as
 from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
@@ -141,22 +141,31 @@ def variants_of(attack: QuestionAttack, prompt: Prompt, folder: Path) -> Iterabl
     return variants(attack, prompt, lambda file: prompt_in(prompt.asking, file, folder))
 
 
-def prompt_in(asking: Asking, file: str, folder: Path) -> Prompt:
-    """The prompt that lies in a file of the folder."""
-    return read_prompt(asking.model_copy(update={"prompt": file}), content_at(file, folder, "The prompt"))
+def prompt_in(asking: Asking, file: str, folder: Path, place: str = PLACE) -> Prompt:
+    """The prompt that lies in a file of the folder, with the place of the sample."""
+    return read_prompt(asking.model_copy(update={"prompt": file}), content_at(file, folder, "The prompt"), place)
 
 
 def _above_chance(
     ground: Ground, samples: Artifact[Samples], model: Examined, again: Sequence[Artifact[Predictions]]
 ) -> Iterator[Artifact[Findings]]:
     """How often answers change by themselves, and how much oftener under each attack."""
+    from assay.flows.audits.images_flow import Flips
     from assay.flows.audits.texts_flow import WordAudit
-    from assay.tasks.attacks.texts.task import measure_above_chance, measure_chance, take_attacked_texts
+    from assay.tasks.attacks.texts.task import (
+        measure_above_chance,
+        measure_chance,
+        measure_corruptions_above_chance,
+        take_attacked_texts,
+    )
 
-    audit = ground.maybe(WordAudit)
+    audit, corruptions = ground.maybe(WordAudit), ground.maybe(Flips)
     yield measure_chance(model.predictions, again, samples, model.name)
     attacks = {} if audit is None else audit.attacked.get(model.name, {})
     significance = ground.pipeline.statistics.significance
+    if corruptions is not None and corruptions.corrupted is not None and model.resolved.settings.kind == "network":
+        flips = corruptions.corrupted.flips
+        yield measure_corruptions_above_chance(flips, model.predictions, again, samples, model.name, significance)
     for called, attack in attacks.items():
         texts, fresh = attack.noisy, [] if attack.answers is None else [attack.answers]
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
@@ -234,7 +243,7 @@ SERVICES = AuditKind(
     "services",
     asked,
     ask_again,
-    after=("subjects", "texts"),
+    after=("subjects", "texts", "corruptions"),
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
     clashes=clashes,
     missing=missing,

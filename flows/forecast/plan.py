@@ -37,11 +37,13 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
 from assay.infra.user_code.references import Ingredients, noting
+from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
 from assay.tasks.attacks.texts.settings import QuestionAttack, TextRewrite
+from assay.tasks.corruptions.table import Corruptions
 from assay.tasks.reporting.numerals import duration, in_bytes, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
-from assay.tasks.subjects.addresses.chat import MOST_TOKENS, read_prompt
+from assay.tasks.subjects.addresses.chat import MOST_TOKENS, PLACES, read_prompt
 from assay.tasks.subjects.addresses.endpoint import asking_at
 from assay.tasks.subjects.holding_out import Rule, on_side
 
@@ -262,6 +264,8 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
 
 _LETTERS = 4
 """Letters of a token, about: as in English prose."""
+_PICTURE = 255
+"""Tokens of a picture of up to 512 pixels a side, as OpenAI counts them: 85, and 170 for each square of that side."""
 
 
 def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, share: float) -> Iterator[str]:
@@ -276,15 +280,21 @@ def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, shar
     rows = round(known * share)
     for subject in subjects:
         asking = asking_at(subject.named, subject.asking)
-        prompt, audited = prompt_in(asking, str(asking.prompt), folder), _audited(pipeline, samples, rows)
+        audited, sees = _audited(pipeline, samples, rows), subject.kind == "network"
+        prompt = prompt_in(asking, str(asking.prompt), folder, PLACES[subject.kind])
         asked, unknown = audited * asking.repeats, ["trust"] * ("trust" in pipeline.parts)
         for attack in pipeline.attacks:
             if isinstance(attack, AnyTextAttack | QuestionAttack):
                 count, texts = _questions(attack, prompt, folder), getattr(attack, "texts", None) or audited
                 asked += min(audited, texts) * (count or 0)
                 unknown += [] if count else [attack.called]
+            elif sees and isinstance(attack, ImageAttack):
+                asked += audited * sum(eps > 0 for eps in attack.eps) * int(getattr(attack, "queries", 0))
+        if sees and (noise := pipeline.asked(Corruptions)) is not None:
+            asked += audited * len(noise.perturbations) * len(noise.severities) * noise.frames
+        letters = float(_PICTURE * _LETTERS) if sees else _letters(samples, subject.text)
         without = f"; without what {' and '.join(unknown)} will ask, which nobody knows before" if unknown else ""
-        yield f"{_expected(subject.name, prompt, _letters(samples, subject.text), asked)}{without}."
+        yield f"{_expected(subject.name, prompt, letters, asked)}{without}."
     for rule, asking in prompted:
         prompt = read_prompt(asking, str(rule.prompt).encode())
         yield f"{_expected(rule.called, prompt, _letters(samples, rule.text or 'text'), rows)}."

@@ -258,6 +258,7 @@ METRICS = (
     *class_metrics("corruption"),
     *metrics("corruption", "recall worst_accuracy", unit="share", better="more"),
     metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
+    metric("corruption.above_chance", unit="share", better="less", title="Flips beyond those by chance"),
     metric("corruption.worst_flip_probability", unit="share", better="less"),
     metric("corruption.relative_flip_probability", unit="ratio", better="less"),
     metric("corruption.error", unit="ratio", better="less", title="Corruption error"),

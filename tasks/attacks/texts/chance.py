@@ -8,7 +8,7 @@ counts, less how often the unchanged text's do (paired, by text).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -134,6 +134,24 @@ def findings_above_chance(
         among = None if groups is None else groups[at[under]]
         findings.append(above_chance(named, changed[under], floor[under], among, significance))
     return findings
+
+
+def corruptions_above_chance(
+    flips: pa.Table, ids: pa.ChunkedArray, floor: Floats, groups: Groups, about: Finding, significance: float
+) -> Iterator[Finding]:
+    """`corruption.above_chance` of every perturbation and of all (`mean`): how much oftener answers change from frame
+    to frame than when the same pictures, of these ids, are asked about again; `floor` is how often that is, [n].
+
+    Two frames are two questions, so that by themselves their answers differ as often as those to one picture do.
+    """
+    for kind in ("mean", *sorted(flips["perturbation"].unique().to_pylist())):
+        rows = flips if kind == "mean" else flips.filter(pc.equal(flips["perturbation"], kind))
+        sums = rows.group_by("id", use_threads=False).aggregate([("flips", "sum"), ("comparisons", "sum")])
+        at = pc.index_in(sums["id"], ids.combine_chunks()).to_numpy()
+        shares = sums["flips_sum"].to_numpy() / np.maximum(sums["comparisons_sum"].to_numpy(), 1)
+        among = None if groups is None else groups[at]
+        above = above_chance(replace(about, of=kind, group="all"), shares, floor[at], among, significance)
+        yield replace(above, metric="corruption.above_chance")
 
 
 def attacked_as_samples(attacked: pa.Table, *, text: str) -> pa.Table:

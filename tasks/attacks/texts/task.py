@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import (
     AttackedTexts,
@@ -17,6 +18,7 @@ from assay.data.schemas import (
     Classes,
     CosineLimits,
     Findings,
+    FrameFlips,
     Keywords,
     Predictions,
     Samples,
@@ -39,6 +41,8 @@ from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
 from assay.tasks.attacks.texts.chance import (
     attacked_as_samples,
     chance_finding,
+    changed_shares,
+    corruptions_above_chance,
     findings_above_chance,
     self_agreement,
     variant_findings,
@@ -595,6 +599,25 @@ def measure_above_chance(
     findings = findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)
     more = sum(finding.verdict == MORE for finding in findings)
     say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
+    return write_table(findings_table(findings), into=Findings)
+
+
+@stage(version=1, title="corruptions above the noise floor")
+def measure_corruptions_above_chance(
+    flips: Artifact[FrameFlips],
+    clean: Artifact[Predictions],
+    again: Sequence[Artifact[Predictions]],
+    samples: Artifact[Samples],
+    subject: str,
+    significance: float,
+) -> Artifact[Findings]:
+    """How much oftener answers change from frame to frame of corruptions than by themselves."""
+    first, *others = _answered([clean, *again], samples, subject)
+    rows = collect(flips, ["id", "subject", "perturbation", "flips", "comparisons"])
+    own, floor = rows.filter(pc.equal(rows["subject"], subject)), changed_shares(first, others)
+    ids, about = collect(samples, ["id"])["id"], Finding("", subject=subject)
+    findings = list(corruptions_above_chance(own, ids, floor, groups_of(samples), about, significance))
+    say(f"{subject} · {sum(each.verdict == MORE for each in findings[1:])} of {len(findings) - 1} more than chance")
     return write_table(findings_table(findings), into=Findings)
 
 

@@ -131,9 +131,12 @@ def _by_chance(findings: FindingIndex) -> Iterator[str]:
         more = [each for each in above if each.verdict == "more than chance"]
         named = ", ".join(f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}" for each in more)
         beyond = f"Beyond that, attacks change {named}." if named else "No attack is shown to change more."
-        corrupted = findings.get("corruption.flip_probability", floor.subject, "mean", "all")
-        if corrupted is not None:
-            beyond = f"From frame to frame of corruptions {share_text(corrupted)} change, these among them."
+        flips = findings.get("corruption.flip_probability", floor.subject, "mean", "all")
+        corrupted = findings.get("corruption.above_chance", floor.subject, "mean", "all")
+        if flips is not None and corrupted is not None:
+            verdict = corrupted.verdict.replace("no more", "not shown to be more")
+            beyond = f"From frame to frame of corruptions {share_text(flips)} change"
+            beyond += f"; beyond what changes by itself {share_text(corrupted)}: {verdict}."
         yield (
             f"Asked again about the same {plural(floor.n or 0, 'sample')}, {floor.subject} changes "
             f"{share_text(floor)} of its answers. {beyond if above or corrupted else ''}".strip()

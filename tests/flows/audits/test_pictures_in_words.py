@@ -76,9 +76,14 @@ def test_a_picture_that_is_asked_about_again_shows_the_noise_floor_beside_its_co
             assert by_chance.high is not None
             assert by_chance.low <= truth <= by_chance.high
             floor.append(by_chance.value or 0.0)
-            assert ("corruption.flip_probability", "mean") in {
-                (each.metric, each.of) for each in findings_of(*latest(folder, "night"))
-            }
+            by_name = {(each.metric, each.of, each.group): each for each in findings_of(*latest(folder, "night"))}
+            flipped = by_name["corruption.flip_probability", "mean", "all"]
+            above, bright = (by_name["corruption.above_chance", of, "all"] for of in ("mean", "brightness"))
+            assert (above.value, above.n) == (bright.value, 34)
+            assert flipped.value is not None
+            assert above.value == pytest.approx(flipped.value - (by_chance.value or 0.0))
+            assert (above.low or 0.0) <= 0.0 <= (above.high or 0.0)  # so little light changes no answer
+            assert above.verdict == "no more than chance"
             page = Path(str(latest(folder, "night")[1].report)).read_text()
             assert "of its answers. From frame to frame of corruptions " in page
     assert floor[0] == 0.0

@@ -50,6 +50,33 @@ def test_questions_are_about_what_a_run_would_audit(
     assert "nobody knows" not in sentence
 
 
+def test_pictures_are_counted_with_every_frame_and_every_question_of_an_attack(tmp_path: Path) -> None:
+    (tmp_path / "look.txt").write_text("Cat or dog? {image}" + "!" * 21)
+    (tmp_path / "pipelines.yaml").write_text(
+        """
+pipelines:
+  night:
+    source: {parquet: pictures.parquet, id: id, image: image, label: answer}
+    evaluation: {holdout: 0.9}
+    subject:
+      name: seer
+      network: "https://host/v1/chat/completions"
+      asking: {model: m, prompt: look.txt, answers: {cat: [], dog: []}, repeats: 3, price: {input: 10, output: 20}}
+    corruptions: {perturbations: [gaussian-noise, brightness], severities: [3], frames: 5}
+    attacks: [{attack: hopskipjump, eps: [0, 2], queries: 100}]
+"""
+    )
+    pipeline = load_project(tmp_path / "pipelines.yaml", pipeline="night").pipeline("night")
+    samples = pa.table({"id": list(map(str, range(100)))})
+    (sentence,) = expected_questions(pipeline, tmp_path, lambda: (samples, 100), 1.0)
+    asked = 90 * (3 + 2 * 1 * 5 + 100)
+    tokens = asked * (255 + 40 // 4)
+    cost = (10 * tokens + 20 * asked * 16) / 1e6
+    said = sentence.replace("\u202f", "")
+    assert said.startswith(f"seer: {asked} questions, about {tokens:,} tokens sent and up to {asked * 16:,} received")
+    assert f", about {cost:.4f} at most" in said
+
+
 def test_what_the_oracle_asks_is_named_as_not_counted(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text(PROMPT)
     (tmp_path / "pipelines.yaml").write_text(PIPELINE % "trust: {}")

@@ -8,7 +8,13 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from assay.flows.report.sentences import _fallen
-from assay.tasks.attacks.texts.chance import above_chance, changed_shares, findings_above_chance, mean_share
+from assay.tasks.attacks.texts.chance import (
+    above_chance,
+    changed_shares,
+    corruptions_above_chance,
+    findings_above_chance,
+    mean_share,
+)
 from assay.tasks.attacks.texts.settings import MORE, NO_MORE
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -88,3 +94,30 @@ def test_of_groups_that_do_not_vary_no_test_is_made(groups: np.ndarray) -> None:
 def test_one_text_that_falls_is_no_more_than_chance() -> None:
     assert above_chance(ABOUT, np.ones(1), np.zeros(1), None, 0.05).verdict == NO_MORE
     assert above_chance(ABOUT, np.ones(50), np.zeros(50), None, 0.05).verdict == MORE
+
+
+def corrupted_answers(rng: np.random.Generator, n: int, flips: float, more: float) -> Finding:
+    """`corruption.above_chance` of a model that flips by itself, and whose truth flips in so many frames more."""
+    drawn = [rng.random(n) < flips for _ in range(4)]
+    first, again = drawn[0].astype(np.int64), [each.astype(np.int64) for each in drawn[1:]]
+    frames = (rng.random((n, 9)) < flips) ^ (rng.random((n, 9)) < more)
+    counted = (frames[:, 1:] != frames[:, :-1]).sum(axis=1)
+    ids = [f"p{at}" for at in range(n)]
+    table = pa.table({"id": ids, "perturbation": ["fog"] * n, "flips": counted, "comparisons": [8] * n})
+    floor, about = changed_shares(first, again), Finding("", subject="seer")
+    mean, fog = corruptions_above_chance(table, pa.chunked_array([ids]), floor, None, about, 0.05)
+    assert (mean.metric, mean.of, fog.of, mean.value) == ("corruption.above_chance", "mean", "fog", fog.value)
+    return fog
+
+
+def test_flips_from_frame_to_frame_count_beyond_those_that_come_by_chance() -> None:
+    rng = np.random.default_rng(0)
+    by_chance = [corrupted_answers(rng, 100, 0.05, 0.0) for _ in range(100)]
+    assert sum(each.verdict == MORE for each in by_chance) <= 7  # of 100, at a level of one in forty
+    covered = [corrupted_answers(rng, 100, 0.05, 0.12) for _ in range(100)]
+    either = 0.05 * 0.88 + 0.95 * 0.12  # how often a frame is answered otherwise
+    truth = 2 * either * (1 - either) - 2 * 0.05 * 0.95
+    assert sum((each.low or 0) <= truth <= (each.high or 0) for each in covered) >= 90
+    assert all(each.verdict == MORE for each in covered)
+    still = corrupted_answers(rng, 50, 0.0, 0.0)
+    assert (still.value, still.verdict) == (0.0, "no more than chance")
