@@ -123,9 +123,7 @@ class Menu:
 
     def with_audit(self, origin: Origin) -> Menu:
         """With another kind of audit; raises the sentence for one that cannot stand beside the others."""
-        if any(
-            kind.origin is not None and object_identity(kind.origin) == object_identity(origin) for kind in self.audits
-        ):
+        if object_identity(origin) in [object_identity(kind.origin) for kind in self.audits if kind.origin is not None]:
             return self
         kind = origin.reference.load()
         for trouble in (*troubles_of(kind), *troubles_beside(kind, self.audits, tuple(Pipeline.model_fields))):

@@ -7,6 +7,7 @@ A classifier learns to say of which night a row is (Lopez-Paz and Oquab, *Revisi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -105,13 +106,9 @@ def drift_findings(
         if len(old) and len(new):
             area = binary_auc(values[known], is_tonight[known], level, codes[known])
             distances = {"ks": kolmogorov_smirnov(old, new), "psi": stability_index(old, new)}
-            findings += [
-                auc_finding("drift.feature_auc", area, (), of=of, group=name, subject=subject),
-                *(
-                    Finding(f"drift.{key}", of, name, subject, value, n=int(known.sum()))
-                    for key, value in distances.items()
-                ),
-            ]
+            findings.append(auc_finding("drift.feature_auc", area, (), of=of, group=name, subject=subject))
+            about = Finding("", of, name, subject, n=int(known.sum()))
+            findings += [replace(about, metric=f"drift.{key}", value=value) for key, value in distances.items()]
     return findings
 
 

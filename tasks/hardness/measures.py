@@ -62,9 +62,7 @@ def confidence_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Tab
 def label_doubt_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
     """1 − the probability of the likelier answer, of the one label that the subject is least sure of."""
     lists = predictions["probabilities"].to_pylist()
-    values = np.array(
-        [max((min(p, 1 - p) for p in chances or ()), default=np.nan) for chances in lists], dtype=np.float64
-    )
+    values = np.array([max((min(p, 1 - p) for p in chances or ()), default=np.nan) for chances in lists])
     return rows_of(predictions["id"], values, np.isfinite(values), measure, subject)
 
 

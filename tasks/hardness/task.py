@@ -172,11 +172,9 @@ def relate_hardness(
             listed = len({row["id"] for row in rows})
             of_subject.append(Finding("hardness.hardest", value=listed, n=len(ids), unit="samples"))
         findings += [replace(finding, subject=subject) for finding in of_subject]
-    shown = sum(
-        finding.verdict in ("together", "opposite") for finding in findings if finding.metric == "hardness.association"
-    )
-    related = sum(finding.metric == "hardness.association" for finding in findings)
-    say(f"{plural(related, 'pair')} of measures, {shown} related before Holm")
+    related = [finding.verdict for finding in findings if finding.metric == "hardness.association"]
+    shown = sum(verdict in ("together", "opposite") for verdict in related)
+    say(f"{plural(len(related), 'pair')} of measures, {shown} related before Holm")
     return Related(
         write_table(findings_table(findings), into=Findings),
         write_table(pa.Table.from_pylist(pairs, schema=HardnessPairs.schema), into=HardnessPairs),
@@ -208,9 +206,8 @@ def _hardest(
 ) -> Iterator[dict[str, object]]:
     """A row per measure of every sample that is hard by all; what is of no subject counts as far as one was asked."""
     asked = np.any([~np.isnan(values) for values in columns.own.values()], axis=0) if columns.own else None
-    measures = {
-        name: values if asked is None else np.where(asked, values, np.nan) for name, values in columns.all.items()
-    }
+    known = columns.all.items()
+    measures = {name: values if asked is None else np.where(asked, values, np.nan) for name, values in known}
     ids = samples["id"].to_pylist()
     for place, sample in enumerate(hardest_samples(measures, ids, share), start=1):
         for name, harder in sample.harder_than.items():

@@ -126,9 +126,8 @@ def resolve(source: Source, base_dir: str | Path) -> ResolvedSource:
     places = places_of(word, source)
     for position, pattern in enumerate(patterns):
         with blame_setting(f"{origin}.{position}", pattern):
-            urls_in_order.update(
-                dict.fromkeys(places.find(Address(pattern, base_dir, origin, endings_of(word, source))))
-            )
+            urls = places.find(Address(pattern, base_dir, origin, endings_of(word, source)))
+            urls_in_order.update(dict.fromkeys(urls))
     with blame_setting(*blame_for(source)):
         names = places.called(list(urls_in_order))
         files = tuple(

@@ -373,9 +373,7 @@ def draw_evenly(ids: Iterable[str], classes: Iterable[int | None], limit: int) -
     """
     queues = _queues(ids, classes)
     # The i-th sample of every class comes before the (i+1)-th of any: so classes fill up side by side.
-    ranked = [
-        (place, code, sample) for code, queue in queues.items() for place, (_, sample) in enumerate(sorted(queue))
-    ]
+    ranked = [(at, code, sample) for code, queue in queues.items() for at, (_, sample) in enumerate(sorted(queue))]
     return frozenset(sample for _, _, sample in sorted(ranked)[:limit])
 
 

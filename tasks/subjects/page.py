@@ -190,9 +190,7 @@ def page(findings: FindingIndex) -> Part:
 
 def names(findings: FindingIndex) -> list[str]:
     """The subjects that were held against D1 … DN, in their order."""
-    return distinct(
-        share.subject for share in findings.select("subject.accuracy") if share.of in _MEANT and share.subject
-    )
+    return distinct(each.subject for each in findings.select("subject.accuracy") if each.of in _MEANT and each.subject)
 
 
 def accuracies(

@@ -171,9 +171,8 @@ def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix, *, chances: b
     listed = pa.ListArray.from_arrays(pa.array(offsets), pa.array(probabilities.ravel()))
     if not chances:
         listed = pa.nulls(n, listed.type)
-    return pa.table(
-        [ids, pa.array(answered_classes(probabilities).astype(np.int16)), listed], schema=Predictions.schema
-    )
+    predicted = pa.array(answered_classes(probabilities).astype(np.int16))
+    return pa.table([ids, predicted, listed], schema=Predictions.schema)
 
 
 def answered_classes(probabilities: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -276,9 +275,8 @@ def codes_of(
     table = [_class_code(value, classes) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     if encoded.null_count:
-        raise _no_class(
-            ids, int(np.flatnonzero(encoded.is_null().to_numpy(zero_copy_only=False))[0]), None, column, classes
-        )
+        first = int(encoded.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise _no_class(ids, first, None, column, classes)
     bad = [position for position, code in enumerate(table) if code is None]
     if bad:
         row = int(np.flatnonzero(np.isin(indices, bad))[0])

@@ -152,9 +152,8 @@ def spread(stored: pa.Table, size: int, generator: np.random.Generator) -> list[
 
 
 def _answer_and_rank(answer: dict[str, Any]) -> tuple[str, float]:
-    sure = [
-        max(value) for value in answer.values() if isinstance(value, list) and isinstance(next(iter(value), ""), float)
-    ]
+    lists = [value for value in answer.values() if isinstance(value, list)]
+    sure = [max(chances) for chances in lists if chances and isinstance(chances[0], float)]
     plain = [value for value in answer.values() if not isinstance(value, list | float)]
     return json.dumps(plain, default=str), max(sure, default=0.0)
 

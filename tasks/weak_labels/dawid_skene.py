@@ -102,9 +102,8 @@ def dawid_skene(counts: VoteCounts, steps: int, shares: Sequence[float] | None =
     fitted = fit(counts.patterns, counts.classes, steps, shares)
     votes = fitted.answers[:, 1:]  # [m, k, k]
     right, voted = np.einsum("izz,z->i", votes, fitted.shares), (votes * fitted.shares).sum(axis=(1, 2))
-    training = Training(
-        len(fitted.losses), fitted.losses[0], fitted.losses[-1], len(fitted.losses) if fitted.settled else None
-    )
+    losses, steps = fitted.losses, len(fitted.losses)
+    training = Training(steps, losses[0], losses[-1], steps if fitted.settled else None)
     balance = tuple(fitted.shares.tolist())
     return Labeler(counts.functions, right / voted, votes, training, balance, silence=fitted.answers[:, 0].copy())
 

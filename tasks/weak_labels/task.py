@@ -77,9 +77,8 @@ def train_labeler(
     if choice.learn is None and panel is not None:
         trained = _untrained_labeler(choice, _functions(panel, functions))
     else:
-        counts = vote_counts(
-            reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows), classes.rows
-        )
+        counted = reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows)
+        counts = vote_counts(counted, classes.rows)
         heard = _heard(counts, panel, functions)
         given = settings.class_balance
         if isinstance(given, Mapping | tuple):

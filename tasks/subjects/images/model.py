@@ -194,10 +194,8 @@ class ImageModel:
         import torch
 
         with torch.inference_mode(False):  # kept for later calls, some of which ask for gradients
-            per_channel = (
-                torch.tensor(values, dtype=torch.float32, device=self.device) for values in (self.mean, self.std)
-            )
-            return [values.reshape(1, -1, 1, 1) for values in per_channel]
+            both = torch.tensor([self.mean, self.std], dtype=torch.float32, device=self.device)
+            return list(both.reshape(2, 1, -1, 1, 1))
 
 
 def said(probabilities: Probabilities, multilabel: bool) -> npt.NDArray[Any]:

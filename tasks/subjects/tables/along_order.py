@@ -113,9 +113,7 @@ def _trend(
     """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders: described, nothing is concluded."""
     total = int(n.sum())
     test = permutation_p(hits, n, permutations, generator) if total else None
-    rho, p = (
-        Finding(f"subject.{metric}", yardstick, subject=subject, n=total) for metric in ("spearman", "permutation_p")
-    )
+    rho, p = (Finding(f"subject.{name}", yardstick, subject=subject, n=total) for name in ("spearman", "permutation_p"))
     if test is None:
         return [replace(untested, verdict="not measured") for untested in (rho, p)]
     return [replace(rho, value=test.rho), replace(p, value=test.p_adverse, unit="p")]

@@ -206,9 +206,8 @@ def learn(rows: pa.Table, *, features: Sequence[str], folds: int, classes: int) 
     """The models fitted on the training rows, in the order of their ids, so that no order of files shows in them."""
     rows = rows.take(pc.sort_indices(rows, sort_keys=[("id", "ascending")]))
     matrix = np.stack([rows[feature_column(name)].to_numpy() for name in features], axis=1)
-    return cross_fit(
-        matrix, rows["target"].to_numpy(), rows["fold"].to_numpy(), count=folds, features=features, classes=classes
-    )
+    target, fold = (rows[name].to_numpy() for name in ("target", "fold"))
+    return cross_fit(matrix, target, fold, count=folds, features=features, classes=classes)
 
 
 def require_teachable(targets: npt.NDArray[np.int64], train_on: Teacher, classes: Sequence[str]) -> None:

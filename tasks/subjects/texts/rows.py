@@ -121,9 +121,8 @@ def _build(source: BuiltFrom, device: str | None) -> TextModel:
         from assay.tasks.subjects.texts.model import OwnTextModel
 
         assert source.subject.code is not None
-        return OwnTextModel(
-            source.subject.code, source.classes, source.subject.masked, tuple(card.get("class_names", ()))
-        )
+        names = tuple(card.get("class_names", ()))
+        return OwnTextModel(source.subject.code, source.classes, source.subject.masked, names)
     if card["kind"] == "minilm-linear":
         from assay.tasks.subjects.texts.network import linear_from_files
 

@@ -113,9 +113,8 @@ def teach_classifier(
 @stage(version=1, title="encode", gpu=True, libraries=["transformers"])
 def encode_texts(training: Artifact[Samples], subject: ResolvedSubject) -> Artifact[TextFeatures]:
     """MiniLM's features of every training text, once."""
-    features: Artifact[TextFeatures] = map_partitions(
-        feature_rows, training, into=TextFeatures, text=subject.settings.text
-    )
+    column = subject.settings.text
+    features: Artifact[TextFeatures] = map_partitions(feature_rows, training, into=TextFeatures, text=column)
     say(f"features of {features.rows} texts")
     return features
 
