@@ -20,12 +20,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.special import betaln
 from scipy.stats import norm
 
 from assay.tasks.hardness.association import Association, association
 from assay.tasks.slices.search import _lower_p
 from assay.tasks.statistics.calibration import calibration_error
+from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.clusters import clustered_wilson
+from assay.tasks.statistics.e_process import NewSamples, evidence, paired_evidence
 from assay.tasks.statistics.order_test import area_interval, area_sums, order_test, pattern_totals, permuted_trend
 from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.stratified_ppi import Drawn, Ratio, draw_strata, labelled_share, strata_by_expectation
@@ -174,6 +177,41 @@ def slice_alarm(groups: Groups, fall: float = 0.0) -> Draw:
     return draw
 
 
+def attacked_held(groups: Groups, attacks: int) -> Draw:
+    """Whether the interval of the accuracy under so many attacks of five random starts, all of which an image has to
+    withstand, holds what it is over images and starts. The chance that a start breaks an image is its group's."""
+
+    def draw(rng: np.random.Generator) -> bool:
+        codes = groups(rng)
+        broken = rng.beta(0.3, 2.0, int(codes.max()) + 1)[codes]
+        right = (rng.random((5 * attacks, len(codes))) >= broken).all(axis=0)
+        measured = proportion(right, groups=codes)
+        truth = math.exp(betaln(0.3, 2.0 + 5 * attacks) - betaln(0.3, 2.0))
+        return measured.low is not None and measured.high is not None and measured.low <= truth <= measured.high
+
+    return draw
+
+
+def new_samples_alarm(n: int, alarm: float) -> Draw:
+    """Whether new samples of a quarter in which nothing is lost come to an alarm on some night."""
+
+    def draw(rng: np.random.Generator) -> bool:
+        return max(evidence([NewSamples(int(right), n) for right in rng.binomial(n, 0.9, 91)], 91)) >= alarm
+
+    return draw
+
+
+def pairs_alarm(n: int, lost: float, nights: int, alarm: float, bound: float = 0.0) -> Draw:
+    """Whether pairs of so many nights, so many a night, of which so many are lost and one in a hundred is gained, come
+    to an alarm on some night."""
+
+    def draw(rng: np.random.Generator) -> bool:
+        so_far = np.cumsum(rng.multinomial(n, [lost, 0.01, 0.99 - lost], nights), axis=0)
+        return any(paired_evidence(*map(int, night), bound) >= alarm for night in so_far)
+
+    return draw
+
+
 def calibration_held(n: int, too_sure: float) -> Draw:
     """Whether the interval of the calibration error of a score that is so much too sure holds it."""
 
@@ -246,6 +284,16 @@ SIMULATIONS = (
     Simulation("rank correlation", "92 samples, ρ = .74", "found", 0.99, correlation_alarm(alone(92), 0.76), 400),
     *(Simulation("slice", name, "alarmed", LEVEL, slice_alarm(groups)) for name, groups in GROUPED.items()),
     Simulation("slice", "300 samples, 25 points less", "found", 0.9, slice_alarm(alone(300), 0.25), 1000),
+    *(
+        Simulation("accuracy under attack", f"{name}, {attacks} × 5 starts", "held", 0.95, attacked_held(each, attacks))
+        for name, each in {"300 images": alone(300), "100 groups of 4 images": equal(100, 4)}.items()
+        for attacks in (1, 2)
+    ),
+    Simulation("new samples, 91 nights", "500 a night, alarm at 24", "alarmed", 1 / 24, new_samples_alarm(500, 24)),
+    Simulation("new samples, 91 nights", "50 a night, alarm at 10", "alarmed", 0.1, new_samples_alarm(50, 10)),
+    Simulation("pairs, 91 nights", "50 a night, alarm at 10", "alarmed", 0.1, pairs_alarm(50, 0.01, 91, 10)),
+    Simulation("pairs, 91 nights", "the bound is lost", "alarmed", 0.1, pairs_alarm(50, 0.03, 91, 10, 0.02)),
+    Simulation("pairs, a week", "150 a night, 2 points lost", "found", 0.8, pairs_alarm(150, 0.03, 7, 6), 1000),
     Simulation("calibration error", "180 samples, calibrated", "held", 0.95, calibration_held(180, 0.0), 200),
     Simulation("calibration error", "600 samples, 5 points too sure", "held", 0.95, calibration_held(600, 0.05), 200),
 )

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from assay.infra.terminal import json_text
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import Sampled, joined
-from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence
+from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence, paired_evidence
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import (
     USUAL_LEVEL,
@@ -249,13 +250,12 @@ class Past:
         judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate.title()]
         return sum(look.get("raw") in counts and look.get("against") == against for look in judged[:nights])
 
-    def new_samples(
+    def _new_outcomes(
         self, findings: Sequence[Finding], runs: Sequence[RunRecord], budget: Budget
-    ) -> dict[FindingKey, list[NewSamples]]:
-        """Per finding what the samples that no night before had came to, night by night (oldest first); without the
-        findings whose samples are not simply right or wrong, or not independent, and those of which none were new."""
-        by_finding: dict[FindingKey, list[NewSamples]] = {finding.key: [] for finding in findings}
-        looked_through, seen = set[object](), set[str]()
+    ) -> Iterator[tuple[FindingKey, Sampled, bool]]:
+        """Night by night (oldest first), per finding the outcomes of the samples that no night before had, and whether
+        the night is of this period; of findings whose samples are simply right or wrong, and independent."""
+        asked, looked_through, seen = list(findings), set[object](), set[str]()
         started = next(at for at, run in enumerate(runs) if budget.period(run) == budget.period(self.record))
         for run in runs[max(0, started - KNOWN_NIGHTS) :]:
             samples = _digests(run, "Samples")
@@ -263,19 +263,25 @@ class Past:
                 continue
             looked_through.add((run.seed, samples))
             outcomes, ids = self.outcomes if run is self.record else KeptOutcomes(self.store, run), set[str]()
-            for finding in (finding for finding in findings if finding.key in by_finding):
+            for finding in tuple(asked):
                 sampled = outcomes.of(finding)
-                if sampled is None:
-                    continue
-                if not sampled.binary or sampled.groups is not None:
-                    del by_finding[finding.key]
-                    continue
-                new = np.array([sample not in seen for sample in sampled.ids.tolist()], dtype=np.bool_)
-                ids |= set(sampled.ids.tolist())
-                counts = budget.period(run) == budget.period(self.record)
-                by_finding[finding.key].append(NewSamples(int(sampled.above[new].sum()), int(new.sum()), counts))
+                if sampled is not None and not sampled.is_simple:
+                    asked.remove(finding)
+                elif sampled is not None:
+                    new = np.flatnonzero([sample not in seen for sample in sampled.ids.tolist()])
+                    ids |= set(sampled.ids.tolist())
+                    yield finding.key, sampled.at(new), budget.period(run) == budget.period(self.record)
             seen |= ids
-        return {key: nights for key, nights in by_finding.items() if sum(night.n > 0 for night in nights) > 1}
+
+    def new_samples(
+        self, findings: Sequence[Finding], runs: Sequence[RunRecord], budget: Budget
+    ) -> dict[FindingKey, list[NewSamples]]:
+        """Per finding what the samples that no night before had came to, night by night; without the findings of which
+        none were new."""
+        nights = defaultdict[FindingKey, list[NewSamples]](list)
+        for key, new, counts in self._new_outcomes(findings, runs, budget):
+            nights[key].append(NewSamples(int(new.above.sum()), len(new.ids), counts))
+        return {key: each for key, each in nights.items() if sum(night.n > 0 for night in each) > 1}
 
     def evidence(self, gate: Gate, finding: Finding, budget: Budget) -> float | None:
         """What the samples that were new on each night say together of a loss; None where they say nothing."""
@@ -287,6 +293,35 @@ class Past:
         if gate.drop_at_most is None:
             nights = [night._replace(right=night.n - night.right) for night in nights]
         return evidence(nights, round(budget.days), gate.change_at_most)[-1]
+
+    def paired_evidence(self, gate: Gate, finding: Finding, earlier: Sampled | None, budget: Budget) -> float | None:
+        """What the samples that an earlier model has answered as well say together of a loss, each once; None where
+        there are none."""
+        if earlier is None or not earlier.is_simple or gate.compared_samples == "new":
+            return None
+        changes = [np.zeros(0)]
+        for _, new, counts in self._new_outcomes([finding], self.unchanged(gate), budget):
+            _, was, now = np.intersect1d(earlier.ids, new.ids, return_indices=True)
+            changes += [new.above[now] - earlier.above[was]] if counts else []
+        change = np.concatenate(changes)
+        fell, rose = int((change < 0).sum()), int((change > 0).sum())
+        lost, gained = (fell, rose) if gate.drop_at_most is not None else (rose, fell)
+        alike = len(change) - lost - gained
+        return paired_evidence(lost, gained, alike, gate.change_at_most) if len(change) else None
+
+    def all_evidence(
+        self, gate: Gate, finding: Finding, earlier: Sampled | None, baseline: RunRecord, budget: Budget
+    ) -> tuple[float | None, bool]:
+        """What new samples say together, where models are others than the baseline's also by pairs; and whether pairs
+        are among them. Half of what may be bet is bet on the pairs of the first such models of a period, a quarter on
+        those of the second, and so on: a model every night is no way to look more often."""
+        alone, pairs = self.evidence(gate, finding, budget), self.paired_evidence(gate, finding, earlier, budget)
+        if pairs is None or gate.against not in (LAST_PASSED, ACCEPTED):
+            return alone, False
+        here = [run for run in (self.record, *self.nights) if budget.period(run) == budget.period(self.record)]
+        others = [each for each in map(_audited, here) if each != _audited(baseline)]
+        share = 0.5 ** (1 + sum(one != other for one, other in pairwise(others)))
+        return share * pairs + (1 - share) * (1.0 if alone is None else alone), True
 
     def sequences(self, findings: Sequence[Finding]) -> dict[FindingKey, Interval]:
         """What all nights since models or settings changed come to together, with an interval that is meant to be read
@@ -452,8 +487,10 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
             against += f" and {plural(len(others), 'night')} like it"
         if usual is not None and strict is not None:
             seen = look(gate, Compared(now, usual, strict), against, share)
-            together = past.evidence(gate, now, budget), budget.alarm * len(pairs)
-            looks.append((now, with_evidence(seen, *together, decides=alike and usual.how == "other samples")))
+            both = None if alike else (earlier if usual.is_paired else pooled).of(was)
+            said, by_pairs = past.all_evidence(gate, now, both, baseline, budget)
+            decides = alike and usual.how == "other samples"
+            looks.append((now, with_evidence(seen, said, budget.alarm * len(pairs), decides, by_pairs)))
     if not looks:
         sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from run {baseline.id}."
         if gate.compared_samples != "all":

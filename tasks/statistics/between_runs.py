@@ -53,6 +53,11 @@ class Sampled:
         """Whether every sample is simply right or wrong."""
         return bool(self.parts and (self.below == 1).all() and np.isin(self.above, (0, 1)).all())
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether samples are right or wrong, and independent."""
+        return self.binary and self.groups is None
+
     def at(self, places: npt.NDArray[np.int64]) -> Sampled:
         """Some of the samples, in that order."""
         groups = None if self.groups is None else self.groups[places]

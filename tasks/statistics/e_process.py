@@ -5,6 +5,9 @@ While nothing changes, tonight's right answers are a draw from all that were eve
 right, hypergeometric. So its p-values are those of independent nights (conformal test martingales, Vovk et al. 2005),
 and bets on them, exp(−λz − λ²/2) with z = Φ⁻¹(p), multiply up to what exceeds T with a chance of 1/T at most, however
 often one looks (Ville). The loss may begin on any night, and be small or large: the bets are spread over both.
+
+Samples that two models answered are paired: each that only the earlier has right is a bet won, each that only the later
+has right a bet lost.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ import numpy as np
 
 from assay.tasks.statistics.resampling import Interval
 
-_TILTS = np.array([0.25, 0.5, 1.0, 2.0])  # λ: losses of so many standard errors a night
+_TILTS = np.array([0.5, 1.0, 2.0])  # λ: losses of so many standard errors a night
 _MOST_SURE = 1e-300, 1 - 1e-12
+_STAKES = (np.arange(400) + 0.5) / 400
 
 
 class NewSamples(NamedTuple):
@@ -31,7 +35,7 @@ class NewSamples(NamedTuple):
 
 def evidence(nights: Sequence[NewSamples], starts: int, bound: float = 0.0) -> list[float]:
     """E after every night, against the hypothesis that nothing is lost, or no more than the bound; the loss may begin
-    on any of so many nights.
+    on any of so many nights: each is bet on with what is left, divided by half their number.
 
     >>> same, worse = NewSamples(450, 500), NewSamples(420, 500)
     >>> by_night = evidence([same] * 20 + [worse] * 6, 91)
@@ -47,11 +51,28 @@ def evidence(nights: Sequence[NewSamples], starts: int, bound: float = 0.0) -> l
     bets, unspent, by_night = np.zeros(len(_TILTS)), 1.0, []
     for night in range(len(nights)):
         if counts[night] and n[night] and bag[night]:
-            stake = min(1 / starts, unspent)
+            stake = min(2 / starts, 1) * unspent
             unspent -= stake
             bets = (bets + stake) * np.exp(-_TILTS * z[night] - _TILTS**2 / 2)
         by_night.append(float(bets.mean()) + unspent)
     return by_night
+
+
+def paired_evidence(lost: int, gained: int, alike: int, bound: float = 0.0) -> float:
+    """E against the hypothesis that the later of two models is right on no fewer samples than the earlier, or on fewer
+    by no more than the bound δ, by the samples that both have answered, each counted once:
+
+    E = the mean over λ of (1 + λ(1 − δ))^lost · (1 − λ(1 + δ))^gained · (1 − λδ)^alike, for λ from 0 to 1/(1 + δ)
+
+    (Waudby-Smith and Ramdas 2024); without a bound 2∫(2θ)^lost (2(1 − θ))^gained dθ over θ from ½ to 1.
+
+    >>> round(paired_evidence(16, 4, 480), 1), paired_evidence(10, 10, 480) < 1 > paired_evidence(16, 4, 480, 0.02)
+    (20.5, True)
+    """
+    stakes = _STAKES / (1 + bound)
+    won, bet = lost * np.log1p(stakes * (1 - bound)), gained * np.log1p(-stakes * (1 + bound))
+    grown = np.logaddexp.reduce(won + bet + alike * np.log1p(-stakes * bound)) - np.log(len(stakes))
+    return float(np.exp(min(grown, 700.0)))
 
 
 def confidence_sequence(right: int, n: int, level: float = 0.95) -> Interval:

@@ -241,13 +241,15 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     return Look(raw, sentence, difference.n, difference.identical, loss, detectable)
 
 
-def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: bool) -> Look:
+def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: bool, paired: bool = False) -> Look:
     """The look with what new samples say together: an alarm where they say it, and where that `decides` none but
     theirs. It does where two nights of the same models have no sample in common: a baseline that was picked as the best
-    of several looks better than it is."""
+    of several looks better than it is. `paired`: samples that an earlier model answered as well are among them."""
     if evidence is None:
         return seen
-    said = f" Samples that are new every night speak against it {evidence:.3g} to 1; {alarm:.3g} raise an alarm."
+    who = "Samples that are new every night"
+    who = f"{who}, and those that the earlier model answered as well," if paired else who
+    said = f" {who} speak against it {evidence:.3g} to 1; {alarm:.3g} raise an alarm."
     raw = "failed" if evidence >= alarm else "inconclusive" if decides and seen.raw == "failed" else seen.raw
     return replace(seen, raw=raw, sentence=seen.sentence + said)
 

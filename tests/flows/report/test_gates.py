@@ -170,11 +170,28 @@ class OfDays:
         return right_or_wrong([f"{self.day}-{sample}" for sample in range(500)], right)
 
 
+class OfABank(OfDays):
+    """Six nights on which an old model answers 3,000 samples, nine of ten rightly; then others on which another one
+    answers 150 of them: it loses five, and of the fifteen that were wrong it gains one in `right`."""
+
+    def of(self, _finding: Finding) -> Sampled:
+        at = np.arange(500) + 500 * (self.day - 1) if self.day <= 6 else np.arange(150) + 150 * (self.day - 7)
+        right = at % 10 != 0
+        if self.day > 6:
+            right &= (at % 10 != 5) | (at // 10 % 3 != 0)
+            right |= (at % 10 == 0) & (at // 10 % type(self).right(self.day) == 0)
+        return right_or_wrong([f"of the bank {sample}" for sample in at], right)
+
+
 def judged(
-    monkeypatch: pytest.MonkeyPatch, runs: list[RunRecord], right: Callable[[int], int], best: int = 0
+    monkeypatch: pytest.MonkeyPatch,
+    runs: list[RunRecord],
+    right: Callable[[int], int],
+    best: int = 0,
+    outcomes: type[OfDays] = OfDays,
 ) -> list[str]:
     """What a gate says of every night from the second on, each held against the latest that passed, or the best."""
-    kept = type("Kept", (OfDays,), {"right": staticmethod(right), "read": []})
+    kept = type("Kept", (outcomes,), {"right": staticmethod(right), "read": []})
     monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", kept)
     monkeypatch.setattr(
         "assay.flows.report.gates.PooledOutcomes.of",
@@ -228,6 +245,20 @@ def test_a_new_model_of_which_the_gate_cannot_tell_is_held_against_the_old_one_u
     said = judged(monkeypatch, runs, lambda day: 450 if day <= 10 else 490)
     assert "against run r10 and 9 nights like it" in said[9]
     assert "against run r11 " in said[10]  # it passed
+
+
+def test_what_an_earlier_model_answered_as_well_speaks_over_nights(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(day, "old" if day <= 6 else "new") for day in range(1, 22)]
+    said = judged(monkeypatch, runs, lambda _day: 7, outcomes=OfABank)  # of 150, 5 lost and 2 gained
+    assert all(line.startswith("inconclusive") for line in said[:9])
+    assert "and those that the earlier model answered as well, speak against it" in said[9]
+    assert said[-1].startswith("failed")
+    runs = [night(day, "old" if day <= 6 else "new") for day in range(1, 22)]
+    said = judged(monkeypatch, runs, lambda _day: 3, outcomes=OfABank)  # as many gained as lost
+    assert not any(line.startswith("failed") for line in said)
+    runs = [night(day, "old" if day <= 6 else f"model {day}") for day in range(1, 22)]
+    said = judged(monkeypatch, runs, lambda _day: 7, outcomes=OfABank)  # another one every night
+    assert not any(line.startswith("failed") for line in said)
 
 
 def test_no_secret_in_a_reason_to_accept_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

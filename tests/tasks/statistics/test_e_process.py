@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.stats import hypergeom, norm
 
-from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence
+from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, evidence, paired_evidence
 
 
 def highest(rng: np.random.Generator, rates: list[float], n: int, bound: float = 0.0) -> float:
@@ -15,10 +16,10 @@ def highest(rng: np.random.Generator, rates: list[float], n: int, bound: float =
 
 
 def test_it_is_the_product_of_bets_on_hypergeometric_p_values():
-    nights, tilts = [NewSamples(90, 100), NewSamples(80, 100), NewSamples(85, 100)], np.array([0.25, 0.5, 1.0, 2.0])
+    nights, tilts = [NewSamples(90, 100), NewSamples(80, 100), NewSamples(85, 100)], np.array([0.5, 1.0, 2.0])
     z = [norm.ppf(hypergeom.cdf(80, 200, 170, 100)), norm.ppf(hypergeom.cdf(85, 300, 255, 100))]
     bets = [np.exp(-tilts * each - tilts**2 / 2) for each in z]
-    expected = (bets[0] * bets[1] / 10 + bets[1] / 10).mean() + 0.8
+    expected = (bets[0] * bets[1] * 0.2 + bets[1] * 0.16).mean() + 0.64
     assert evidence(nights, 10)[-1] == pytest.approx(expected)
 
 
@@ -85,3 +86,30 @@ def test_a_sequence_holds_on_every_night_of_a_year_where_wilsons_interval_does_n
 
 def _holds(interval) -> bool:
     return interval.low <= 0.9 <= interval.high
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(0, 0), (9, 1), (30, 22), (3, 14)])
+def test_pairs_without_a_bound_are_the_integral_over_the_share_that_is_lost(lost, gained):
+    expected = 2 * quad(lambda share: (2 * share) ** lost * (2 * (1 - share)) ** gained, 0.5, 1)[0]
+    assert paired_evidence(lost, gained, 100) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.02])
+def test_pairs_that_are_looked_at_every_night_keep_the_promise(bound):
+    rng, alarms, years = np.random.default_rng(5), 0, 300
+    rates = [0.03 + bound, 0.03, 0.94 - bound]  # as much is lost as the bound allows
+    for _ in range(years):
+        nights = np.cumsum(rng.multinomial(60, rates, size=91), axis=0)
+        alarms += any(paired_evidence(*map(int, night), bound) >= 10 for night in nights)
+    assert alarms / years <= 0.1  # Ville's bound
+
+
+def test_three_lost_and_one_gained_in_a_hundred_are_found_within_a_week():
+    rng = np.random.default_rng(6)
+    found = dict.fromkeys((150, 450), 0)
+    for n in found:
+        for _ in range(200):
+            nights = np.cumsum(rng.multinomial(n, [0.03, 0.01, 0.96], size=7), axis=0)
+            found[n] += any(paired_evidence(*map(int, night)) >= 6 for night in nights)
+    assert found[150] / 200 >= 0.78  # simulated .86 with six gates and an alarm a quarter
+    assert found[450] / 200 >= 0.99
