@@ -39,19 +39,10 @@ def _scatter_drawing(
     left, top, right, bottom = 24.0, 6.0, _SCATTER_SIDE - 6, _SCATTER_SIDE - 24
     x, y = Linear(*spans[0], left + 8, right - 8), Linear(*spans[1], bottom - 8, top + 8)
     box = f"M{left:g},{top:g}H{right:g}V{bottom:g}H{left:g}z"
-    sideways = f"rotate(-90 14 {(top + bottom) / 2:g})"
     content = [
         tag("path", class_="field", d=box),
         svg.words((left + right) / 2, _SCATTER_SIDE - 7, scatters.x_label, "axis-label", "middle"),
-        tag(
-            "text",
-            scatters.y_label,
-            class_="axis-label",
-            x="14",
-            y=f"{(top + bottom) / 2:g}",
-            text_anchor="middle",
-            transform=sideways,
-        ),
+        svg.words(14, (top + bottom) / 2, scatters.y_label, "axis-label", "middle", turned=-90),
         *(_cloud(cloud, x, y) for cloud in sorted(plot.clouds, key=lambda cloud: not cloud.faint)),
     ]
     return svg.drawing(_SCATTER_SIDE, _SCATTER_SIDE, plot.title, plot.alt, identity, *content)
@@ -182,16 +173,7 @@ def _name(owner: int, name: str, bands: Sequence[Band]) -> Markup:
     x, y = _place(middle, _RADIUS + 7)
     turned = middle + 90 if left else middle - 90
     cut = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-    return tag(
-        "text",
-        cut,
-        class_="bar-name",
-        x=f"{x:.1f}",
-        y=f"{y:.1f}",
-        dy="4",
-        text_anchor="end" if left else None,
-        transform=f"rotate({turned:.1f} {x:.1f} {y:.1f})",
-    )
+    return svg.words(x, y, cut, "bar-name", "end" if left else None, turned, dy=4)
 
 
 def _total(diagram: Chord) -> int:

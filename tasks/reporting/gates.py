@@ -8,7 +8,7 @@ from typing import Literal
 
 from assay.tasks.reporting.estimates import column, table_of
 from assay.tasks.reporting.numerals import plain, plural
-from assay.tasks.reporting.parts import Block, Mark, Paragraph, Part, Verdict
+from assay.tasks.reporting.parts import Block, Column, DataTable, Mark, Paragraph, Part, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import GateResult, Outcome
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, OWN_LEVEL, PRIMARY, RELATED, family_size, is_test
@@ -132,11 +132,6 @@ def _families(findings: FindingIndex, settings: Statistics) -> list[Block]:
     if flags:
         raised = sum(flag.value == 1.0 for flag in flags)
         rows.append(("Red flags", len(flags), raised, "0.01 each", "not corrected for their number"))
-    columns = [
-        column("Family", lambda row: row[0]),
-        column("Tests", lambda row: row[1], "integer"),
-        column("At the level", lambda row: row[2], "integer", "How many of them reach it"),
-        column("Level", lambda row: row[3]),
-        column("How", lambda row: row[4]),
-    ]
-    return [table_of("What each level covers", rows, columns)] if rows else []
+    reached = Column("At the level", "integer", "How many of them reach it")
+    columns = [Column("Family"), Column("Tests", "integer"), reached, Column("Level"), Column("How")]
+    return [DataTable("What each level covers", columns, rows)] if rows else []

@@ -137,19 +137,8 @@ def _pairs(values: Mapping[str, str]) -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()), class_="pairs")
 
 
-_RESERVED = [
-    "report",
-    "reading",
-    "findings",
-    "lineage",
-    "settings",
-    "failures",
-    "state",
-    "changes",
-    "scorecard",
-    "verdicts",
-    "next",
-]
+_SECTIONS = ["report", "reading", "findings", "lineage", "settings", "failures"]
+_RESERVED = [*_SECTIONS, "state", "changes", "scorecard", "verdicts", "next"]
 _WELL, _BADLY = ("done", "completed"), ("gate failed", "refused", "broken", "crashed", "failed", "missed")
 """How a run ends; what is in neither stays plain."""
 

@@ -172,9 +172,14 @@ def drawing(width: float, height: float, title: str, description: str, identity:
     )
 
 
-def words(x: float, y: float, content: str, class_: str, anchor: str | None = None) -> Markup:
-    """A word in the drawing; what is too long ends in an ellipsis where its caller cut it."""
-    return tag("text", content, class_=class_, x=_place(x), y=_place(y), text_anchor=anchor)
+def words(
+    x: float, y: float, content: str, class_: str, anchor: str | None = None, turned: float | None = None, dy: int = 0
+) -> Markup:
+    """A word in the drawing, turned by so many degrees around its place and then moved by `dy`; what is too long ends
+    in an ellipsis where its caller cut it."""
+    around = None if turned is None else f"rotate({turned:.1f} {x:.1f} {y:.1f})"
+    place: dict[str, str | int | None] = {"x": _place(x), "y": _place(y), "dy": dy or None}
+    return tag("text", content, class_=class_, **place, text_anchor=anchor, transform=around)
 
 
 def colour(kind: int) -> str:
