@@ -289,7 +289,7 @@ SIMULATIONS = (
         for name, each in {"300 images": alone(300), "100 groups of 4 images": equal(100, 4)}.items()
         for attacks in (1, 2)
     ),
-    Simulation("new samples, 91 nights", "500 a night, alarm at 24", "alarmed", 1 / 24, new_samples_alarm(500, 24)),
+    Simulation("new samples, 91 nights", "500 a night, alarm at 24", "alarmed", 0.0417, new_samples_alarm(500, 24)),
     Simulation("new samples, 91 nights", "50 a night, alarm at 10", "alarmed", 0.1, new_samples_alarm(50, 10)),
     Simulation("pairs, 91 nights", "50 a night, alarm at 10", "alarmed", 0.1, pairs_alarm(50, 0.01, 91, 10)),
     Simulation("pairs, 91 nights", "the bound is lost", "alarmed", 0.1, pairs_alarm(50, 0.03, 91, 10, 0.02)),
