@@ -178,8 +178,8 @@ def words(
     """A word in the drawing, turned by so many degrees around its place and then moved by `dy`; what is too long ends
     in an ellipsis where its caller cut it."""
     around = None if turned is None else f"rotate({turned:.1f} {x:.1f} {y:.1f})"
-    place: dict[str, str | int | None] = {"x": _place(x), "y": _place(y), "dy": dy or None}
-    return tag("text", content, class_=class_, **place, text_anchor=anchor, transform=around)
+    left, top, down = _place(x), _place(y), dy or None
+    return tag("text", content, class_=class_, x=left, y=top, dy=down, text_anchor=anchor, transform=around)
 
 
 def colour(kind: int) -> str:
