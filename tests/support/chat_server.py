@@ -180,7 +180,8 @@ class ChatServer:
     def asked(self) -> list[dict[str, Any]]:
         """Every question since."""
         log = self.folder / "asked.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        whole = log.read_text().rpartition("\n")[0] if log.exists() else ""  # the last line may still be written
+        return [json.loads(line) for line in whole.splitlines()]
 
 
 @contextmanager
