@@ -390,7 +390,7 @@ def tables(years: int) -> Iterator[str]:
     yield ""
     yield "A step that somebody accepts on the thirtieth night, all samples new; false alarms are a quarter's: of what"
     yield "new samples say together under `last-passed`, and of looks at a pool under `accepted` where models change:"
-    yield from ("", "| | `assay accept` | `assay accept --new-level` |", "|---|---|---|")
+    yield from ("", "| | a baseline | a new level (`--new-level`) |", "|---|---|---|")
     yield from new_level_rows(years)
 
 
