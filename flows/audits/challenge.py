@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from assay.data.schemas import Findings, Samples
 from assay.flows.audits.subjects_flow import Examination, Examined, clean_outcomes, learn
 from assay.flows.kind import Measurements, Outcomes, Result
-from assay.infra.stages.branches import Branch, branch_outcomes, start_branch
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, start_each
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.comparison import NONE
 from assay.tasks.defenses.settings import MIXED, AttackedCopies
@@ -120,20 +120,14 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined], into: ty
         }
         for name, model in whole.items()
     }
-    crossing = {
-        attack.called: start_branch(
-            f"transfer of {attack.called}",
-            medium.across,
-            attack,
-            {name: branches[attack.called] for name, branches in attacking.items() if attack.called in branches},
-            whole,
-        )
+    attacked_by = {
+        attack: {name: branches[attack.called] for name, branches in attacking.items() if attack.called in branches}
         for attack in medium.transferred
     }
-    measuring = {
-        name: start_branch(f"attacks on {name}", medium.measure, model, attacking[name], crossing)
-        for name, model in whole.items()
-    }
+    transferred = {attack.called: (attack, attacked, whole) for attack, attacked in attacked_by.items()}
+    crossing = start_each("transfer of", medium.across, transferred)
+    measured = {name: (model, attacking[name], crossing) for name, model in whole.items()}
+    measuring = start_each("attacks on", medium.measure, measured)
     defended = branch_outcomes(training)
     models = {**originals, **{copy.name: copy for copy in defended.values()}}
     attacked = {name: branch_outcomes(branches) for name, branches in attacking.items() if name in models}
@@ -143,13 +137,8 @@ def challenge(medium: Medium[A, D, T, M], subjects: Sequence[Examined], into: ty
         by_subject.setdefault(name, {})[defence] = copy
     names = {name: {defence: copy.name for defence, copy in copies.items()} for name, copies in by_subject.items()}
     challenged = into(attacked, measures, models, names, across)
-    gains = branch_outcomes(
-        {
-            name: start_branch(f"defences of {name}", medium.compare, originals[name], copies, challenged)
-            for name, copies in by_subject.items()
-        }
-    )
-    return replace(challenged, gains=gains)
+    compared = {name: (originals[name], copies, challenged) for name, copies in by_subject.items()}
+    return replace(challenged, gains=branch_outcomes(start_each("defences of", medium.compare, compared)))
 
 
 DEFENSE = "defense.accuracy"

@@ -142,12 +142,9 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
     from assay.tasks.ingest.page import ingest_page
     from assay.tasks.statistics.groups import group_sizes
 
-    contracts = [
-        data.contract,
-        *(contract for made in ground.results.values() for contract in getattr(made, "contracts", ())),
-    ]
+    contracts = [contract for made in ground.results.values() for contract in getattr(made, "contracts", ())]
     gold = next((finding.n for finding in findings.select("ordering.accuracy") if finding.n is not None), None)
-    checked = pa.concat_tables([collect(contract, None) for contract in contracts])
+    checked = pa.concat_tables([collect(contract, None) for contract in (data.contract, *contracts)])
     rejects = collect(data.rejects, Rejects.schema.names)
     yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples))
     if data.answers is not None:

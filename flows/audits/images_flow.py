@@ -53,7 +53,7 @@ from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.images.task import measure_images, predict_images
 
-Generators = Mapping[str, Artifact[GeneratorFiles]]
+Generators = dict[str, Artifact[GeneratorFiles]]
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
     def _against(
         self, samples: Artifact[Samples], model: Examined, attack: ImageAttack, generators: Generators | None
     ) -> Attacks:
-        learned = None if generators is None else dict(generators)
-        return attack_subject(samples, *model.model, attack.for_attacking(), model.name, learned)
+        return attack_subject(samples, *model.model, attack.for_attacking(), model.name, generators)
 
     @property
     def transferred(self) -> Sequence[ImageAttack]:
@@ -154,9 +153,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         """Show the images that were made against each model to all of them."""
         if len(attacked) < 2:
             return None
-        generators = {
-            name: dict(attack.generators) for name, attack in attacked.items() if attack.generators is not None
-        }
+        generators = {name: attack.generators for name, attack in attacked.items() if attack.generators is not None}
         return transfer_attacks(
             self.examination.evaluation,
             self.examination.classes,
@@ -187,17 +184,8 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
                 findings.append(measure_attacks(tables, classes, listed, model.name, moved, evaluation=evaluation))
         learned_from = [attack.on_training.attacked for attack in attacked.values() if attack.on_training is not None]
         if learned_from:
-            findings.append(
-                measure_attacks(
-                    learned_from,
-                    classes,
-                    by_norm["linf"],
-                    model.name,
-                    [],
-                    split="training",
-                    evaluation=self.examination.training,
-                )
-            )
+            about, training = (classes, by_norm["linf"], model.name), self.examination.training
+            findings.append(measure_attacks(learned_from, *about, [], split="training", evaluation=training))
         return ImageMeasures(tuple(findings), worst)
 
     def defend(self, subject: Examined, defence: Defence) -> Examined:
@@ -292,25 +280,15 @@ def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
     subjects = ground.of(Robustness).models
     if not subjects:
         return Flips(None, ())
-    corrupted = corrupt_subjects(
-        examination.evaluation,
-        examination.classes,
-        {name: subject.files for name, subject in subjects.items()},
-        {name: subject.resolved for name, subject in subjects.items()},
-        settings,
-    )
+    audited = (examination.evaluation, examination.classes)
+    files = {name: subject.files for name, subject in subjects.items()}
+    resolved = {name: subject.resolved for name, subject in subjects.items()}
+    corrupted = corrupt_subjects(*audited, files, resolved, settings)
     reference = settings.reference or next(iter(subjects))
     if reference not in subjects:
         raise RunError(f"The subject {reference}, which flips are compared with, could not be measured itself.")
-    measured = measure_corruptions(
-        corrupted.flips,
-        settings,
-        reference,
-        examination.evaluation,
-        examination.classes,
-        {name: subject.predictions for name, subject in subjects.items()},
-    )
-    return Flips(corrupted, (measured,))
+    predictions = {name: subject.predictions for name, subject in subjects.items()}
+    return Flips(corrupted, (measure_corruptions(corrupted.flips, settings, reference, *audited, predictions),))
 
 
 ATTACKED = "attacked"

@@ -12,7 +12,7 @@ from assay.flows.audits.data import classes_of
 from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import AuditRequest, Ground, of_type
-from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import branch_outcomes, start_branch, start_each, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.settings import ImageAttack, eps_name
@@ -98,15 +98,8 @@ def inspect_subject(
         attack.called: on_chosen(subject, chosen, attack, made, eps[attack.called]) for attack, made in attacks.items()
     }
     images = {name: attack.images for name, attack in again.items()}
-    pictures = look_inside(
-        chosen.evaluation,
-        subject.files,
-        subject.resolved,
-        settings,
-        {name: attack.attacked for name, attack in again.items()},
-        images,
-        eps,
-    )
+    attacked = {name: attack.attacked for name, attack in again.items()}
+    pictures = look_inside(chosen.evaluation, subject.files, subject.resolved, settings, attacked, images, eps)
     embedded = embed_layers(*chosen, subject.files, subject.resolved, settings, images, eps)
     counted = [
         count_labels(made.audited.attacked, subject.model.classes, subject.name, attack.called, eps[attack.called])
@@ -151,14 +144,12 @@ def certify(ground: Ground, settings: Smoothing | None) -> Certificates:
     examination, settings = ground.of(Examination), settings or Smoothing()
     own = {subject.name for subject in ground.pipeline.subjects}
     as_they_come = settings.model_copy(update={"train": False})
-    branches = {
-        name: start_branch(
-            f"smoothing of {name}", certify_one, examination, subject, settings if name in own else as_they_come
-        )
+    each = {
+        name: (examination, subject, settings if name in own else as_they_come)
         for name, subject in ground.of(Robustness).models.items()
         if name in own or settings.defended
     }
-    made = branch_outcomes(branches)
+    made = branch_outcomes(start_each("smoothing of", certify_one, each))
     return Certificates({(name, how): each for name, by_how in made.items() for how, each in by_how.items()})
 
 

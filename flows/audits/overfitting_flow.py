@@ -21,7 +21,7 @@ from assay.flows.audits.data import Data
 from assay.flows.audits.subjects_flow import Examination, Examined, TableSubjects
 from assay.flows.kind import AuditRequest, Ground
 from assay.infra.errors import InputError
-from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, start_each, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
@@ -57,10 +57,8 @@ def shift_all(examination: Examination, asked: Overfitting) -> dict[str, Branch[
     """The tests of every image subject of the pipeline, yet to be judged."""
     if asked.translations is None:
         return {}
-    return {
-        subject.name: start_branch(f"overfitting of {subject.name}", shift_one, examination, asked, subject)
-        for subject in examination.of("network")
-    }
+    each = {subject.name: (examination, asked, subject) for subject in examination.of("network")}
+    return start_each("overfitting of", shift_one, each)
 
 
 def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> ShiftedSubject:
@@ -117,10 +115,8 @@ class OverfittingAudit:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured along the windows, and in the experiments; the tests are judged later."""
-        return [
-            *(shifted.measured for shifted in self.shifted.values()),
-            *(simulation.measured for simulation in self.simulated.values()),
-        ]
+        measured: tuple[ShiftedSubject | Simulated, ...] = (*self.shifted.values(), *self.simulated.values())
+        return [each.measured for each in measured]
 
 
 @subflow("overfitting")
@@ -151,10 +147,8 @@ def compare_all(
     if examination is not None:
         subjects = (*examination.of("network"), *examination.of("classifier"))
         answered |= {subject.name: (examination.evaluation, subject.predictions) for subject in subjects}
-    return {
-        name: start_branch(f"orbits of {name}", compare_orbits, *table, asked.orbit, asked.bound, asked.alpha, name)
-        for name, table in answered.items()
-    }
+    each = {name: (*table, asked.orbit, asked.bound, asked.alpha, name) for name, table in answered.items()}
+    return start_each("orbits of", compare_orbits, each)
 
 
 def simulate(experiment: Experiment, settings: Synthetic, alpha: float) -> Simulated:

@@ -29,7 +29,7 @@ from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import learners, of_tables
 from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
 from assay.infra.errors import RunError
-from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import branch_outcomes, start_each, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN
@@ -145,11 +145,8 @@ def examine(ground: Ground) -> Examination:
     if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
         fresh = fresh_samples(data.samples, (held_out.training, held_out.evaluation), apart, test.fresh)
     waiting = Examination(data.classes, held_out, fresh=fresh)
-    branches = {
-        subject.name: start_branch(f"subject {subject.name}", examine_one, waiting, subject, ground)
-        for subject in learners(pipeline)
-    }
-    return replace(waiting, subjects=branch_outcomes(branches))
+    each = {subject.name: (waiting, subject, ground) for subject in learners(pipeline)}
+    return replace(waiting, subjects=branch_outcomes(start_each("subject", examine_one, each)))
 
 
 def examine_one(examination: Examination, subject: Subject, ground: Ground) -> Examined:
@@ -214,11 +211,8 @@ class TableSubjects:
 @subflow("subjects on tables")
 def measure_all(ground: Ground) -> TableSubjects:
     """Every subject on the curated sets."""
-    branches = {
-        subject.name: start_branch(f"subject {subject.name}", measure_one, ground, subject)
-        for subject in of_tables(ground.pipeline)
-    }
-    return TableSubjects(branch_outcomes(branches))
+    each = {subject.name: (ground, subject) for subject in of_tables(ground.pipeline)}
+    return TableSubjects(branch_outcomes(start_each("subject", measure_one, each)))
 
 
 def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:

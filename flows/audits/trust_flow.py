@@ -19,7 +19,7 @@ from assay.data.schemas import (
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.kind import Ground
-from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
+from assay.infra.stages.branches import branch_outcomes, start_each, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
@@ -133,11 +133,8 @@ class Case:
 def ask_oracle(ground: Ground, settings: Trust | None) -> TrustAudit:
     """Ask of every text subject why it is right, by every explainer."""
     examination, settings = ground.of(Examination), settings or Trust()
-    asked: dict[str, Branch[Mapping[ExplainerName, Opinion]]] = {
-        subject.name: start_branch(f"trust in {subject.name}", ask_about, ground, examination, subject, settings)
-        for subject in examination.of("classifier")
-    }
-    return TrustAudit(branch_outcomes(asked))
+    each = {subject.name: (ground, examination, subject, settings) for subject in examination.of("classifier")}
+    return TrustAudit(branch_outcomes(start_each("trust in", ask_about, each)))
 
 
 def ask_about(

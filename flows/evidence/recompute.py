@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,16 +139,8 @@ def _run(
     """The keys of the stages that the audit comes across, the findings that it measures, and how it failed, if so."""
     record, compute = bundle.record, Compute(engine=engine)
     pipeline = _pipeline_of(record.settings, folder)
-    run = Run(
-        record.pipeline,
-        store,
-        lambda: open_engine(compute, progress.notice),
-        progress,
-        seed=record.seed,
-        compute=compute,
-        aside=True,
-    )
-    with run:
+    opened = partial(open_engine, compute, progress.notice)
+    with Run(record.pipeline, store, opened, progress, seed=record.seed, compute=compute, aside=True) as run:
         if run_kind(DATA, pipeline, folder, {}).samples.digest not in {
             handle.digest for handle in artifacts_of(record, "Samples")
         }:

@@ -26,14 +26,8 @@ from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, findings_of, measured
 
 CLAIMS = (
-    "subject.accuracy",
-    "attack.accuracy",
-    "attack.success_rate",
-    "defense.accuracy",
-    "trust.accuracy",
-    "trust.f1",
-    "trust.g_mean",
-    "ner.f1",
+    *("subject.accuracy", "attack.accuracy", "attack.success_rate", "defense.accuracy"),
+    *("trust.accuracy", "trust.f1", "trust.g_mean", "ner.f1"),
 )
 """What is said of a subject over seeds: how often it is right, attacked or not, and how well it is told when it is."""
 

@@ -279,12 +279,8 @@ class PrefectServer:
     def environment(self) -> dict[str, str]:
         """What the environment of a process says that may ask this server; nobody else is to see it."""
         unproxied = ",".join(filter(None, [os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK]))
-        return {
-            "PREFECT_API_URL": self.url,
-            "PREFECT_API_AUTH_STRING": self._secret,
-            "NO_PROXY": unproxied,
-            "no_proxy": unproxied,
-        }
+        api = {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self._secret}
+        return api | {"NO_PROXY": unproxied, "no_proxy": unproxied}
 
     def write_link(self) -> Path:
         """A file that opens Prefect's UI with the secret; only its owner may read it, and it goes with the server."""

@@ -110,6 +110,11 @@ def start_branch(what: str, work: Callable[..., R | None], *args: Any, **kwargs:
     return branch
 
 
+def start_each(what: str, work: Callable[..., R | None], each: Mapping[Any, tuple[Any, ...]]) -> dict[Any, Branch[R]]:
+    """A branch for each of several arguments, by their names, after which it is called: `attacks on NAME`."""
+    return {name: start_branch(f"{what} {name}", work, *arguments) for name, arguments in each.items()}
+
+
 def branch_outcomes(branches: Mapping[Any, Branch[R]]) -> dict[Any, R]:
     """What every branch made, in the order they were started; those that made nothing are not there."""
     ended = {name: branch.outcome() for name, branch in branches.items()}

@@ -92,18 +92,8 @@ def write_partition(work: PartitionWork, constants: Mapping[str, Any]) -> Part:
         write_part(folder, f"{prefix}-{work.index:05d}", table)
         for prefix, table in zip(work.prefixes, tables, strict=True)
     )
-    worker, device = whereabouts()
-    part = Part(
-        work.index,
-        files,
-        work.marks(),
-        worker,
-        device,
-        round(time.perf_counter() - wall, 4),
-        round(time.process_time() - cpu, 4),
-        tally,
-        work.content,
-    )
+    seconds = round(time.perf_counter() - wall, 4), round(time.process_time() - cpu, 4)
+    part = Part(work.index, files, work.marks(), *whereabouts(), *seconds, tally, work.content)
     folder.write_json(work.mark, asdict(part))
     return part
 

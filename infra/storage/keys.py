@@ -215,10 +215,8 @@ def _object_form(value: object) -> list[Any]:
         if isinstance(value, BaseModel):
             return [_typed(value), json.dumps(value.model_dump(mode="json"), allow_nan=False)]
         if is_dataclass(value):
-            return [
-                _typed(value),
-                *([field.name, canonical_form(getattr(value, field.name))] for field in fields(value)),
-            ]
+            parts = ([field.name, canonical_form(getattr(value, field.name))] for field in fields(value))
+            return [_typed(value), *parts]
     raise InexactError(f"{type(value).__name__} has no fingerprint, and is no plain value")
 
 

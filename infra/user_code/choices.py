@@ -386,10 +386,8 @@ class NamedChoices(Choices[N]):
         """The settings whose field `listing` lists words of ours, where it may list those of plug-ins as well."""
         if not self.origins:
             return base
-        return cast(
-            type[S],
-            listing_settings(base, listing, tuple(self.origins.items()), self.words, tuple(self.references.items())),
-        )
+        origins, references = tuple(self.origins.items()), tuple(self.references.items())
+        return cast(type[S], listing_settings(base, listing, origins, self.words, references))
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def test_a_later_run_without_attacks_or_with_names_of_its_own_costs_nothing(make
     assert lines == [f"reviews ours, plain 80 {rates} {rates}", f"reviews ours, like 80 {rates} {rates} 0.04"]
     assert f"  reviews: run {run.id}, n = 80\n    subject bert\n" in text
     for name, limit in limits.items():
-        assert f"{name} takes words at cosine ≥ {limit:.2f} (encoder)" in text
+        assert f"{name} takes words at cosine ≥ {limit:.2f}" in text
 
 
 def attacked_texts(make_run, pipeline, source):
