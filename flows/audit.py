@@ -33,6 +33,11 @@ class Audit:
     """The errors of the branches that failed."""
     findings: Artifact[Findings] | None
 
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """The results by the name of their kind."""
+        return self.ground.results
+
 
 @subflow("audit")
 def audit(pipeline: Pipeline, folder: Path) -> Audit:

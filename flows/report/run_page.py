@@ -113,8 +113,7 @@ def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] 
 def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) -> Iterator[Part]:
     """One part per audit that ran, in the order of a reader's interest: the results first, the data last."""
     ground, pipeline = audit.ground, audit.pipeline
-    results = audit.ground.results
-    came_through = [(kind, results[kind.name]) for kind in pipeline.kinds if kind.name in results]
+    came_through = [(kind, audit.results[kind.name]) for kind in pipeline.kinds if kind.name in audit.results]
     for kind, result in came_through:
         yield from shown_by(kind, kind.page, ground, result, findings)
     if pipeline.gates or any(finding.p_value is not None for finding in findings):

@@ -58,7 +58,7 @@ def test_networks_that_are_brought_and_trained_are_attacked_corrupted_and_compar
 
 def test_the_records_lie_where_the_page_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = perform(folder, *EXAMPLES[0])
-    attacked = made.ground.results["attacks"].attacked["subject"]["fgsm"].audited.attacked
+    attacked = made.results["attacks"].attacked["subject"]["fgsm"].audited.attacked
     shown = next(block.text for block in blocks(PAGE) if block.text.startswith("from glob")).splitlines()
     monkeypatch.chdir(folder)
     loaded: dict[str, object] = {}
