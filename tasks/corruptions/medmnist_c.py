@@ -179,5 +179,5 @@ def of_medmnist(bases: Mapping[str, Corruption]) -> dict[str, tuple[Corruption, 
     return by_set
 
 
-MISSING = dict.fromkeys(("pathmnist", "bloodmnist"), "stain-deposit") | {"dermamnist": "characters"}
+MISSING = dict.fromkeys(("pathmnist", "bloodmnist"), "stain deposits") | {"dermamnist": "characters"}
 """By data set the corruption that is not ours to ship."""

@@ -91,7 +91,8 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
         cells.append(tag("div", tag("h4", plot.title), small, class_="plot panel"))
     names = {series.name for plot in panels.plots for series in plot.series}
     key = legend(panels.plots[0].series) if len(names) > 1 else Markup("")
-    tables = [[(f"{plot.title}: {head[0]}", *head[1:]), *rows] for head, *rows in map(line_numbers, panels.plots)]
+    numbers_of = [(plot.title, line_numbers(plot)) for plot in panels.plots]
+    tables = [[(f"{title}: {head[0]}", *head[1:]), *rows] for title, (head, *rows) in numbers_of]
     numbers = folded_numbers(panels.title, *tables)
     return figure(panels.title, panels.note, key, tag("div", *cells, class_="panels"), numbers)
 

@@ -1,6 +1,7 @@
 """Plots draw what they are given: gaps stay gaps, bands and names are there, the numbers stand beside them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,12 @@ def test_panels_share_their_axes():
     drawings = re.findall(r"<svg.*?</svg>", panels_figure(panels, "p"))
     ticks = [re.findall(r'text-anchor="end">([^<]*)<', drawing) for drawing in drawings]
     assert ticks[0] == ticks[1]
+
+
+def test_the_numbers_of_each_panel_stand_under_its_own_name():
+    first, second = (replace(plot(Series("a", [1, 2], [0, 1])), title=title) for title in ("Snow", "Fog"))
+    html = panels_figure(Panels("both", [first, second]), "p")
+    assert (html.count("Snow: "), html.count("Fog: ")) == (1, 1)
 
 
 def test_longer_bars_are_longer():
