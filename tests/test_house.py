@@ -110,6 +110,7 @@ RIDDLES = {"said", "told", "found", "here", "mine", "told_by", "Told", "_told", 
 READ_AS_IT_IS = (
     *("infra", "flows/commands", "flows/configuration", "flows/check.py", "flows/reproduce", "tasks/ingest"),
     *("tasks/labeling", "tasks/language", "tasks/pruning", "tasks/overfitting", "tasks/subjects/networks"),
+    *("tasks/attacks/terms", "tasks/corruptions", "tasks/drift", "tasks/label_errors"),
 )
 """The rooms in which no name is a riddle any more; the others follow."""
 

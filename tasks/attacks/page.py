@@ -207,8 +207,8 @@ def page(
     if by_norm:
         blocks.append(strongest_table(by_norm))
     blocks += _galleries(shown, telling)
-    lines = [*map(_what_is_left, by_norm[:1]), *map(_in_short, by_norm[1:]), without_gradient(left_out or {})]
-    sentence = " ".join(filter(None, lines))
+    lines = map(_what_is_left if len(by_norm) == 1 else _in_short, by_norm)
+    sentence = " ".join(filter(None, [*lines, without_gradient(left_out or {})]))
     raised = red_flags(findings)
     judged = plural(len(raised), "red flag") if raised else ""
     return Part(
@@ -322,10 +322,11 @@ def _what_is_left(findings: AttackFindings) -> str:
 
 
 def _in_short(findings: AttackFindings) -> str:
-    """The least and the most that is left of a subject in a further norm; the table has the rest."""
+    """Of several norms, the least and the most that is left of a subject in one; the table has the rest."""
     left = sorted(findings.at_common().values(), key=lambda finding: finding.value or 0.0)
     most = f", the least; {left[-1].subject} keeps most, {share_text(left[-1])}" if len(left) > 1 else ""
-    return f"{capital(_attack_clause(left[0]))}{left[0].subject} right on {share_text(left[0])}{most}."
+    worst = _of_worst(findings, left[0])
+    return f"{capital(_attack_clause(left[0]))}{left[0].subject} right on {share_text(left[0])}{worst}{most}."
 
 
 def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:
@@ -344,12 +345,12 @@ def _sentence(findings: AttackFindings, lowest: Finding) -> str:
 def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
     """Of several attacks in turn, how many of the images that fell there fell to which."""
     winners = findings.all.select("attack.winner", subject=lowest.subject, of=lowest.of)
-    here = [
+    fallen = [
         share
         for share in winners
         if eps_value(share.group) == eps_value(lowest.group) and not share.of.startswith(WORST)
     ]
-    shares = ", ".join(f"{percent(share.value, 0)} to {norm_and_slice(share.group)[1].name}" for share in here)
+    shares = ", ".join(f"{percent(share.value, 0)} to {norm_and_slice(share.group)[1].name}" for share in fallen)
     return f" Of what fell: {shares}." if shares else ""
 
 

@@ -108,16 +108,16 @@ def flags_of_attacks(
 ) -> list[Reading]:
     """The flags that results of one subject's attacks raise; `transfers` are the findings `attack.transfer`."""
     known = {attack.called: attack for attack in attacks}
-    mine = [trial for trial in trials if trial.attack in known]
-    one_step = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).steps(known[t.attack]) == 1]
-    queries = [t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).black_box]
-    strongest = _strongest(mine, known)
+    own = [trial for trial in trials if trial.attack in known]
+    one_step = [t for t in own if IMAGE_ATTACKS.of(known[t.attack]).steps(known[t.attack]) == 1]
+    queries = [t for t in own if IMAGE_ATTACKS.of(known[t.attack]).black_box]
+    strongest = _strongest(own, known)
     return [
         _beats_strongest("one-step-beats-multi-step", one_step, strongest, known),
         _beats_strongest("black-box-beats-white-box", queries, strongest, known),
         beaten_from_outside(transfers, strongest),
-        rising_curve([t for t in mine if IMAGE_ATTACKS.of(known[t.attack]).generator is None], known),
-        constant_answer(mine, classes),
+        rising_curve([t for t in own if IMAGE_ATTACKS.of(known[t.attack]).generator is None], known),
+        constant_answer(own, classes),
     ]
 
 

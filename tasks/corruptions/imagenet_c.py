@@ -121,10 +121,10 @@ def taken_from(generator: Generator, size: tuple[int, ...], reach: int, rounds: 
     """Which pixel each shows, [h·w]: one after another, from the last to the first, takes what a neighbour at most
     `reach` away shows by then. (The authors mean to swap the two, and their assignment of views copies.)"""
     rows, columns = (np.arange(side - reach, reach, -1) for side in size)
-    here = np.tile((rows[:, None] * size[1] + columns).ravel(), rounds)
-    right, down = generator.integers(-reach, reach, (len(here), 2)).T
+    visited = np.tile((rows[:, None] * size[1] + columns).ravel(), rounds)
+    right, down = generator.integers(-reach, reach, (len(visited), 2)).T
     shown = list(range(size[0] * size[1]))
-    for place, neighbour in zip(here.tolist(), (here + down * size[1] + right).tolist(), strict=True):
+    for place, neighbour in zip(visited.tolist(), (here + down * size[1] + right).tolist(), strict=True):
         shown[place] = shown[neighbour]
     return np.array(shown)
 

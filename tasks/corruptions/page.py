@@ -136,7 +136,7 @@ def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt
     style: SeriesStyle = "line" if len(places) > 1 else "points"
     return LinePlot(
         title,
-        [series_of(subject, places, found, style) for subject, found in points.items()],
+        [series_of(subject, places, shares, style) for subject, shares in points.items()],
         "severity",
         _DRAWN[metric][0].lower(),
         alt,

@@ -176,8 +176,8 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
     ]
     subjects = defence_findings.subjects
     lost = [f"{line}." for subject in subjects if (line := defence_findings.losses(subject))]
-    told = [tell(defence_findings, subject) for subject in subjects for tell in (_sentence, _price, _overfitting)]
-    sentences = [*lost, *told, *constant]
+    about = [tell(defence_findings, subject) for subject in subjects for tell in (_sentence, _price, _overfitting)]
+    sentences = [*lost, *about, *constant]
     judged = "red flag" if constant else "loses a class" if lost else ""
     sentence = " ".join(filter(None, sentences)) or "No defended model came through."
     return Part("Defences", sentence, blocks, "defences", "bad" if judged else "neutral", judged)

@@ -148,6 +148,6 @@ def measure_drift(
         else:
             rows.append(probabilities_of(kept, len(features)))
     findings = drift_findings(rows[0], rows[1], groups, ANSWERS if answers else INPUTS, features, subject)
-    for found in findings[:1]:
-        say(f"{subject or INPUTS} · told apart with an area of {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+    for area in findings[:1]:
+        say(f"{subject or INPUTS} · told apart with an area of {area.value:.3f} [{area.low:.3f}, {area.high:.3f}]")
     return write_table(findings_table(findings), into=Findings)

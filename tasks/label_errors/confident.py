@@ -64,8 +64,8 @@ def confident_learning(labels: Codes, probabilities: Floats) -> Doubted:
     """The labels [n] that out-of-sample probabilities [n, k] confidently contradict.
 
     >>> sure = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.3, 0.7], [0.05, 0.95]])
-    >>> found = confident_learning(np.array([0, 0, 1, 1, 0]), sure)
-    >>> found.doubtful.tolist(), found.joint.tolist()
+    >>> doubted = confident_learning(np.array([0, 0, 1, 1, 0]), sure)
+    >>> doubted.doubtful.tolist(), doubted.joint.tolist()
     ([False, False, False, False, True], [[2.0, 1.0], [0.0, 2.0]])
     """
     k = probabilities.shape[1]

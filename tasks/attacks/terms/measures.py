@@ -280,10 +280,10 @@ def _slice_counts(columns: dict[str, list[list[object]]], which: str, value: obj
     rows = [
         (
             sum(hit is True for hit, kind in zip(hits, gold, strict=True) if kind == value),
-            said.count(value),
+            named.count(value),
             gold.count(value),
         )
-        for hits, gold, said in sentences
+        for hits, gold, named in sentences
     ]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
@@ -464,11 +464,11 @@ def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.rand
     """A slice of the entities: all three measures of the original samples, and under attack the recall alone, since
     what is named there cannot be told to be long or unseen before the attack."""
     tested = tested_by(counts, resampled([counts], generator)[0])
-    here = (key[0], ", ".join(filter(None, (key[1], name))))
+    slice_key = (key[0], ", ".join(filter(None, (key[1], name))))
     if key[0] == CLEAN or name.startswith("type="):
-        return _scores(here, subject, tested)
+        return _scores(slice_key, subject, tested)
     ends = _interval(tested.recall, tested.there)
-    return [finding("ner.recall", here, subject, tested.recall, tested.there, "share", interval=ends)]
+    return [finding("ner.recall", slice_key, subject, tested.recall, tested.there, "share", interval=ends)]
 
 
 def _drop_test(key: Key, subject: str, clean: Counts, attacked: Counts, significance: float, seeds: Seeds) -> Finding:

@@ -358,8 +358,8 @@ class Carrier:
 def carriers(attacked: pa.Table) -> list[Carrier]:
     """The words that most successful attacks replaced, with the most frequent first.
 
-    >>> one = {"status": "success", "originals": ["Good"], "replacements": ["fine"]}
-    >>> carriers(pa.Table.from_pylist([one, one | {"status": "failed"}]))
+    >>> fell = {"status": "success", "originals": ["Good"], "replacements": ["fine"]}
+    >>> carriers(pa.Table.from_pylist([fell, fell | {"status": "failed"}]))
     [Carrier(word='good', attacks=2, successes=1, instead='fine')]
     """
     attacks, successes = Counter[str](), Counter[str]()

@@ -184,10 +184,10 @@ def inject(text: str, predicted: int, ask: Ask, settings: Injection, _generator:
     """The text with the first instruction that makes the subject answer with the class that it names; where none
     does, with the last."""
     others = [(code, name) for code, name in enumerate(ask.classes) if code != predicted]
-    told = [(code, way.replace(CLASS, name)) for way in settings.instructions for code, name in others]
-    made = [f"{text} {way}" if settings.place == "end" else f"{way} {text}" for _, way in told]
+    wanted = [(code, way.replace(CLASS, name)) for way in settings.instructions for code, name in others]
+    made = [f"{text} {way}" if settings.place == "end" else f"{way} {text}" for _, way in wanted]
     answers = ask(made).argmax(axis=1) if made else []
-    obeyed = (new for new, (code, _), answer in zip(made, told, answers, strict=True) if answer == code)
+    obeyed = (new for new, (code, _), answer in zip(made, wanted, answers, strict=True) if answer == code)
     return next(obeyed, made[-1] if made else text)
 
 

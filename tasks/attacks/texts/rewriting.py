@@ -121,17 +121,17 @@ def rewrite_rows(
     assert choice.rewrite is not None
     texts = texts_of(samples, subject.settings.text)
     before, rows, chances = model.probabilities(texts), [], subject.gives_chances
-    for sample, gold, text, said in zip(
+    for sample, gold, text, own in zip(
         samples["id"].to_pylist(), samples["gold"].to_pylist(), texts, before, strict=True
     ):
-        predicted, asking, new = int(answered_classes(said)), Asking(model, names), text
+        predicted, asking, new = int(answered_classes(own)), Asking(model, names), text
         wrong = (gold is not None and gold >= 0 and gold != predicted) or predicted >= classes
         if not wrong:
             new = choice.rewrite(text, predicted, asking, attack, seeds.generator(sample))
             if not isinstance(new, str):
                 raise InputError(f"The attack {choice.word} made a {type(new).__name__} of a text, expected a text.")
         changes = tuple(changed_stretches(text, new))
-        after = model.probabilities([new])[0] if changes else said
+        after = model.probabilities([new])[0] if changes else own
         stands = int(answered_classes(after)) == predicted
         fooled = stands is choice.must_change
         reason = MUST_CHANGE if choice.must_change else STANDS if stands else ""
@@ -146,7 +146,7 @@ def rewrite_rows(
         )
         about = {"id": sample, "gold": None if choice.must_change else gold, "refused": 0}
         about |= {"encoder": encoder.name, "second_encoder": "", "ranking": "", "providers": [], "limits": []}
-        rows.append(about | outcome_columns(outcome, text, said, after, chances=chances))
+        rows.append(about | outcome_columns(outcome, text, own, after, chances=chances))
     return pa.Table.from_pylist(rows, schema=AttackedTexts.schema)
 
 

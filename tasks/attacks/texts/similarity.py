@@ -163,8 +163,8 @@ class Compared:
         for place in sorted({self._passages[index] for index in changes}):
             last = self._first.get(place + 1, len(self._words)) - 1
             start, end = self._words[self._first[place]].start, self._words[last].end
-            here = {index: new for index, new in changes.items() if self._passages[index] == place}
-            pairs.append((self._text[start:end], self._with(here, start, end)))
+            within = {index: new for index, new in changes.items() if self._passages[index] == place}
+            pairs.append((self._text[start:end], self._with(within, start, end)))
         return pairs
 
     def _with(self, changes: Mapping[int, str], start: int, end: int) -> str:

@@ -644,7 +644,7 @@ def measure_variants(
 
 def _answered(times: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str) -> list[Codes]:
     """The answers of each time that the subject was asked about these samples, in their order."""
-    asked, said = collect(samples, ["id"]), [collect(time, ["id", "predicted"]) for time in times]
-    for each in said:
+    asked, answers = collect(samples, ["id"]), [collect(time, ["id", "predicted"]) for time in times]
+    for each in answers:
         require_same_samples(each, asked, name)
-    return [np.asarray(each["predicted"].to_numpy(), dtype=np.int64) for each in said]
+    return [np.asarray(each["predicted"].to_numpy(), dtype=np.int64) for each in answers]

@@ -290,14 +290,17 @@ def test_of_several_labels_the_wrong_ones_are_named_first() -> None:
     assert found.strips[0].title == "x · is mass, effusion"
 
 
-def test_every_further_norm_has_one_short_sentence() -> None:
+def test_of_several_norms_each_has_one_short_sentence() -> None:
     found = one_subject() + [accuracy(97, g, subject="hardened") for g in GRID]
     in_l2 = {("plain", "ddn"): 12, ("plain", "pgd-l2"): 20, ("hardened", "ddn"): 60, ("hardened", "pgd-l2"): 55}
     for (subject, attack), left in in_l2.items():
         found += [accuracy(98, "l2=0", attack, subject), accuracy(left, "l2=0.5", attack, subject)]
         found += [accuracy(left // 2, "l0=20", "sparse-rs", subject)] if attack == "ddn" else []
+    found.append(Finding("attack.worst_recall", "pgd", "eps=0.1", "plain", 0.2, verdict="malignant"))
     first, in_l2_text, in_l0_text = page(found).sentence.replace("\u202f", " ").split(". ")
-    assert first.startswith("At ε = 0.1 pgd leaves right, of what was right on clean images: plain 31.0 %")
+    assert first.startswith(
+        "At ε = 0.1 pgd leaves plain right on 31.0 % [22.8, 40.6] (class malignant: 20 %), the least; "
+    )
     assert in_l2_text == (
         "At ε = 0.5 in L2 ddn leaves plain right on 12.0 % [7.0, 19.8], the least; hardened keeps most, "
         "55.0 % [45.2, 64.4]"
