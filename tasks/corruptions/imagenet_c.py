@@ -124,7 +124,7 @@ def taken_from(generator: Generator, size: tuple[int, ...], reach: int, rounds: 
     visited = np.tile((rows[:, None] * size[1] + columns).ravel(), rounds)
     right, down = generator.integers(-reach, reach, (len(visited), 2)).T
     shown = list(range(size[0] * size[1]))
-    for place, neighbour in zip(visited.tolist(), (here + down * size[1] + right).tolist(), strict=True):
+    for place, neighbour in zip(visited.tolist(), (visited + down * size[1] + right).tolist(), strict=True):
         shown[place] = shown[neighbour]
     return np.array(shown)
 
