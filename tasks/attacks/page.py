@@ -36,7 +36,7 @@ from assay.tasks.reporting.parts import (
     SeriesStyle,
 )
 from assay.tasks.reporting.report import Headline, headline_of, red_flags
-from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
+from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
 
 
 def eps_value(group: str) -> float:
@@ -119,8 +119,9 @@ def strongest(findings: FindingIndex) -> dict[str, Finding]:
     """Of every subject the lowest accuracy at the ε that tells most, in whichever norm leaves least of it."""
     left = [AttackFindings(findings, norm).at_common() for norm in norms(findings)]
     subjects = distinct(subject for of_norm in left for subject in of_norm)
-    lowest_of = {subject: lowest(of_norm.get(subject) for of_norm in left) for subject in subjects}
-    return {subject: finding for subject, finding in lowest_of.items() if finding is not None}
+    return {
+        finding.subject: finding for finding in measured(lowest(each.get(name) for each in left) for name in subjects)
+    }
 
 
 def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
