@@ -119,9 +119,8 @@ def strongest(findings: FindingIndex) -> dict[str, Finding]:
     """Of every subject the lowest accuracy at the ε that tells most, in whichever norm leaves least of it."""
     left = [AttackFindings(findings, norm).at_common() for norm in norms(findings)]
     subjects = distinct(subject for of_norm in left for subject in of_norm)
-    return {
-        finding.subject: finding for finding in measured(lowest(each.get(name) for each in left) for name in subjects)
-    }
+    least = measured(lowest(of_norm.get(subject) for of_norm in left) for subject in subjects)
+    return {finding.subject: finding for finding in least}
 
 
 def without_gradient(left_out: Mapping[str, Sequence[str]]) -> str:
@@ -326,8 +325,8 @@ def _in_short(findings: AttackFindings) -> str:
     """Of several norms, the least and the most that is left of a subject in one; the table has the rest."""
     left = sorted(findings.at_common().values(), key=lambda finding: finding.value or 0.0)
     most = f", the least; {left[-1].subject} keeps most, {share_text(left[-1])}" if len(left) > 1 else ""
-    worst = _of_worst(findings, left[0])
-    return f"{capital(_attack_clause(left[0]))}{left[0].subject} right on {share_text(left[0])}{worst}{most}."
+    start = f"{capital(_attack_clause(left[0]))}{left[0].subject} right on {share_text(left[0])}"
+    return f"{start}{_of_worst(findings, left[0])}{most}."
 
 
 def _right_when_clean(findings: AttackFindings, lowest: Finding) -> str:

@@ -98,10 +98,8 @@ def _of_medmnist(preset: str) -> str:
     """That all that was tried is a data set's of MedMNIST-C, and what is missing of it."""
     name, words = preset.partition("/")[2], PRESETS[preset]
     missing = f", but for {MISSING[name]}, which are not ours to ship" if name in MISSING else ""
-    return (
-        f"These are the {len(words) + (name in MISSING)} corruptions of MedMNIST-C's {name}{missing}; a published bmCE "
-        "is over severities 1 to 5."
-    )
+    which = f"the {len(words) + (name in MISSING)} corruptions of MedMNIST-C's {name}{missing}"
+    return f"These are {which}; a published bmCE is over severities 1 to 5."
 
 
 def _sentence(corruptions: CorruptionFindings, subject: str) -> str:

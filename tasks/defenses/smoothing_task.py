@@ -201,13 +201,8 @@ def certify_partition(
             settings.alpha,
             seeds.generator(sample),
         )
-        known = {
-            "id": sample,
-            "subject": subject.settings.name,
-            "gold": gold,
-            "abstains": certificate.predicted == ABSTAINS,
-        }
-        rows.append(known | asdict(certificate))
+        known = {"id": sample, "subject": subject.settings.name, "gold": gold}
+        rows.append(known | asdict(certificate) | {"abstains": certificate.predicted == ABSTAINS})
     return pa.Table.from_pylist(rows, schema=Certified.schema)
 
 
