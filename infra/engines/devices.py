@@ -151,6 +151,7 @@ def _nobody(engine: str) -> str:
 
 
 V = TypeVar("V")
+_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 _TF32 = "convolutions"  # Torch's own default, said outright lest a worker's environment decide
 _NONE_THERE = "deterministic implementation"  # what Torch says of an operation that has none
 
@@ -163,7 +164,6 @@ def torch_device_here() -> str:
     """
     if slot_here() != "GPU":
         return "cpu"
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before cuBLAS starts: else it may add up as it likes
     import torch
 
     if not torch.cuda.is_available():
@@ -172,7 +172,26 @@ def torch_device_here() -> str:
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.allow_tf32 = True
     torch.backends.cuda.matmul.allow_tf32 = False
+    _begin_cublas()
     return "cuda"
+
+
+@cache
+def _begin_cublas() -> None:
+    """Has the first product of this process made with a workspace by which cuBLAS adds up in one order.
+
+    The variable that asks for it goes again: Torch parses it at every product, which takes a processor longer than the
+    product.
+    """
+    import torch
+
+    asked = os.environ.get(_WORKSPACE)
+    os.environ[_WORKSPACE] = asked or ":4096:8"
+    with deterministic_torch("cuda"):
+        ones = torch.ones(8, 8, device="cuda")
+        torch.addmm(ones, ones, ones)
+    if asked is None:
+        del os.environ[_WORKSPACE]
 
 
 def placed(array: npt.NDArray[Any], device: torch.device | str) -> torch.Tensor:
@@ -194,6 +213,7 @@ def accelerator_here() -> dict[str, str]:
         "cudnn": str(torch.backends.cudnn.version() or "absent"),
         "tf32": _TF32,
         "optimizer": "fused",
+        "products": "workspace of the first",
     }
 
 

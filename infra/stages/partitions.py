@@ -23,7 +23,7 @@ from assay.infra.stages.partition_work import Tallied as Tallied
 from assay.infra.stages.reuse import Reuse as Reuse
 from assay.infra.stages.reuse import lookup_key, step_key
 from assay.infra.stages.runs import current_run
-from assay.infra.stages.shuffle import Post
+from assay.infra.stages.shuffle import Grouped, Parcels, Post, Square, squares
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
 from assay.infra.stages.steps import count_partitions, mark_of, write_step
 from assay.infra.storage.artifacts import Artifact, Output, PartFile, Table
@@ -229,7 +229,7 @@ class _Step:
         bench, kinds = self.bench, into if isinstance(into, tuple) else (into,)
         names = [bench.name_output(kind, name) for kind in kinds]
         step = step_key(bench, names, kinds, self.function, self.constants, self.reuse)
-        constants, posted = self._with_post()
+        constants, posted = self._with_post(len(work))
         todo = [
             replace(
                 item,
@@ -248,7 +248,7 @@ class _Step:
     def counted(self, work: Sequence[PartitionWork]) -> Any:
         """What it counts in these partitions."""
         step = step_key(self.bench, (), (), self.function, self.constants, self.reuse)
-        constants, posted = self._with_post()
+        constants, posted = self._with_post(len(work))
         todo = []
         for item in work:
             name = f"{self.bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
@@ -256,14 +256,35 @@ class _Step:
             todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(self.bench, content)))
         return count_partitions(self.bench, todo, constants, step)
 
-    def _with_post(self) -> tuple[dict[str, Any], str]:
+    def _with_post(self, addressees: int) -> tuple[dict[str, Any], str]:
         """The constants with what was sent to the calls, and what stands for that in a finished partition."""
         if self.sent is None:
             return self.constants, ""
-        output = self.bench.output(self.sent)
-        files = tuple(sorted((part.index, part.files[output.place]) for part in output.parts))
-        post = Post(self.bench.run.store.url, files)
+        post = _post(self.bench, self.sent)
+        if wanted := squares(len(post.files), addressees, sum(file.bytes for _, file in post.files)):
+            post = _grouped(self.bench, post, wanted)
         return self.constants | {POSTED: post}, post.mark
+
+
+def _post(bench: Workbench, sent: Artifact[Any]) -> Post:
+    output = bench.output(sent)
+    return Post(bench.run.store.url, tuple(sorted((part.index, part.files[output.place]) for part in output.parts)))
+
+
+def _grouped(bench: Workbench, post: Post, wanted: list[Square]) -> Post:
+    """The same parcels after a first round, which is made once in a stage."""
+    name = f"grouped-{post.mark}"
+    known = bench.outputs.get(name)
+    made = known.artifact if known else map_pieces(bundles, wanted, into=Parcels, name=name, post=post)
+    if made.partitions != len(wanted):
+        raise RunError(f"{len(wanted) - made.partitions} of {len(wanted)} groups of parcels are missing: run again.")
+    (first, last), files = wanted[0].addressees, len({square.senders for square in wanted})
+    return replace(_post(bench, made), grouped=Grouped(files, last - first, len(post.files)))
+
+
+def bundles(piece: Square, post: Post) -> pa.Table:
+    """What some partitions sent to some calls of the next step, put together."""
+    return post.bundled(piece)
 
 
 def place_in_words(piece: object) -> str:

@@ -2,7 +2,9 @@
 
 Where every partition has something for every call of the next step (keys by range, as a sort deals them out), it
 writes one file with a parcel per addressee and an index of them at its end. Who takes what was sent to it out of all
-files reads the ends and its own parcels; no process holds what all of them sent.
+files reads the ends and its own parcels; no process holds what all of them sent. Where they are many, a first round
+puts parcels of some senders to some addressees together, so that the requests of each grow with the root of their
+number.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import isqrt
 from typing import BinaryIO
 
 import pyarrow as pa
 
+from assay.infra.errors import RunError
 from assay.infra.storage.artifacts import PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import UNCOMPRESSED, damaged
@@ -41,11 +46,23 @@ class Parcels(Table):
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """How parcels were put together on their way: so many files hold what was sent to the same addressees, so many of
+    them, by so many senders."""
+
+    files: int
+    addressees: int
+    senders: int
+
+
+@dataclass(frozen=True)
 class Post:
     """The files of all senders, by the number of each; small enough to travel with a step's constants."""
 
     store: str
     files: tuple[tuple[int, PartFile], ...]
+    grouped: Grouped | None = None
+    """Where the files are those of a first round."""
 
     @property
     def mark(self) -> str:
@@ -55,21 +72,81 @@ class Post:
 
     def received(self, addressee: int) -> dict[int, memoryview]:
         """What was sent to one call."""
-        if not self.files:
-            return {}
-        folder, (first, *others) = Folder(self.store), self.files
-        own, end = take_parcel(folder, first[1], addressee)
-        parcels = {first[0]: memoryview(own)}
+        if self.grouped is None:
+            return {sender: parts[0] for sender, parts in self._taken(self.files, range(addressee, addressee + 1))}
+        group, place = divmod(addressee, self.grouped.addressees)
+        files = [(number, file) for number, file in self.files if number // self.grouped.files == group]
+        parts = {
+            sender: part
+            for _, bundles in self._taken(files, range(place, place + 1))
+            for sender, part in _unbundled(bundles[0])
+        }
+        if len(parts) != self.grouped.senders:
+            raise RunError(f"{self.grouped.senders - len(parts)} senders have nothing for {addressee}: run again.")
+        return parts
 
-        def taken(sent: tuple[int, PartFile]) -> tuple[int, memoryview]:
-            return sent[0], memoryview(take_parcel(folder, sent[1], addressee, end)[0])
+    def bundled(self, square: Square) -> pa.Table:
+        """What some senders sent to some addressees, a parcel for each of these."""
+        bundles: dict[int, list[bytes]] = defaultdict(list)
+        for sender, parts in self._taken(self.files[slice(*square.senders)], range(*square.addressees)):
+            for place, part in parts.items():
+                bundles[place] += [_BUNDLED.pack(sender, len(part)), part]
+        return parcels({place: b"".join(parts) for place, parts in bundles.items()})
 
-        largest = max([1, *(file.bytes for _, file in self.files)])
-        at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(self.files), _BYTES_AT_ONCE // largest))
-        if at_once == 1:
-            return parcels | dict(map(taken, others))
+    def _taken(
+        self, files: Sequence[tuple[int, PartFile]], addressees: range
+    ) -> Iterator[tuple[int, dict[int, memoryview]]]:
+        """By sender what these files hold for the addressees, which are counted from the first."""
+        if not files:
+            return
+        folder, (first, *others) = Folder(self.store), files
+        own, end = take_parcels(folder, first[1], addressees)
+        yield first[0], own
+        largest = max(1, *(file.bytes for _, file in files))
+        at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(files), _BYTES_AT_ONCE // largest))
         with ThreadPoolExecutor(at_once) as readers:
-            return parcels | dict(readers.map(taken, others))
+            taken = readers.map if at_once > 1 else map
+            yield from taken(lambda sent: (sent[0], take_parcels(folder, sent[1], addressees, end)[0]), others)
+
+
+_BUNDLED = struct.Struct("<QQ")  # whose parcel comes next, and how long it is
+
+
+def _unbundled(bundle: memoryview) -> Iterator[tuple[int, memoryview]]:
+    at = 0
+    while at < len(bundle):
+        sender, length = _BUNDLED.unpack_from(bundle, at)
+        at += _BUNDLED.size
+        yield sender, bundle[at : at + length]
+        at += length
+
+
+@dataclass(frozen=True)
+class Square:
+    """Senders and addressees, by the places of the first and behind the last, whose parcels are put together."""
+
+    senders: tuple[int, int]
+    addressees: tuple[int, int]
+
+
+DIRECT, BUNDLED_BYTES, LEAST = 1 << 16, 64 << 20, 4
+"""So many parcels are fetched one by one; beyond that, so many bytes of them are put together at a time, where these
+are of so many senders and addressees at least."""
+
+
+def squares(senders: int, addressees: int, size: int) -> list[Square]:
+    """What is put together in a first round, where files of so many bytes hold the parcels: then the requests of a
+    sender grow with the root of their number. Nothing, where everybody asks everybody.
+
+    >>> len(squares(100, 10, 10**9)), len(squares(10_000, 3_816, 25 * 10**9))
+    (0, 384)
+    """
+    side = isqrt(max(1, BUNDLED_BYTES * senders * addressees // max(1, size)))
+    if senders * addressees <= DIRECT or min(side, senders, addressees) < LEAST:
+        return []
+    columns = [(first, min(first + side, senders)) for first in range(0, senders, side)]
+    rows = [(first, min(first + side, addressees)) for first in range(0, addressees, side)]
+    return [Square(column, row) for row in rows for column in columns]
 
 
 _ENTRY = struct.Struct("<QIII")  # where a parcel begins in the value, its length packed and unpacked, its checksum
@@ -104,31 +181,38 @@ class _NotAsWrittenError(Exception):
     """What was read is not what was written."""
 
 
-def take_parcel(folder: Folder, file: PartFile, addressee: int, end: int = _END_BYTES) -> tuple[bytes, int]:
-    """What one file holds for an addressee, and how much of the end of another file like it is to be read.
+def take_parcels(
+    folder: Folder, file: PartFile, addressees: range, end: int = _END_BYTES
+) -> tuple[dict[int, memoryview], int]:
+    """What one file holds for addressees in a row, counted from the first, and how much of the end of another file like
+    it is to be read.
 
-    RunError by name where the file is damaged or gone.
+    RunError by name where the file is damaged or gone, or holds nothing for any of them.
     """
     try:
         with folder.open(file.file, file.bytes, little=True) as source:
-            return _parcel(source, file.bytes, addressee, end)
+            return _parcels(source, file.bytes, addressees, end)
     except (OSError, struct.error, _NotAsWrittenError) as error:
         raise damaged(folder, file, error) from error
 
 
-def _parcel(source: BinaryIO, size: int, addressee: int, end: int) -> tuple[bytes, int]:
+def _parcels(source: BinaryIO, size: int, addressees: range, end: int) -> tuple[dict[int, memoryview], int]:
     index, first = _index(source, size, end)
-    if addressee * _ENTRY.size >= len(index):
-        raise _NotAsWrittenError(f"it holds nothing for {addressee}")
-    start, length, unpacked, checksum = _ENTRY.unpack_from(index, addressee * _ENTRY.size)
-    if not length:  # even of nothing a packed parcel has some bytes
-        raise _NotAsWrittenError(f"it holds nothing for {addressee}")
-    begin_of_last, length_of_last, *_ = _ENTRY.unpack_from(index, len(index) - _ENTRY.size)
-    value = first - begin_of_last - length_of_last
-    packed = _read(source, value + start, value + start + length)
-    if zlib.crc32(packed) != checksum:
-        raise _NotAsWrittenError(f"parcel {addressee} is another one")
-    return bytes(pa.decompress(packed, unpacked, codec="zstd", asbytes=True)), size - first + _SPARE
+    entries = list(_ENTRY.iter_unpack(index))
+    begin_of_last, length_of_last, *_ = entries[-1] if entries else (0, 0)
+    asked = entries[addressees.start : addressees.stop]
+    if not any(length for _, length, *_ in asked):  # even of nothing a packed parcel has some bytes
+        raise _NotAsWrittenError(f"it holds nothing for {addressees.start}")
+    value, begin = first - begin_of_last - length_of_last, asked[0][0]
+    packed = _read(source, value + begin, value + asked[-1][0] + asked[-1][1])
+    parts = {}
+    for place, (start, length, unpacked, checksum) in enumerate(asked):
+        part = packed[start - begin : start - begin + length]
+        if zlib.crc32(part) != checksum:
+            raise _NotAsWrittenError(f"parcel {addressees.start + place} is another one")
+        if length:
+            parts[place] = memoryview(pa.decompress(part, unpacked, codec="zstd", asbytes=True))
+    return parts, size - first + _SPARE
 
 
 def _index(source: BinaryIO, size: int, end: int) -> tuple[bytes, int]:

@@ -103,8 +103,14 @@ def test_a_gpu_slot_settles_what_a_workers_environment_might(monkeypatch):
     monkeypatch.setattr(devices, "slot_here", lambda: "GPU")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.backends, "cudnn", cudnn := SimpleNamespace(benchmark=True, allow_tf32=False))
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    variable = "CUBLAS_WORKSPACE_CONFIG"
+    monkeypatch.delenv(variable, raising=False)
+    asked = []
+    monkeypatch.setattr(torch, "ones", lambda *_size, device: asked.append((device, os.environ[variable])))
+    monkeypatch.setattr(torch, "addmm", lambda *_given: None)
+    devices._begin_cublas.cache_clear()
+    assert devices.torch_device_here() == "cuda"
     assert devices.torch_device_here() == "cuda"
     assert (cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32) == (False, True, True)
-    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    assert asked == [("cuda", ":4096:8")], "the first product is made under it"
+    assert variable not in os.environ, "Torch would parse it at every product"

@@ -17,7 +17,7 @@ from assay.infra.errors import RunError
 from assay.infra.stages import shuffle as post
 from assay.infra.stages.partition_work import PartitionWork
 from assay.infra.stages.partitions import Columns, collect, map_partitions, map_pieces, reduce_partitions, reduce_pieces
-from assay.infra.stages.shuffle import AT_ONCE, Parcels, Post, Received, parcels, take_parcel
+from assay.infra.stages.shuffle import AT_ONCE, Parcels, Post, Received, parcels, squares, take_parcels
 from assay.infra.stages.stage import say, stage
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.folders import Folder
@@ -83,6 +83,38 @@ def test_letters_come_by_sender_and_answers_go_back(run, partitions, addressees)
     assert run.record.stages[-1].summary == f"{ ({str(at): each for at in range(partitions)}) } ['gold']"
 
 
+@pytest.mark.parametrize(("partitions", "addressees", "held"), [(5, 4, 50), (9, 7, 200), (6, 11, 90)])
+def test_letters_that_are_put_together_on_the_way_are_the_same(make_run, monkeypatch, partitions, addressees, held):
+    def outcome() -> tuple[str, str]:
+        with make_run(fresh=True) as run:
+            result = exchange(partitions, addressees)
+            return result.digest, run.record.stages[-1].summary
+
+    straight, planned = outcome(), []
+
+    def seen(*of: int) -> list[post.Square]:
+        planned.append(squares(*of))
+        return planned[-1]
+
+    monkeypatch.setattr(post, "DIRECT", 0)
+    monkeypatch.setattr(post, "LEAST", 1)
+    monkeypatch.setattr(post, "BUNDLED_BYTES", held * 20)
+    monkeypatch.setattr("assay.infra.stages.partitions.squares", seen)
+    assert outcome() == straight
+    assert min(map(len, planned)) > 1
+    assert len(planned) == 3  # the letters are read twice, the answers once
+
+
+@pytest.mark.parametrize("senders", [1_000, 4_000])
+def test_files_that_a_sender_and_an_addressee_ask_for_grow_with_the_root_of_their_number(senders):
+    wanted = squares(senders, senders, senders * 2_500_000)
+    columns, rows = ({getattr(square, side) for square in wanted} for side in ("senders", "addressees"))
+    for ends in (columns, rows):
+        assert [at for first, last in sorted(ends) for at in range(first, last)] == [*range(senders)]
+    assert len(wanted) == len(columns) * len(rows)
+    assert max(len(columns), len(rows)) <= 6.3 * senders**0.5  # each asks so many files, of thousands
+
+
 def test_a_finished_partition_is_believed_only_beside_the_same_letters():
     work = [
         PartitionWork("work", number, "store", answers, piece=Addressee(number), posted=posted)
@@ -99,7 +131,7 @@ def sent_by(senders: int, place: str, size: int = 1) -> Post:
 
 
 def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monkeypatch):
-    sent, together, read = sent_by(1 + AT_ONCE + 3, "memory://at-once"), threading.Barrier(AT_ONCE), post.take_parcel
+    sent, together, read = sent_by(1 + AT_ONCE + 3, "memory://at-once"), threading.Barrier(AT_ONCE), post.take_parcels
     ahead, first = iter([0]), iter(range(AT_ONCE))  # one tells how much of the others' ends is to be read
 
     def waiting_for_the_others(*given, **more):
@@ -107,7 +139,7 @@ def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monk
             together.wait(timeout=20)  # broken, and the test with it, where they come one after the other
         return read(*given, **more)
 
-    monkeypatch.setattr(post, "take_parcel", waiting_for_the_others)
+    monkeypatch.setattr(post, "take_parcels", waiting_for_the_others)
     found = sent.received(0)
     assert [(sender, bytes(part)) for sender, part in found.items()] == [
         (at, bytes([at])) for at in range(1 + AT_ONCE + 3)
@@ -118,7 +150,7 @@ def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monk
 def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypatch, tmp_path, place):
     sent = sent_by(3, place if "://" in place else str(tmp_path), size=1000)
     monkeypatch.setattr(post, "_BYTES_AT_ONCE", 1000)
-    reading, read = threading.Lock(), post.take_parcel
+    reading, read = threading.Lock(), post.take_parcels
 
     def alone(*given, **more):
         assert reading.acquire(blocking=False)
@@ -127,7 +159,7 @@ def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypa
         finally:
             reading.release()
 
-    monkeypatch.setattr(post, "take_parcel", alone)
+    monkeypatch.setattr(post, "take_parcels", alone)
     assert [bytes(part) for part in sent.received(0).values()] == [b"\0", b"\1", b"\2"]
 
 
@@ -152,12 +184,14 @@ def test_every_parcel_is_found_however_much_of_the_end_is_read_at_once(sent: dic
     folder = Folder("memory://any")
     file = write_part(folder, "part", parcels(sent))
     for number, parcel in sent.items():
-        found, end = take_parcel(folder, file, number, read)
-        assert found == parcel
-        assert take_parcel(folder, file, number, end) == (parcel, end)
+        found, end = take_parcels(folder, file, range(number, number + 1), read)
+        assert bytes(found[0]) == parcel
+        assert take_parcels(folder, file, range(number, number + 1), end) == ({0: parcel}, end)
+    rest = take_parcels(folder, file, range(min(sent), max(sent) + 9), read)[0]
+    assert {min(sent) + place: bytes(part) for place, part in rest.items()} == sent
     for nobody in {*range(max(sent) + 3)} - set(sent):
         with pytest.raises(RunError, match="it holds nothing for"):
-            take_parcel(folder, file, nobody, read)
+            take_parcels(folder, file, range(nobody, nobody + 1), read)
 
 
 def test_it_is_a_parquet_file_like_any_other(tmp_path: Path) -> None:
@@ -176,14 +210,14 @@ def test_a_file_that_changed_anywhere_before_its_footer_is_refused_by_name(tmp_p
     for at in range(footer):
         place.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         try:
-            assert take_parcel(folder, file, 0)[0] == mine
+            assert take_parcels(folder, file, range(1))[0][0] == mine
         except RunError as error:
             refused.append(str(error))
     assert all(file.file in sentence for sentence in refused)
     assert len(refused) >= 300 + 2 * 20 + 20  # the parcel, the index, the end; the header of the page is not asked
     place.write_bytes(whole[:-40])
     with pytest.raises(RunError, match="delete it and run again"):
-        take_parcel(folder, file, 0)
+        take_parcels(folder, file, range(1))
     place.unlink()
     with pytest.raises(RunError, match="delete it and run again"):
-        take_parcel(folder, file, 0)
+        take_parcels(folder, file, range(1))
