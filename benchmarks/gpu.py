@@ -4,8 +4,8 @@ be for the device to be busy.
 `python benchmarks/gpu.py [--only training|blocks|corruptions|cascade] [--quick]` prints one line per claim, with the
 card's name; without a GPU it runs on a processor, small, to show that it works. The bare loop has its batches on the
 device before the clock starts and does nothing but forward, backward and the optimizer's step; it shares the process's
-reproducible cuDNN and cuBLAS, not Torch's deterministic algorithms. Ours has the order, the draws, the curve and a
-checkpoint after every epoch to see to as well. `cascade` fetches torchattacks 3.5.1 where it is not installed.
+reproducible cuDNN and cuBLAS, not Torch's deterministic algorithms. Ours has the order, the draws, the curve and
+checkpoints to see to as well. `cascade` fetches torchattacks 3.5.1 where it is not installed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from assay.tasks.subjects.token_networks.hugging_face import learn_vocabulary, n
 from assay.tasks.subjects.trained import optimizer_of
 
 SEEDS, MEAN, STD, EPS, STEPS = Seeds(0, "train"), 0.4, 0.3, 8 / 255, 20
-EPOCHS = 3
+EPOCHS = 8
 IMAGES = (("small-cnn", 1, 8, 64), ("small-cnn", 3, 64, 256), ("resnet50", 3, 64, 64), ("resnet50", 3, 224, 64))
 BERTS = (("small-bert", 32), ("small-bert", 256), ("bert-base", 32))
 

@@ -87,7 +87,7 @@ class Post:
 
     def bundled(self, square: Square) -> pa.Table:
         """What some senders sent to some addressees, a parcel for each of these."""
-        bundles: dict[int, list[bytes]] = defaultdict(list)
+        bundles: dict[int, list[bytes | memoryview]] = defaultdict(list)
         for sender, parts in self._taken(self.files[slice(*square.senders)], range(*square.addressees)):
             for place, part in parts.items():
                 bundles[place] += [_BUNDLED.pack(sender, len(part)), part]
