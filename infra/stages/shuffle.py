@@ -198,11 +198,10 @@ def take_parcels(
 
 def _parcels(source: BinaryIO, size: int, addressees: range, end: int) -> tuple[dict[int, memoryview], int]:
     index, first = _index(source, size, end)
-    entries = list(_ENTRY.iter_unpack(index))
-    begin_of_last, length_of_last, *_ = entries[-1] if entries else (0, 0)
-    asked = entries[addressees.start : addressees.stop]
+    asked = list(_ENTRY.iter_unpack(index[addressees.start * ENTRY_BYTES : addressees.stop * ENTRY_BYTES]))
     if not any(length for _, length, *_ in asked):  # even of nothing a packed parcel has some bytes
         raise _NotAsWrittenError(f"it holds nothing for {addressees.start}")
+    begin_of_last, length_of_last, *_ = _ENTRY.unpack_from(index, len(index) - ENTRY_BYTES)
     value, begin = first - begin_of_last - length_of_last, asked[0][0]
     packed = _read(source, value + begin, value + asked[-1][0] + asked[-1][1])
     parts = {}
