@@ -41,7 +41,7 @@ from assay.infra.user_code.choices import (
 )
 from assay.tasks.reporting.numerals import in_bytes
 
-MOST_COLUMNS = 8
+MOST_COLUMNS, MOST_LINES = 8, 100
 
 
 def found_rows(project: Project) -> Iterator[list[object]]:
@@ -217,7 +217,9 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         project = load_project(config, store=store, overrides=overrides)
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
-        sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], pipeline_rows(project)))
+        rows = pipeline_rows(project)
+        sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], rows[:MOST_LINES]))
+        sections += [f"{len(rows) - MOST_LINES:,} more pipelines (assay list)"] if len(rows) > MOST_LINES else []
         columns_found = list(found_rows(project))
         sections += [columns(["pipeline", "found", "columns"], columns_found)] if columns_found else []
         sections += plugin_sections(project)
@@ -236,6 +238,8 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
     sections.append(columns(["environment", ""], environment))
     if not complaints:
         sections.append("Everything is in order.")
+    if len(complaints) > MOST_LINES:
+        complaints[MOST_LINES:] = [f"{len(complaints) - MOST_LINES:,} more: correct these first."]
     return CheckResult("\n\n".join(sections), "\n".join(complaints))
 
 

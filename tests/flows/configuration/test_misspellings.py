@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.flows.check import named_things
+from assay.flows.check import check, named_things
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import check_inputs
 from assay.infra.errors import InputError
@@ -276,3 +276,15 @@ def test_a_pipeline_with_a_name_that_is_no_name_is_told_what_one_is(tmp_path: Pa
     (tmp_path / "pipelines.yaml").write_text("pipelines:\n  a b: {source: {csv: a.csv}}\n")
     with pytest.raises(InputError, match=r':2: name: "a b" — a pipeline is named by up to 80 letters, digits, dots'):
         load_project(tmp_path / "pipelines.yaml")
+
+
+def test_what_is_wrong_two_thousand_times_is_said_a_hundred_times_and_counted(tmp_path: Path) -> None:
+    """As seeds 200955 and 202275 of the door keeper had it."""
+    nights = "".join(f"  n{at}: {{source: {{csv: a}}}}\n" for at in range(300))
+    (tmp_path / "pipelines.yaml").write_text(f"pipelines:\n{nights}")
+    found = check(str(tmp_path / "pipelines.yaml"), None)
+    assert "n99 " in found.text
+    assert "n100 " not in found.text
+    assert "200 more pipelines (assay list)" in found.text
+    assert found.complaint.splitlines()[-1] == "200 more: correct these first."
+    assert len(found.complaint.splitlines()) == 101
