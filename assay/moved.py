@@ -32,6 +32,8 @@ MOVED = {
     "assay.tasks.attacks.words.settings": "assay.tasks.attacks.texts.settings",
     "assay.tasks.labeling.frames": "assay.tasks.labeling.rules",
     "assay.tasks.labeling.patterns": "assay.tasks.labeling.rules",
+    "assay.tasks.subjects.checkpoints": "assay.tasks.subjects.trained",
+    "assay.tasks.subjects.images.learning": "assay.tasks.subjects.images.task",
     "assay.tasks.trust.explainers.explanation": "assay.tasks.trust.explainers.documents",
     "assay.tasks.weak_labels.choice": "assay.tasks.weak_labels.labelers",
 }

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
+from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -63,8 +64,8 @@ def documented_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     >>> documented_fields(VersionCommand)["command"].description.split(",")[0]
     'The program and its arguments'
     """
-    for parent in model.__mro__:
-        texts = _docstrings(parent.__module__).get(parent.__name__, {}) if issubclass(parent, Settings) else {}
+    for parent in (each for each in model.__mro__ if issubclass(each, Settings)):
+        texts = _docstrings(sys.modules.get(parent.__module__, sys)).get(parent.__name__, {})
         for name in texts.keys() & model.model_fields.keys():
             field = model.model_fields[name]
             field.description = field.description or texts[name]
@@ -72,11 +73,11 @@ def documented_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 @cache
-def _docstrings(module: str) -> dict[str, dict[str, str]]:
+def _docstrings(module: ModuleType) -> dict[str, dict[str, str]]:
     """The docstrings under the annotated names of a module's classes; none of a module that came here without its
-    file."""
-    with suppress(KeyError, OSError, TypeError):
-        whole = ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
+    file, nor of one of Python's own in C. A module that was edited and imported again is another one."""
+    with suppress(OSError, TypeError):
+        whole = ast.walk(ast.parse(inspect.getsource(module)))
         return {node.name: dict(_under_fields(node.body)) for node in whole if isinstance(node, ast.ClassDef)}
     return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import re
 import subprocess
@@ -259,3 +260,17 @@ def test_what_a_plug_in_prints_is_shown_and_not_obeyed(folder: Path, capsys: pyt
     assert "hum" in SOUNDS.with_plugins(folder, ["loud.py:HUM"]).words
     said = capsys.readouterr()
     assert (said.out, said.err) == ("\ufffd[31mred\n", "\ufffd]0;title\ufffd")
+
+
+def test_settings_in_a_file_that_was_edited_and_imported_again_are_described_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for names in (["first"], ["first", "second"]):
+        fields = "".join(f'    {name}: int = 1\n    """The {name}."""\n' for name in names)
+        code = f"from assay.infra.settings import Settings\n\nclass Edited(Settings):\n{fields}"
+        (tmp_path / "edited_settings.py").write_text(code)
+        monkeypatch.delitem(sys.modules, "edited_settings", raising=False)
+        importlib.invalidate_caches()
+        described = documented_fields(importlib.import_module("edited_settings").Edited)
+        assert [field.description for field in described.values()] == [f"The {name}." for name in names]
