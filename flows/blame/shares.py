@@ -336,9 +336,13 @@ def sharing_between(
     later = require_whole(find_run(opened, run), "blamed on anything")
     earlier = None if against is None else require_whole(find_run(opened, against), "blamed on anything")
     project = load_project(config, pipeline=later.pipeline)
-    question, shared = question_about(opened, config, later, earlier, finding), Store(opened.url)
-    changes, kinds = changes_between(shared, question.earlier, question.later), _kinds_below(project, question)
-    return Sharing(question, changes, Hybrids(shared, project, changes, question.after.key, kinds))
+    return sharing(Store(opened.url), project, question_about(opened, config, later, earlier, finding))
+
+
+def sharing(store: Store, project: Project, question: Question) -> Sharing:
+    """A question, and what changed between its runs."""
+    changes, kinds = changes_between(store, question.earlier, question.later), _kinds_below(project, question)
+    return Sharing(question, changes, Hybrids(store, project, changes, question.after.key, kinds))
 
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:

@@ -129,12 +129,6 @@ def test_a_generator_is_for_one_eps_and_says_how_it_was_made(run):
     assert other.digest != made.digest
 
 
-def test_a_generator_cannot_be_aimed(run):
-    aimed = GAP(goal="targeted", target=1)
-    with pytest.raises(InputError, match=r"leave `goal` out"):
-        train_generator(tiny_samples([8]), tiny_classes(), tiny_files(), SUBJECT, aimed, 0.1)
-
-
 def test_a_subject_that_answers_with_nothing_is_named(run):
     with pytest.raises(InputError, match="finite number"):
         probe_subject(tiny_samples([8]), tiny_classes(), tiny_files(broken=True), SUBJECT, "tiny")
