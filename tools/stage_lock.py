@@ -1,11 +1,11 @@
 """Stage versions cannot be forgotten: `stage_versions.lock` holds a fingerprint of the code behind every stage.
 
 A stage's fingerprint covers the syntax trees (comments and docstrings aside) of the functions, classes and constants
-that it reaches by name, in whatever module they stand, except the plumbing in `infra`: that moves bytes and computes
-no result, and the tests hold it to equal digests. Moving code changes no fingerprint. What a table of choices lists
-(an attack, a labeler …) has a line of its own, so that a new attack moves no stage's; so has each rulebook of ours.
-Changed code under an unchanged version fails the check until the version goes up or somebody says why the results are
-the same.
+that it reaches by name, in whatever module they stand, and the tables of `data/` (`.tsv`) that these name, except the
+plumbing in `infra`: that moves bytes and computes no result, and the tests hold it to equal digests. Moving code
+changes no fingerprint. What a table of choices lists (an attack, a labeler …) has a line of its own, so that a new
+attack moves no stage's; so has each rulebook of ours. Changed code under an unchanged version fails the check until
+the version goes up or somebody says why the results are the same.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Code:
         found = self.module(module)
         for node in (*found.defined.get(name, ()), *found.loose):
             if node not in self._statements:
-                written = _dumped(node) + "".join(map(str, self._columns_in(node)))
+                written = _dumped(node) + "".join(map(str, [*self._columns_in(node), *self._tables_in(node)]))
                 self._statements[node] = written, list(self._named_in(node, found, module))
             yield self._statements[node]
 
@@ -230,6 +230,13 @@ class Code:
         for each in ast.walk(node):
             if isinstance(each, ast.ClassDef) and "ListedTable" in map(ast.unparse, each.bases):
                 yield list(self._columns.get(each.name, {}).items())
+
+    def _tables_in(self, node: ast.stmt) -> Iterator[str]:
+        """The hashes of the tables below data/ (constants, words) that a statement names."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.endswith(".tsv"):
+                for file in sorted((self._root / "data").rglob(Path(each.value).name)):
+                    yield hashlib.blake2b(file.read_bytes()).hexdigest()
 
     def _named_in(self, node: ast.stmt, found: Module, module: str) -> Iterator[tuple[str, str]]:
         """The definitions of ours that a statement names: by name, as an attribute of a module, as "module:name"."""

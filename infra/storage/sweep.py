@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import socket
 import threading
 import time
@@ -20,6 +21,7 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.log import LOG, log_action
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
+_OF_A_RUN = re.compile(r"\d{4}-\d\d-\d\d-\d{4}-\w{4}$|.*\.removed-")  # a run's folder, or one that was being removed
 _LEASE_SECONDS = 600.0
 _BEATS = 20  # renewals in that time; the last one says how long a killed run had lived
 
@@ -179,8 +181,8 @@ def _unused(store: Store, kept: set[str]) -> list[str]:
     asides = [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]
     claims = (name for name in store.folder.sizes(LOG) if ".claim" in name)
     stray = [name for name in claims if (store.folder.age(name) or 0.0) > _LEASE_SECONDS]
-    recorded = {run.id for run in records}
-    stray += [name for name, run in of_runs.items() if run not in recorded and not is_alive(store, run)]
+    gone = {run for run in of_runs.values() if _OF_A_RUN.match(run)} - {run.id for run in records}
+    stray += [name for name, run in of_runs.items() if run in gone and not is_alive(store, run)]
     return [*(name for name in there if name.rpartition("/")[2] not in used), *turns, *asides, *stray]
 
 

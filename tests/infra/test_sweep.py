@@ -93,6 +93,14 @@ def test_a_run_that_was_half_forgotten_is_forgotten_whole(make_run, removed):
     assert [run.id for run in store.runs()] == [kept]
 
 
+def test_folders_that_are_no_runs_stay_beside_the_reports(make_run):
+    store = make_run().store
+    for name in ("reports/assets/logo.svg", "reports/2026-11-20-0200-k3f9/index.html"):
+        store.folder.write(name, b"content")
+    assert clean(store).results == ("reports/2026-11-20-0200-k3f9",)
+    assert store.folder.folders("reports") == ["assets"]
+
+
 def test_what_a_living_run_is_writing_stays(make_run):
     with make_run() as run:
         run.record.writing.append("keep/some-key")

@@ -136,3 +136,14 @@ def test_the_columns_of_a_table_are_part_of_the_stages_that_make_it_and_of_no_ot
     assert complaints(stages_in(tree), before) == []
     (tree / "data/columns.yaml").write_text("Answers: {id: string, n: int64}\nOthers: {id: string}\n")
     assert "work changed under version 1" in complaints(stages_in(tree), before)[0]
+
+
+def test_a_table_of_constants_is_part_of_the_stages_whose_code_names_it(tree: Path):
+    (tree / "data").mkdir()
+    (tree / "data/constants.tsv").write_text("noise\t0.1\n")
+    (tree / "tasks/room/formula.py").write_text('def answer(x):\n    return x + read("constants.tsv")\n')
+    before = stages_in(tree)
+    (tree / "data/others.tsv").write_text("noise\t0.3\n")
+    assert complaints(stages_in(tree), before) == []
+    (tree / "data/constants.tsv").write_text("noise\t0.2\n")
+    assert "work changed under version 1" in complaints(stages_in(tree), before)[0]
