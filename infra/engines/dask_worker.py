@@ -84,6 +84,11 @@ async def _serve(address: str, nanny: Callable[[], _Nanny], offer: str, ready: C
         at_work = nanny()
         try:
             await asyncio.wait_for(at_work, 2 * CONNECT_SECONDS)
+        except AssertionError as error:  # Dask asserts that what it gave up had started
+            await at_work.close()
+            raise RunError(
+                f"The worker did not start: this machine is busy, or short of memory; start it again. Dask says {error}"
+            ) from error
         except (OSError, TimeoutError, RuntimeError) as error:
             await at_work.close()
             if loop.time() >= deadline:

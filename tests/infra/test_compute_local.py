@@ -7,14 +7,14 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import cloudpickle
 import psutil
 import pytest
 
-from assay.infra.engines import dask_start
+from assay.infra.engines import dask_start, dask_worker
 from assay.infra.engines.calls import Call, Engine
 from assay.infra.engines.dask_engine import Window
 from assay.infra.engines.opening import SerialEngine, open_engine
@@ -286,3 +286,20 @@ def test_workers_that_do_not_start_in_time_are_no_bug_of_assay(monkeypatch: pyte
     monkeypatch.setattr(dask_start, "SpecCluster", given_up)
     with pytest.raises(RunError, match=r"did not start: it is busy.*compute\.workers.*Status\.starting"):
         dask_start.start_here(Compute(workers=1))
+
+
+def test_a_worker_that_does_not_start_in_time_is_no_bug_of_assay(monkeypatch: pytest.MonkeyPatch) -> None:
+    class GivenUp:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.closed = False
+
+        def __await__(self) -> Generator[None, None, None]:
+            raise AssertionError("Status.starting")  # what Dask says of a worker that it gave up
+            yield
+
+        async def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(dask_worker, "_Nanny", GivenUp)
+    with pytest.raises(RunError, match=r"The worker did not start: this machine is busy.*Status\.starting"):
+        dask_worker.run_worker("tls://127.0.0.1:1")
