@@ -153,8 +153,7 @@ class Trial:
         speaks_for = np.flatnonzero(self.counts.votes[rule])
         if self.has_gold:
             return np.flatnonzero(~voted & np.isin(self.gold, speaks_for))
-        others = np.isin(self.votes, speaks_for).any(axis=1)
-        return np.flatnonzero(~voted & others)
+        return np.flatnonzero(~voted & np.isin(self.votes, speaks_for).any(axis=1))
 
     def shown(self, rule: int, why: Why, most: int) -> Rows:
         """At most so many of these, drawn with seed 0, in their order."""

@@ -254,7 +254,7 @@ class Past:
         self, findings: Sequence[Finding], runs: Sequence[RunRecord], budget: Budget
     ) -> Iterator[tuple[FindingKey, Sampled, bool]]:
         """Night by night (oldest first), per finding the outcomes of the samples that no night before had, and whether
-        the night is of this period; of findings whose samples are simply right or wrong, and independent."""
+        the night is of this period; up to the first whose samples are not simply right or wrong, and independent."""
         asked, looked_through, seen = list(findings), set[object](), set[str]()
         started = next(at for at, run in enumerate(runs) if budget.period(run) == budget.period(self.record))
         for run in runs[max(0, started - KNOWN_NIGHTS) :]:
@@ -267,6 +267,7 @@ class Past:
                 sampled = outcomes.of(finding)
                 if sampled is not None and not sampled.is_simple:
                     asked.remove(finding)
+                    yield finding.key, sampled, False
                 elif sampled is not None:
                     new = np.flatnonzero([sample not in seen for sample in sampled.ids.tolist()])
                     ids |= set(sampled.ids.tolist())
@@ -277,10 +278,13 @@ class Past:
         self, findings: Sequence[Finding], runs: Sequence[RunRecord], budget: Budget
     ) -> dict[FindingKey, list[NewSamples]]:
         """Per finding what the samples that no night before had came to, night by night; without the findings of which
-        none were new."""
+        none were new, or some are not simply right or wrong."""
         nights = defaultdict[FindingKey, list[NewSamples]](list)
         for key, new, counts in self._new_outcomes(findings, runs, budget):
-            nights[key].append(NewSamples(int(new.above.sum()), len(new.ids), counts))
+            if new.is_simple:
+                nights[key].append(NewSamples(int(new.above.sum()), len(new.ids), counts))
+            else:
+                nights.pop(key, None)
         return {key: each for key, each in nights.items() if sum(night.n > 0 for night in each) > 1}
 
     def evidence(self, gate: Gate, finding: Finding, budget: Budget) -> float | None:
@@ -301,6 +305,8 @@ class Past:
             return None
         changes = [np.zeros(0)]
         for _, new, counts in self._new_outcomes([finding], self.unchanged(gate), budget):
+            if not new.is_simple:
+                return None
             _, was, now = np.intersect1d(earlier.ids, new.ids, return_indices=True)
             changes += [new.above[now] - earlier.above[was]] if counts else []
         change = np.concatenate(changes)
@@ -314,13 +320,14 @@ class Past:
     ) -> tuple[float | None, bool]:
         """What new samples say together, where models are others than the baseline's also by pairs; and whether pairs
         are among them. Half of what may be bet is bet on the pairs of the first such models of a period, a quarter on
-        those of the second, and so on: a model every night is no way to look more often."""
+        the next that come or come back, and so on: a model every night is no way to look more often."""
         alone, pairs = self.evidence(gate, finding, budget), self.paired_evidence(gate, finding, earlier, budget)
         if pairs is None or gate.against not in (LAST_PASSED, ACCEPTED):
             return alone, False
         here = [run for run in (self.record, *self.nights) if budget.period(run) == budget.period(self.record)]
-        others = [each for each in map(_audited, here) if each != _audited(baseline)]
-        share = 0.5 ** (1 + sum(one != other for one, other in pairwise(others)))
+        models, ours = [_audited(run) for run in here], _audited(baseline)
+        came = sum(model not in (ours, before) for model, before in pairwise([*models, ours]))
+        share = 0.5 ** max(1, came)
         return share * pairs + (1 - share) * (1.0 if alone is None else alone), True
 
     def sequences(self, findings: Sequence[Finding]) -> dict[FindingKey, Interval]:

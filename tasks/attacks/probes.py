@@ -72,8 +72,7 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
     columns = {name: rows[name].to_numpy() for name in rows.column_names if pa.types.is_floating(rows[name].type)}
     n = rows.num_rows
     if n == 0:
-        why = "there are no samples"
-        return [Reading(name, False, 0, why) for name in PROBES]
+        return [Reading(name, False, 0, "there are no samples") for name in PROBES]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
     ends = "a sigmoid's do" if multilabel else "a softmax's do, and they add up to 1"
     moved = int((columns["spread"] > _STILL).sum())

@@ -174,8 +174,7 @@ def _agreement(agreements: FindingIndex, layer: str, subject: str, group: str) -
 
 
 def _written(group: str) -> str:
-    names = {TRAIN: "training", CLEAN: "clean"}
-    return names.get(group, group.replace("eps=", "ε = "))
+    return {TRAIN: "training", CLEAN: "clean"}.get(group, group.replace("eps=", "ε = "))
 
 
 _BRIGHTEST = 99.5  # per cent of a map's values: what lies above is drawn like it, lest one pixel leave the rest dark

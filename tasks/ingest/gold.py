@@ -29,8 +29,7 @@ Faults = list[tuple[int, str]]
 
 def gold_names(column: pa.Array) -> frozenset[str]:
     """The distinct labels of a column as text, missing ones left out; whole numbers without a sign or a point."""
-    text = _as_text(column)
-    return frozenset(text.unique().drop_null().to_pylist())
+    return frozenset(_as_text(column).unique().drop_null().to_pylist())
 
 
 def settle_classes(

@@ -325,8 +325,7 @@ def _type(cells: Sequence[Any]) -> pa.DataType:
         if kinds and kinds <= set(known):
             return target
     if kinds == {list}:
-        with_values = pa.array([cell for cell in cells if cell is not None])
-        return plain_type(with_values.type)
+        return plain_type(pa.array([cell for cell in cells if cell is not None]).type)
     return pa.string()
 
 

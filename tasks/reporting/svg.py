@@ -87,8 +87,7 @@ def whole_ticks(values: Sequence[float], most: int) -> list[float]:
     distinct = sorted(set(values))
     whole = all(float(value).is_integer() for value in distinct)
     if distinct and whole and distinct[-1] - distinct[0] <= 24:
-        stride = -(-len(distinct) // most)
-        return distinct[::stride]
+        return distinct[:: -(-len(distinct) // most)]
     return nice_ticks(distinct[0], distinct[-1], most) if distinct else []
 
 

@@ -86,8 +86,7 @@ def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [name for name in names if name not in RESERVED]
-    return first_named(shown, 12) or "only id and gold"
+    return first_named([name for name in names if name not in RESERVED], 12) or "only id and gold"
 
 
 def require_named(features: Sequence[str] | None, who: str) -> tuple[str, ...]:

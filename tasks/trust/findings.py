@@ -146,8 +146,7 @@ def _corrected(called: Sequence[str], known: Sequence[str | None], about: About,
     untrustworthy = labels == "untrustworthy"
 
     def counted(chosen: Bools, hits: Bools) -> tuple[float, float]:
-        of = None if groups is None else groups[chosen]
-        return _counted(hits[chosen], of)
+        return _counted(hits[chosen], None if groups is None else groups[chosen])
 
     detected, cases = counted(decided & (truth == "untrustworthy"), untrustworthy)
     cleared, others = counted(decided & (truth == "trustworthy"), ~untrustworthy)

@@ -188,8 +188,7 @@ def attacked_rows(
         "outcomes": dict(counted),
         "untagged": tags.count(None) if sentences.tags else 0,
     }
-    table = pa.Table.from_pylist(changes, schema=TermChanges.schema)
-    return Tallied((attacked, table), tally)
+    return Tallied((attacked, pa.Table.from_pylist(changes, schema=TermChanges.schema)), tally)
 
 
 def _row(

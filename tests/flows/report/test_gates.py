@@ -339,6 +339,38 @@ def test_another_model_or_other_settings_begin_anew(fresh: Callable[[list[RunRec
     assert fresh([*nights[:20], night(21, "other")]) is None
 
 
+def test_a_night_of_samples_in_groups_takes_the_nights_before_it_from_the_evidence(
+    fresh: Callable[[list[RunRecord]], float | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [night(day) for day in range(1, 25)]
+    assert fresh(runs) is not None
+    from assay.flows.report import gates
+
+    class Grouped(gates.KeptOutcomes):  # type: ignore[misc]
+        def of(self, finding: Finding) -> Sampled:
+            sampled = super().of(finding)
+            assert sampled is not None
+            return replace(sampled, groups=np.arange(len(sampled.ids))) if self.day == 24 else sampled  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("assay.flows.report.gates.KeptOutcomes", Grouped)
+    assert fresh(runs) is None
+
+
+@pytest.mark.parametrize(
+    ("models", "share"),
+    [("old new new", 1 / 2), ("old new newer", 1 / 4), ("old new old new", 1 / 4), ("old new old new old new", 1 / 8)],
+)
+def test_a_model_that_comes_back_bets_what_is_left(models: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [night(day, model) for day, model in enumerate(models.split(), start=1)]
+    past = Past(cast(Store, OfNights(runs)), runs[-1])
+    monkeypatch.setattr(Past, "evidence", lambda *_: None)
+    monkeypatch.setattr(Past, "paired_evidence", lambda *_: 9.0)
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.0)
+    said, pairs = past.all_evidence(gate, Finding("a.b", value=0.9), None, runs[0], Budget(1, "quarter", 1092, 12))
+    assert pairs
+    assert said == pytest.approx(share * 9 + (1 - share))
+
+
 def test_failures_count_against_the_same_baseline_only_and_what_cannot_be_told_counts_where_it_fails() -> None:
     gate = Gate.model_validate(
         {"finding": "a.b", "against": "accepted", "drop_at_most": 0, "for": "2 of 3 nights", "inconclusive": "fail"}
