@@ -147,7 +147,7 @@ def _attacks(pipeline: Written) -> Iterator[Clash]:
         if name and called.index(name) < position:
             yield Clash(("attacks", position), f"another attack is called {name} as well; give this one a name")
         if name.startswith(WORST):
-            why = f"{name} is what the worst case of several attacks is called; give this one another name"
+            why = f"a name that begins with {WORST} is for what several attacks leave together; give this another one"
             yield Clash(("attacks", position), why)
         lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
         if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):

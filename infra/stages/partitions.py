@@ -273,7 +273,7 @@ def _post(bench: Workbench, sent: Artifact[Any]) -> Post:
 
 def _grouped(bench: Workbench, post: Post, wanted: list[Square]) -> Post:
     """The same parcels after a first round, which is made once in a stage."""
-    name = f"grouped-{post.mark}"
+    name = f"grouped-{post.mark}-{len(wanted)}"
     known = bench.outputs.get(name)
     made = known.artifact if known else map_pieces(bundles, wanted, into=Parcels, name=name, post=post)
     if made.partitions != len(wanted):

@@ -153,7 +153,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
         (
             "- fgsm",
             "- ddn\n      - ddn: {name: worst-case-l2}",
-            "7: attacks.1 — worst-case-l2 is what the worst case of several attacks is called; give this one another name",
+            "7: attacks.1 — a name that begins with worst-case is for what several attacks leave together; give this another one",
         ),
         (
             "    corruptions",
