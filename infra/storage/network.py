@@ -11,11 +11,13 @@ import os
 import random
 import re
 import socket
+import ssl
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, TypeVar
 
@@ -173,7 +175,7 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
     Traceback (most recent call last):
     urllib.error.URLError: <urlopen error unknown url type: file>
     """
-    opened = list[socket.socket]()
+    opened = _SOCKETS.opened = list[socket.socket]()
 
     def hang_up() -> None:
         for connection in opened:
@@ -182,7 +184,7 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
 
     with ended_after(seconds, hang_up) as over:
         try:
-            with _opener(opened).open(request, timeout=seconds) as answer:
+            with _opener(*map(os.environ.get, _PROXIES)).open(request, timeout=seconds) as answer:
                 assert isinstance(answer, HTTPResponse)
                 yield answer
         except (OSError, HTTPException) as fault:
@@ -193,35 +195,45 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
         raise TimeoutError
 
 
-def _opener(opened: list[socket.socket]) -> urllib.request.OpenerDirector:
-    """An opener without the handlers that would leave the address it is given; it notes every socket it opens."""
+_PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
+_SOCKETS = threading.local()
+"""The sockets that were `opened` for the request under way in a thread."""
 
-    def noting(kind: type[HTTPConnection]) -> type[HTTPConnection]:
-        class Noting(kind):  # type: ignore[misc,valid-type]  # one of two classes
-            def connect(self) -> None:
-                create = self._create_connection  # type: ignore[has-type]
 
-                def noted(*arguments: Any, **options: Any) -> socket.socket:
-                    opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
-                    return opened[-1]
+class _Noted(HTTPConnection):
+    def connect(self) -> None:
+        create = self._create_connection  # type: ignore[has-type]
 
-                self._create_connection = noted
-                super().connect()
-                opened.append(self.sock)
+        def noted(*arguments: Any, **options: Any) -> socket.socket:
+            _SOCKETS.opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
+            opened: socket.socket = _SOCKETS.opened[-1]
+            return opened
 
-        return Noting
+        self._create_connection = noted
+        super().connect()
+        _SOCKETS.opened.append(self.sock)
 
-    class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-        def http_open(self, request: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(noting(HTTPConnection), request)
 
-        def https_open(self, request: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(noting(HTTPSConnection), request)
+class _NotedOverTLS(_Noted, HTTPSConnection):
+    """`connect` as noted, then TLS."""
 
+
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    def http_open(self, request: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_Noted, request)
+
+    def https_open(self, request: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_NotedOverTLS, request, context=self._context)  # type: ignore[attr-defined]
+
+
+@lru_cache
+def _opener(*_proxies: str | None) -> urllib.request.OpenerDirector:
+    """An opener without the handlers that would leave the address it is given; it notes every socket it opens, and is
+    kept, with its certificates, while the environment names the same proxies."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        Handler(),
+        _Handler(context=ssl.create_default_context()),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),

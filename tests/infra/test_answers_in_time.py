@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -81,3 +82,19 @@ def test_nobody_who_does_not_listen_is_waited_for() -> None:
         port = listening.getsockname()[1]
     with pytest.raises(urllib.error.URLError, match="refused"):
         read(f"http://127.0.0.1:{port}/", seconds=30)
+
+
+def test_a_proxy_that_is_named_later_is_asked_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with service(WHOLE, b"") as place:
+        assert read(f"http://{place}", seconds=30) == b"ok"
+    with service(WHOLE.replace(b"ok", b"by"), b"") as proxy:
+        monkeypatch.setenv("http_proxy", f"http://{proxy.partition('/')[0]}")
+        assert read("http://elsewhere.invalid/predict", seconds=30) == b"by"
+
+
+def test_threads_that_ask_at_once_hang_up_on_their_own_requests_alone() -> None:
+    with service(*SLOW["drips headers"]) as slow, service(WHOLE, b"") as ready, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(read, f"http://{slow}", 0.3)
+        assert read(f"http://{ready}", seconds=30) == b"ok"
+        with pytest.raises(TimeoutError):
+            waiting.result()
