@@ -51,6 +51,7 @@ from assay.tasks.reporting.parts import Part
 from assay.tasks.reporting.report import Headline
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.images.task import measure_images, predict_images
 
 Generators = dict[str, Artifact[GeneratorFiles]]
@@ -140,7 +141,8 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
     def _against(
         self, samples: Artifact[Samples], model: Examined, attack: ImageAttack, generators: Generators | None
     ) -> Attacks:
-        return attack_subject(samples, *model.model, attack.for_attacking(), model.name, generators)
+        afresh = (model.resolved.settings.asking or Asking()).repeats > 1  # every image is asked about again
+        return attack_subject(samples, *model.model, attack.for_attacking(afresh), model.name, generators)
 
     @property
     def transferred(self) -> Sequence[ImageAttack]:

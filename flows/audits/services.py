@@ -24,10 +24,12 @@ from assay.flows.kind import (
     as_list,
     each_subject,
     missing_if_fails,
+    of_type,
 )
 from assay.flows.yaml_document import Value
 from assay.infra.stages.branches import subflow
 from assay.tasks.attacks.choice import TextAttackChoice
+from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
 from assay.tasks.labeling.settings import Labeling, WrittenRules
@@ -72,8 +74,8 @@ def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, As
 
 @subflow("services")
 def ask_again(ground: Ground) -> Measurements:
-    """Ask every service that has `repeats` again, about the texts or pictures as they are and the texts as attacks
-    left them; how often services are asked is another number in every run, and nothing to keep."""
+    """Ask every service that has `repeats` again, about the texts or pictures as they are and as attacks left
+    them; how often services are asked is another number in every run, and nothing to keep."""
     from assay.flows.audits.subjects_flow import Examination
 
     examination = ground.maybe(Examination)
@@ -150,31 +152,35 @@ def _above_chance(
     ground: Ground, samples: Artifact[Samples], model: Examined, again: Sequence[Artifact[Predictions]]
 ) -> Iterator[Artifact[Findings]]:
     """How often answers change by themselves, and how much oftener under each attack."""
-    from assay.flows.audits.images_flow import Flips
+    from assay.flows.audits.images_flow import Flips, Robustness
     from assay.flows.audits.texts_flow import WordAudit
     from assay.tasks.attacks.texts.task import (
         measure_above_chance,
         measure_chance,
         measure_corruptions_above_chance,
+        take_attacked_images,
         take_attacked_texts,
     )
 
-    audit, corruptions = ground.maybe(WordAudit), ground.maybe(Flips)
+    audit, corruptions, robustness = ground.maybe(WordAudit), ground.maybe(Flips), ground.maybe(Robustness)
     yield measure_chance(model.predictions, again, samples, model.name)
-    attacks = {} if audit is None else audit.attacked.get(model.name, {})
     significance = ground.pipeline.statistics.significance
     if corruptions is not None and corruptions.corrupted is not None and model.resolved.settings.kind == "network":
         flips = corruptions.corrupted.flips
         yield measure_corruptions_above_chance(flips, model.predictions, again, samples, model.name, significance)
-    for called, attack in attacks.items():
-        texts, fresh = attack.noisy, [] if attack.answers is None else [attack.answers]
+    changed: dict[str, tuple[Artifact[Samples], Sequence[Artifact[Predictions]]]] = {}
+    for called, attack in ({} if audit is None else audit.attacked.get(model.name, {})).items():
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
             texts = take_attacked_texts(attack.attacked, model.resolved.settings.text)
-            fresh = [answers_about(texts, model, subject) for subject in _again(model.resolved)]
-        if texts is not None:
-            yield measure_above_chance(
-                texts, fresh, model.predictions, again, samples, called, model.name, significance
-            )
+            changed[called] = texts, [answers_about(texts, model, subject) for subject in _again(model.resolved)]
+        elif attack.noisy is not None and attack.answers is not None:
+            changed[called] = attack.noisy, [attack.answers]
+    norms = {attack.called: attack.norm for attack in of_type(ground.pipeline.attacks, ImageAttack)}
+    for called, shown in ({} if robustness is None else robustness.attacked.get(model.name, {})).items():
+        images = take_attacked_images(shown.audited.images, norms[called])
+        changed[called] = images, [answers_about(images, model, subject) for subject in _again(model.resolved)]
+    for called, (asked, answers) in changed.items():
+        yield measure_above_chance(asked, answers, model.predictions, again, samples, called, model.name, significance)
 
 
 def count_requests(ground: Ground, services: Measurements, run: Run) -> tuple[Measurements, Sequence[Finding]]:
@@ -243,7 +249,7 @@ SERVICES = AuditKind(
     "services",
     asked,
     ask_again,
-    after=("subjects", "texts", "corruptions"),
+    after=("subjects", "texts", "attacks", "corruptions"),
     measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
     clashes=clashes,
     missing=missing,

@@ -80,13 +80,9 @@ def _http_status(fault: BaseException) -> int | None:
     for error in (fault, fault.__cause__):
         response = getattr(error, "response", None)
         answered = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
-        for status in (
-            answered.get("HTTPStatusCode"),
-            getattr(error, "code", None),
-            getattr(error, "status_code", None),
-        ):
-            if isinstance(status, int):
-                return status
+        kept = (answered.get("HTTPStatusCode"), getattr(error, "code", None), getattr(error, "status_code", None))
+        if statuses := [status for status in kept if isinstance(status, int)]:
+            return statuses[0]
     return None
 
 
@@ -204,10 +200,9 @@ class _Noted(HTTPConnection):
     def connect(self) -> None:
         create = self._create_connection  # type: ignore[has-type]
 
-        def noted(*arguments: Any, **options: Any) -> socket.socket:
+        def noted(*arguments: Any, **options: Any) -> Any:
             _SOCKETS.opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
-            opened: socket.socket = _SOCKETS.opened[-1]
-            return opened
+            return _SOCKETS.opened[-1]
 
         self._create_connection = noted
         super().connect()

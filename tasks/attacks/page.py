@@ -37,6 +37,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of, red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
+from assay.tasks.subjects.addresses.services import beyond_chance
 
 
 def eps_value(group: str) -> float:
@@ -111,8 +112,8 @@ class AttackFindings:
         attacked there, at its own."""
         first = self.telling(self.subjects[0]) if self.subjects else None
         common = first.group if first is not None else ""
-        left = {subject: self.lowest(subject, common) or self.telling(subject) for subject in self.subjects}
-        return {subject: finding for subject, finding in left.items() if finding is not None}
+        left = [self.lowest(subject, common) or self.telling(subject) for subject in self.subjects]
+        return {finding.subject: finding for finding in left if finding is not None}
 
 
 def strongest(findings: FindingIndex) -> dict[str, Finding]:
@@ -338,16 +339,15 @@ def _sentence(findings: AttackFindings, lowest: Finding) -> str:
     left = f"{share_text(lowest)} (n = {integer(lowest.n)})"
     clean = f"{_right_when_clean(findings, lowest)} that {lowest.subject} gets right on clean images"
     classes = class_text("attack", findings.all, About(lowest.subject, lowest.of, lowest.group))
-    of_classes = f", of {classes}" if classes else ""
+    of_classes = (f", of {classes}" if classes else "") + beyond_chance(findings.all, lowest)
     return f"{capital(_attack_clause(lowest))}{left} right of the {clean}{of_classes}.{_fell_to(findings, lowest)}"
 
 
 def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
     """Of several attacks in turn, how many of the images that fell there fell to which."""
-    winners = findings.all.select("attack.winner", subject=lowest.subject, of=lowest.of)
     fallen = [
         share
-        for share in winners
+        for share in findings.all.select("attack.winner", subject=lowest.subject, of=lowest.of)
         if eps_value(share.group) == eps_value(lowest.group) and not share.of.startswith(WORST)
     ]
     shares = ", ".join(f"{percent(share.value, 0)} to {norm_and_slice(share.group)[1].name}" for share in fallen)
@@ -355,16 +355,16 @@ def _fell_to(findings: AttackFindings, lowest: Finding) -> str:
 
 
 def _attack_clause(lowest: Finding) -> str:
-    attack = (
-        "the worst case over all attacks" if lowest.of == worst_called(norm_and_slice(lowest.group)[0]) else lowest.of
-    )
+    worst = worst_called(norm_and_slice(lowest.group)[0])
+    attack = "the worst case over all attacks" if lowest.of == worst else lowest.of
     return f"at ε = {eps_text(lowest.group)} {attack} leaves "
 
 
 def _of_worst(findings: AttackFindings, lowest: Finding) -> str:
-    """The class that is found least where so much is left, behind what is left."""
+    """The class that is found least where so much is left, and what is beyond chance, behind what is left."""
     worst = findings.all.get("attack.worst_recall", lowest.subject, lowest.of, lowest.group)
-    return "" if worst is None else f" (class {worst.verdict}: {percent(worst.value, 0)})"
+    of_class = "" if worst is None else f" (class {worst.verdict}: {percent(worst.value, 0)})"
+    return of_class + beyond_chance(findings.all, lowest)
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

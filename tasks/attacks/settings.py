@@ -122,9 +122,9 @@ class ImageAttack(Settings):
         """What findings call it."""
         return self.name or str(getattr(self, "attack", "attack"))
 
-    def for_attacking(self) -> Self:
+    def for_attacking(self, keep_all: bool = False) -> Self:
         """As it enters a stage that attacks: what happens to the images afterwards changes nothing about them."""
-        return self.model_copy(update={"transfer": False})
+        return self.model_copy(update={"transfer": False, "keep_all": self.keep_all or keep_all})
 
     def for_transfer(self) -> Self:
         """As it enters a stage that keeps no images."""

@@ -31,7 +31,7 @@ from assay.tasks.statistics.clusters import (
     effective_size,
     from_the_others,
     kish,
-    whole_sums,
+    sums_by_cluster,
 )
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric, metrics
@@ -113,7 +113,7 @@ def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.Array
         return Association(n, groups, silent=why_not)
     total, variance_a, variance_b = int((a * b).sum()), int((a * a).sum()), int((b * b).sum())
     value = total / math.sqrt(variance_a * variance_b)
-    parts = (whole_sums(codes, _influence(*pair), groups) for pair in ((a, b), (a, a), (b, b)))
+    parts = (sums_by_cluster(codes, _influence(*pair), groups).tolist() for pair in ((a, b), (a, a), (b, b)))
     strayed = [
         (2 * variance_a * variance_b * both - total * (variance_b * of_a + variance_a * of_b))
         / (2 * math.sqrt(variance_a * variance_b) ** 3)
@@ -192,7 +192,7 @@ def residual_ranks(ranks: Integers, control: Integers) -> tuple[Vector, int]:
     groups = max(1, round(n ** (1 / 3)))
     codes = np.asarray((control + n - 1) * groups // (2 * n), dtype=np.int64)  # by (rank − 1/2)/n
     count, c, r, cc, cr = (
-        np.array(whole_sums(codes, column, groups), dtype=np.float64)
+        sums_by_cluster(codes, column, groups).astype(np.float64)
         for column in (np.ones(n, np.int64), control, ranks, control * control, control * ranks)
     )
     spread = count * cc - c * c

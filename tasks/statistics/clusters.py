@@ -97,18 +97,12 @@ def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
     return doubled
 
 
-def whole_sums(codes: Integers, values: Integers, clusters: int) -> list[int]:
-    """The sum of whole numbers per cluster, exactly.
+def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integers:
+    """The sum of whole numbers per cluster, exactly, [clusters].
 
-    >>> whole_sums(np.array([0, 1, 0]), np.array([1, 2, 3]), 3)
+    >>> sums_by_cluster(np.array([0, 1, 0]), np.array([1, 2, 3]), 3).tolist()
     [4, 2, 0]
     """
-    sums: list[int] = sums_by_cluster(codes, values, clusters).tolist()
-    return sums
-
-
-def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integers:
-    """As `whole_sums`, as an array [clusters]."""
     if int(np.abs(values).max(initial=0)) * max(len(values), 1) < _EXACT:
         return np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
     sums = np.zeros(clusters, dtype=np.int64)

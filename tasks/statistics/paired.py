@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import codes_of, effective_size, whole_sums
+from assay.tasks.statistics.clusters import codes_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import bca_interval, expanded, pooled, ratio_of
 
@@ -86,7 +86,7 @@ def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, 
     _require_pairs(first.shape, second.shape)
     codes = codes_of(clusters)
     apart = first.astype(np.int64) - second.astype(np.int64)
-    return _sign_flip_p(whole_sums(codes, apart, int(codes.max(initial=-1)) + 1), mid=True)
+    return _sign_flip_p(sums_by_cluster(codes, apart, int(codes.max(initial=-1)) + 1).tolist(), mid=True)
 
 
 def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
@@ -144,7 +144,7 @@ def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: n
     twice = np.rint(2 * rankdata(np.abs(apart[differ]))).astype(np.int64)  # midranks are halves
     codes = codes_of(np.asarray(clusters)[differ])
     signed = np.where(apart[differ] > 0, twice, -twice)
-    return _sign_flip_p(whole_sums(codes, signed, int(codes.max(initial=-1)) + 1))
+    return _sign_flip_p(sums_by_cluster(codes, signed, int(codes.max(initial=-1)) + 1).tolist())
 
 
 def _sign_flip_p(sums: list[int], *, mid: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""What a model's answers change by while nothing changes: the noise floor under every attack on texts.
+"""What a model's answers change by while nothing changes: the noise floor under every attack.
 
 A model that draws its answers flips some of them when it is merely asked again. Each text is asked several times, as it
 is and attacked; the text is what is independent, its answers are not. An attack searches, and among many draws it finds
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.images import COLUMNS
+from assay.tasks.attacks.settings import Norm, eps_name
 from assay.tasks.attacks.texts.measures import SKIPPED
 from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, group_of
 from assay.tasks.attacks.texts.settings import MORE, NO_MORE
@@ -65,8 +68,7 @@ def mean_share(about: Finding, shares: Floats, groups: Groups) -> Finding:
 
 def chance_finding(first: Codes, again: Sequence[Codes], groups: Groups, subject: str) -> Finding:
     """`attack.flips_by_chance`: how often an answer changes though nothing else does."""
-    about = Finding(CHANCE, "nothing", subject=subject, unit="share")
-    floor = mean_share(about, changed_shares(first, again), groups)
+    floor = mean_share(Finding(CHANCE, "nothing", subject=subject, unit="share"), changed_shares(first, again), groups)
     return replace(floor, low=max(0.0, floor.low or 0.0), p_value=None)
 
 
@@ -92,16 +94,14 @@ def self_agreement(first: Codes, second: Codes, groups: Groups, subject: str) ->
 
 def variant_findings(
     first: Codes, again: Sequence[Codes], varied: Sequence[Codes], groups: Groups, about: Finding, significance: float
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Of the same question put otherwise: `attack.depends`, the share of texts that some variant answers otherwise than
     the question as it is at `first`; and `attack.above_chance`, how much oftener variants change answers than asking
     `again` does, where that was done."""
     changed = np.any([answers != first for answers in varied], axis=0)
-    depends = share_by(DEPENDS, changed, groups, of=about.of, subject=about.subject)
-    if not again:
-        return [depends]
-    shares = changed_shares(first, varied), changed_shares(first, again)
-    return [depends, above_chance(about, *shares, groups, significance)]
+    yield share_by(DEPENDS, changed, groups, of=about.of, subject=about.subject)
+    if again:
+        yield above_chance(about, changed_shares(first, varied), changed_shares(first, again), groups, significance)
 
 
 def above_chance(about: Finding, attacked: Floats, clean: Floats, groups: Groups, significance: float) -> Finding:
@@ -120,20 +120,18 @@ def findings_above_chance(
     groups: Groups,
     about: Finding,
     significance: float,
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """`attack.above_chance` under each condition of texts that were `asked` about changed: `fresh` answers to these,
     and the first and the further answers to the `clean` texts of these ids."""
     places = {sample: place for place, sample in enumerate(ids)}
     at = np.array([places[sample] for sample in asked[ORIGINAL].to_pylist()], dtype=np.int64)
     floor, changed = changed_shares(*clean)[at], changed_shares(clean[0][at], fresh)
     conditions = list(zip(asked[NOISE].to_pylist(), asked[SEVERITY].to_pylist(), strict=True))
-    findings = []
     for kind, severity in sorted(set(conditions)):
         under = np.array([condition == (kind, severity) for condition in conditions])
-        named = replace(about, group=group_of(kind, severity) if kind else "")
+        named = replace(about, group=group_of(kind, severity))
         among = None if groups is None else groups[at[under]]
-        findings.append(above_chance(named, changed[under], floor[under], among, significance))
-    return findings
+        yield above_chance(named, changed[under], floor[under], among, significance)
 
 
 def corruptions_above_chance(
@@ -154,9 +152,21 @@ def corruptions_above_chance(
         yield replace(above, metric="corruption.above_chance")
 
 
+def attacked_images_as_samples(images: pa.Table, *, norm: Norm) -> pa.Table:
+    """The attacked images, as samples to be asked about again, each ε a condition of its own."""
+    moved = images.filter(pc.greater(images["eps"], 0.0))
+    under = [eps_name(eps, norm) for eps in moved["eps"].to_pylist()]
+    ids = pc.binary_join_element_wise(moved["id"], pa.array(under, pa.string()), "+")
+    columns = {"id": ids, "gold": pa.nulls(len(under), pa.int16()), **{name: moved[name] for name in COLUMNS}}
+    return pa.table({**columns, **_condition(moved["id"], under)})
+
+
 def attacked_as_samples(attacked: pa.Table, *, text: str) -> pa.Table:
     """The attacked texts that were tried, as samples to be asked about again, under no kind of noise."""
     tried = attacked.filter(pc.not_equal(attacked["status"], SKIPPED))
-    columns = {"id": tried["id"], "gold": tried["gold"], text: tried["attacked_text"], ORIGINAL: tried["id"]}
-    n = tried.num_rows
-    return pa.table({**columns, NOISE: pa.array([""] * n, pa.string()), SEVERITY: pa.array([0] * n, pa.int8())})
+    columns = {"id": tried["id"], "gold": tried["gold"], text: tried["attacked_text"]}
+    return pa.table({**columns, **_condition(tried["id"], [""] * tried.num_rows)})
+
+
+def _condition(ids: pa.ChunkedArray, names: Sequence[str]) -> dict[str, Any]:
+    return {ORIGINAL: ids, NOISE: pa.array(names, pa.string()), SEVERITY: pa.array([0] * len(names), pa.int8())}

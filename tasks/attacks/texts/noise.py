@@ -269,7 +269,7 @@ def group_of(kind: str, severity: int) -> str:
     >>> group_of("typos", 3)
     'typos, severity=3'
     """
-    return f"{kind}, severity={severity}"
+    return f"{kind}, severity={severity}" if severity else kind
 
 
 def noisy_rows(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import (
+    AdversarialImages,
     AttackedTexts,
     ChangedTexts,
     Classes,
@@ -36,10 +37,12 @@ from assay.infra.stages.partitions import collect, map_partitions, map_pieces, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.red_flags import Reading
+from assay.tasks.attacks.settings import Norm
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
 from assay.tasks.attacks.texts.chance import (
     attacked_as_samples,
+    attacked_images_as_samples,
     chance_finding,
     changed_shares,
     corruptions_above_chance,
@@ -569,6 +572,14 @@ def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifac
     return texts
 
 
+@stage(version=1, title="attacked images again")
+def take_attacked_images(images: Artifact[AdversarialImages], norm: Norm) -> Artifact[Samples]:
+    """The attacked images as samples, to be asked about once more."""
+    samples: Artifact[Samples] = map_partitions(attacked_images_as_samples, images, into=Samples, norm=norm)
+    say(f"{samples.rows} attacked images")
+    return samples
+
+
 @stage(version=3, title="noise floor")
 def measure_chance(
     clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
@@ -577,8 +588,8 @@ def measure_chance(
     first, *others = _answered([clean, *again], samples, name)
     floor = chance_finding(first, others, groups_of(samples), name)
     say(f"{name} · {floor.value or 0:.1%} of the answers change by themselves, asked {len(again) + 1} times")
-    agreement = self_agreement(first, others[0], groups_of(samples), name)
-    return write_table(findings_table([floor, agreement]), into=Findings)
+    findings = [floor, self_agreement(first, others[0], groups_of(samples), name)]
+    return write_table(findings_table(findings), into=Findings)
 
 
 @stage(version=2, title="above the noise floor")
@@ -596,9 +607,8 @@ def measure_above_chance(
     rows, about = collect(asked, ["id", ORIGINAL, NOISE, SEVERITY]), Finding("", of=called, subject=subject)
     first, *others = _answered([clean, *again], samples, subject)
     ids, answers = collect(samples, ["id"])["id"].to_pylist(), _answered(fresh, asked, subject)
-    findings = findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)
-    more = sum(finding.verdict == MORE for finding in findings)
-    say(f"{called} on {subject} · {more} of {len(findings)} more than chance")
+    findings = [*findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)]
+    say(f"{called} on {subject} · {sum(each.verdict == MORE for each in findings)} of {len(findings)} more than chance")
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -637,7 +647,7 @@ def measure_variants(
     at, groups = np.flatnonzero(np.isin(ids, asked)), groups_of_ids(samples, asked)
     first, *others = (answers[at] for answers in _answered([clean, *again], samples, subject))
     about, answers = Finding("", of=called, subject=subject), _answered(varied, texts, subject)
-    findings = variant_findings(first, others, answers, groups, about, significance)
+    findings = list(variant_findings(first, others, answers, groups, about, significance))
     say(f"{called} on {subject} · {findings[0].value or 0:.1%} of the answers depend on it, {len(varied)} variants")
     return write_table(findings_table(findings), into=Findings)
 

@@ -133,9 +133,8 @@ class Asking(Settings):
         >>> Asking(requests=100, price=0.5, cost=20).most_requests, Asking().most_requests
         (40, None)
         """
-        by_request = self.cost is not None and isinstance(self.price, float)
-        afforded = int(self.cost / self.price + 1e-9) if by_request else None  # type: ignore[operator]
-        return min((most for most in (self.requests, afforded) if most is not None), default=None)
+        paid = int(self.cost / self.price + 1e-9) if self.cost is not None and isinstance(self.price, float) else None
+        return min((most for most in (self.requests, paid) if most is not None), default=None)
 
     def spent(self, counts: Mapping[str, int]) -> float | None:
         """What so many `requests`, or tokens, cost; None where nothing has a price.
@@ -155,8 +154,7 @@ class Asking(Settings):
     @property
     def spellings(self) -> dict[str, frozenset[str]]:
         """What each class may be called in an answer, by its name or other words for it, each as a `plain_word`."""
-        named = (self.answers or {}).items()
-        return {name: frozenset(map(plain_word, (name, *more))) for name, more in named}
+        return {name: frozenset(map(plain_word, (name, *more))) for name, more in (self.answers or {}).items()}
 
     @model_validator(mode="after")
     def _words_are_asked_for(self) -> Self:

@@ -116,12 +116,22 @@ def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    lines = (*_by_chance(findings), *_put_otherwise(findings), *_in_words(findings), _NOTE)
+    lines = (*_put_otherwise(findings), *_in_words(findings), _NOTE)
     blocks = list(map(Paragraph, lines))
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
-    return Part("Services that were asked", sentence, blocks, "services", findings="services.")
+    whole = " ".join((sentence, *_by_chance(findings)))
+    return Part("Services that were asked", whole, blocks, "services", findings="services.")
+
+
+def beyond_chance(findings: FindingIndex, about: Finding) -> str:
+    """How much oftener answers change so than by themselves, where a service was asked again; else nothing."""
+    above = findings.get("attack.above_chance", about.subject, about.of, about.group)
+    if above is None:
+        return ""
+    verdict = above.verdict.replace("no more", "not shown to be more")
+    return f"; beyond what {about.subject} changes by itself {share_text(above)}: {verdict}"
 
 
 def _by_chance(findings: FindingIndex) -> Iterator[str]:
@@ -130,27 +140,24 @@ def _by_chance(findings: FindingIndex) -> Iterator[str]:
         above = findings.select("attack.above_chance", subject=floor.subject)
         more = [each for each in above if each.verdict == "more than chance"]
         named = ", ".join(f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}" for each in more)
-        beyond = f"Beyond that, attacks change {named}." if named else "No attack is shown to change more."
-        flips = findings.get("corruption.flip_probability", floor.subject, "mean", "all")
+        beyond = (
+            f" Beyond that, attacks change {named}." if named else " No attack is shown to change more." * bool(above)
+        )
         corrupted = findings.get("corruption.above_chance", floor.subject, "mean", "all")
-        if flips is not None and corrupted is not None:
-            verdict = corrupted.verdict.replace("no more", "not shown to be more")
-            beyond = f"From frame to frame of corruptions {share_text(flips)} change"
-            beyond += f"; beyond what changes by itself {share_text(corrupted)}: {verdict}."
+        if corrupted is not None:
+            beyond += f" From frame to frame of corruptions {share_text(corrupted)} more: {corrupted.verdict}."
         yield (
             f"Asked again about the same {plural(floor.n or 0, 'sample')}, {floor.subject} changes "
-            f"{share_text(floor)} of its answers. {beyond if above or corrupted else ''}".strip()
+            f"{share_text(floor)} of its answers.{beyond.replace('no more', 'not shown to be more')}"
         )
 
 
 def _put_otherwise(findings: FindingIndex) -> Iterator[str]:
     """Of questions that were put otherwise: how many answers depend on it, and whether that is more than chance."""
     for depends in findings.select("attack.depends"):
-        above = findings.get("attack.above_chance", depends.subject, depends.of)
-        beyond = "" if above is None else f"; beyond what it changes by itself {share_text(above)}: {above.verdict}"
         yield (
             f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of {depends.subject} "
-            f"to {plural(depends.n or 0, 'text')}{beyond.replace('no more', 'not shown to be more')}."
+            f"to {plural(depends.n or 0, 'text')}{beyond_chance(findings, depends)}."
         )
 
 

@@ -89,6 +89,33 @@ def test_a_picture_that_is_asked_about_again_shows_the_noise_floor_beside_its_co
     assert floor[0] == 0.0
 
 
+@pytest.mark.slow
+def test_what_an_attack_finds_by_chance_is_told_from_what_it_does(tmp_path: Path) -> None:
+    """Five levels never make a bright picture dark, and a length of 6 always does."""
+    attacks = "    attacks: [{attack: square, eps: 0.02, queries: 12}, {attack: hopskipjump, eps: 6, queries: 12}]\n"
+    with chat_server(tmp_path / "server") as server:
+        for flips in (0.05, 0.0):
+            server.serves(flips=flips)
+            folder = tmp_path / f"flips-{flips}"
+            folder.mkdir()
+            perform_night(project(folder, server.at(), ", repeats: 3", attacks), "night")
+            found = {(each.metric, each.of, each.group): each for each in findings_of(*latest(folder, "night"))}
+            by_chance, works = (
+                found["attack.above_chance", *each] for each in (("square", "eps=0.02"), ("hopskipjump", "l2=6"))
+            )
+            assert by_chance.verdict == "no more than chance"
+            assert works.verdict == "more than chance"
+            assert by_chance.n == works.n == 34
+            assert (by_chance.low or 0.0) <= 0.0 <= (by_chance.high or 0.0)
+            fell = 1 - (found["attack.accuracy", "square", "eps=0.02"].value or 0.0)
+            page = Path(str(latest(folder, "night")[1].report)).read_text()
+            assert "Beyond that, attacks change hopskipjump l2=6 " in page
+            if flips:
+                assert fell > 0.2  # among so many draws there is a flip
+        assert (fell, by_chance.value) == (0.0, 0.0)
+        assert works.value == 1 - (found["attack.accuracy", "hopskipjump", "l2=6"].value or 0.0)
+
+
 @pytest.mark.parametrize(
     ("more", "attack", "group"),
     [

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pytest
 from scipy.stats import ttest_1samp
 
+from assay.data.images import image_columns
 from assay.flows.report.sentences import _fallen
 from assay.tasks.attacks.texts.chance import (
     above_chance,
+    attacked_images_as_samples,
     changed_shares,
     corruptions_above_chance,
     findings_above_chance,
@@ -81,6 +83,15 @@ def test_the_head_of_a_page_says_where_an_attack_does_no_more_than_asking_again(
         ((sentence, _),) = _fallen(FindingIndex([*findings, floor]), "chat")
         ends.append(sentence.partition(" of the texts it attacks")[2])
     assert ends == [", not shown to be more than chance.", "."]
+
+
+def test_attacked_images_are_held_against_themselves_under_each_eps() -> None:
+    made = {"id": ["a", "b", "a", "b", "a"], "eps": [0.0, 0.5, 0.5, 2.0, 2.0]}
+    images = pa.table({**made, **image_columns(np.zeros((5, 1, 8, 8), np.float32))})
+    asked, clean = attacked_images_as_samples(images, norm="l2"), (np.array([0, 1]), [np.array([0, 0])])
+    assert asked["id"].to_pylist() == ["b+l2=0.5", "a+l2=0.5", "b+l2=2", "a+l2=2"]
+    found = findings_above_chance(asked, [np.array([0, 1, 1, 0])], clean, ["a", "b"], None, ABOUT, 0.05)
+    assert [(each.group, each.value, each.n) for each in found] == [("l2=0.5", 0.5, 2), ("l2=2", -0.5, 2)]
 
 
 @pytest.mark.parametrize("groups", [np.zeros(4, int), np.array([0, 0, 1, 1])])

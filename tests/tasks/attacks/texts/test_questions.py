@@ -90,7 +90,7 @@ def test_what_depends_is_a_share_of_texts_and_what_chance_does_is_taken_off() ->
     assert depends.low <= 1 - 0.8**2 <= depends.high
     assert above.low <= 0.15 <= above.high
     assert above.verdict == "more than chance"
-    assert variant_findings(first, [], varied, None, about, 0.05) == [depends]
+    assert list(variant_findings(first, [], varied, None, about, 0.05)) == [depends]
 
 
 def test_agreement_with_itself_is_cohens_kappa_which_chance_alone_does_not_raise() -> None:

@@ -103,10 +103,10 @@ def test_what_is_not_shown_is_not_called_chance_beside_an_interval_without_0() -
         Finding("attack.depends", "orbit", subject="m", value=0.2, low=0.1, high=0.3, n=99, unit="share"),
         Finding("attack.above_chance", "orbit", subject="m", value=0.095, low=0.017, high=0.173, unit="share"),
     ]
-    words = services_page(FindingIndex([*asked[:2], replace(asked[2], verdict="no more than chance")])).blocks
-    text = " ".join(block.text for block in words if isinstance(block, Paragraph))
-    assert "No attack is shown to change more." in text
-    assert "beyond what it changes by itself 9.5" in text
+    page = services_page(FindingIndex([*asked[:2], replace(asked[2], verdict="no more than chance")]))
+    text = " ".join(block.text for block in page.blocks if isinstance(block, Paragraph))
+    assert page.sentence.endswith(" of its answers. No attack is shown to change more.")
+    assert "; beyond what m changes by itself 9.5" in text
     assert ": not shown to be more than chance." in text
 
 
