@@ -109,6 +109,9 @@ def test_whatever_fails_in_ten_nights_nothing_is_lost_and_it_is_told_once(tmp_pa
                 Model.mood = mood
                 serving.until(lambda so_far=number: len(over()) > so_far, f"night {number} ({mood})", 400)
             serving.until(lambda: len(people.got) >= 2, "the message that it is well again", 300)
+            serving.until(  # what starts one is Prefect's: before that Ctrl-C would hit its imports
+                lambda: any(one["status"] == "running" for one in records(store)), "another night on its way", 300
+            )
             offspring = serving.offspring()
             serving.interrupt()
             assert serving.wait(120) == 0, serving.err
