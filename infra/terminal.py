@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
@@ -325,7 +326,10 @@ def signals_as_errors() -> Iterator[None]:
     since = [0.0]
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def raise_it(number: int, _frame: FrameType | None) -> None:
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        if any(each.f_code.co_name == "__del__" for each, _ in walk_stack(frame)):  # what is raised there is lost
+            threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
+            return
         if _heard.is_set() and time.monotonic() - since[-1] < _CLOSING_SECONDS:
             return  # the run is closing: hurried twice it would leave its workers and its record as they are
         since.append(time.monotonic())

@@ -229,8 +229,7 @@ class Run:
 
     def slots(self) -> Slots:
         """The CPU and GPU slots of the run's engine; asking for them starts it only where nothing else can tell."""
-        expected = expected_slots(self.compute) if self._engine is None else None
-        return expected or self.engine.slots()
+        return (expected_slots(self.compute) if self._engine is None else None) or self.engine.slots()
 
     @property
     def goes_on_at_once(self) -> bool:

@@ -30,6 +30,25 @@ def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, 
     assert signal.getsignal(number) is before
 
 
+class Finalised:
+    """Whatever is raised while this is taken down, Python prints and forgets."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+
+def take_one_down() -> None:
+    Finalised()
+    time.sleep(5)
+
+
+def test_a_signal_that_meets_a_finaliser_is_not_lost(capfd):
+    with signals_as_errors(), pytest.raises(KeyboardInterrupt):
+        take_one_down()
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_how_it_ended_is_told_by_the_signal():
     assert interruption_text(KeyboardInterrupt) == "Interrupted (Ctrl-C)."
     assert interruption_text(TerminatedError) == "Interrupted (SIGTERM)."
