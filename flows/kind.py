@@ -5,7 +5,7 @@ pipeline may not ask of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +25,6 @@ from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import Choices
 from assay.tasks.statistics.between_runs import Sampled
-from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.statistics.metrics import Metric
 from assay.tasks.subjects.settings import KNOWN
 
@@ -239,15 +238,6 @@ def codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     return np.asarray(pc.fill_null(column, -1).to_numpy(), dtype=np.int64)
 
 
-def in_groups(sampled: Sampled, tables: Tables) -> Sampled:
-    """The samples with the group that each belongs to, where the user named a column of groups."""
-    samples = tables.read(SAMPLES, ["id", GROUP])
-    if GROUP not in samples.column_names:
-        return sampled
-    at = pc.index_in(pa.array(sampled.ids.tolist(), pa.string()), value_set=samples["id"].combine_chunks())
-    return replace(sampled, groups=np.array(named_groups(samples), dtype=np.str_)[at.to_numpy()])
-
-
 Written = dict[str, Value]
 """A pipeline as it stands in the file, before it is validated."""
 
@@ -355,6 +345,22 @@ class Late:
 def nothing(*_: object) -> Iterator[Any]:
     """Nothing: what an audit has to say that has nothing to say."""
     return iter(())
+
+
+def shown_if_measured(stage: str, page: Callable[[FindingIndex], Part]) -> Callable[..., Iterator[Part]]:
+    """The page of an audit that shows nothing but its findings: of one stage, where there are any."""
+
+    def show(_ground: Ground, _made: object, findings: FindingIndex) -> Iterator[Part]:
+        if findings.select(stage):
+            yield page(findings)
+
+    return show
+
+
+def listed_columns(pipeline: AuditRequest, settings: type[Settings], key: str, reader: str) -> Iterator[NamedColumn]:
+    """The columns that the settings of a key list."""
+    for at, column in enumerate(getattr(pipeline.asked(settings), "columns", ())):
+        yield (key, "columns", at), column, reader
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,15 @@ from assay.flows.audits.data import Data
 from assay.flows.audits.images_flow import Flips, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
 from assay.flows.audits.texts_flow import WordAudit
-from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables, in_groups
+from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.texts.noise import ORIGINAL, SEVERITY
 from assay.tasks.ordering.settings import Ordering
-from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled
-from assay.tasks.statistics.findings import FindingIndex, slice_of
+from assay.tasks.statistics.findings import slice_of
 from assay.tasks.subjects.along.findings import ACCURACY
-from assay.tasks.subjects.along.page import page as along_page
 from assay.tasks.subjects.along.task import Followed, compare_along, follow_subject
 
 
@@ -124,10 +122,4 @@ def sampled(_outcomes: Outcomes, tables: Tables, of: str, group: str) -> Sampled
     here = pc.and_(pc.equal(rows["of"], of), pc.equal(rows["group"], circumstance))
     rows = rows.filter(pc.and_(here, reached))
     right, times = (rows[name].to_numpy().astype(np.float64) for name in ("right", "times"))
-    return in_groups(Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), right, times), tables)
-
-
-def show_along(_ground: Ground, _made: AlongTheOrder, findings: FindingIndex) -> Iterator[Part]:
-    """How right every model is along the order."""
-    if findings.select("along"):
-        yield along_page(findings)
+    return Sampled(np.array(rows["id"].to_pylist(), dtype=np.str_), right, times)

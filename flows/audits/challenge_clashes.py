@@ -75,6 +75,18 @@ def needs_subject(pipeline: Written, stage: str, way: str, kind: str) -> Iterato
         yield Clash((stage,), f"needs a subject for {kind}: add one with {way}, as in subject: {{{way}: …}}")
 
 
+def one_class_each(pipeline: Written, key: str) -> Iterator[Clash]:
+    """What cannot be with samples of several labels: they have one class each, or the key goes."""
+    if pipeline.get(key) is not None and several_labels(pipeline):
+        yield Clash((key,), f"need one class a sample, and source.labels has several: leave {key} out")
+
+
+def some_subject(pipeline: Written, key: str, why: str) -> Iterator[Clash]:
+    """What says something of subjects needs one."""
+    if pipeline.get(key) is not None and not (pipeline.get("subject") or pipeline.get("subjects")):
+        yield Clash((key,), f"{why}, and nothing is audited: add a subject")
+
+
 def ways_of(pipeline: Written) -> set[str]:
     """Everything that is set of a subject."""
     return {way for _, subject in each_subject(pipeline) for way in subject}

@@ -25,7 +25,7 @@ from assay.data.schemas import (
 )
 from assay.flows.audits.curation import carries_votes
 from assay.flows.audits.data import Data, classes_of
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes
 from assay.flows.validation import validate
 from assay.flows.yaml_document import ConfigurationError, Mistake, read_yaml, shown, text_of
 from assay.infra.errors import InputError, blame_setting
@@ -315,9 +315,8 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, labeler: str) -> Sampl
     chosen = parts.get(name, np.flatnonzero(known & apart if name == "accuracy_undecided" else known))
     ids = samples["id"].take(pa.array(chosen)).to_pylist()
     if name != "auc":
-        return in_groups(right_or_wrong(ids, right[chosen]), tables)
-    area = area_by_sample(ids, scores[chosen, None], right[chosen, None].astype(np.int64))
-    return None if area is None else in_groups(area, tables)
+        return right_or_wrong(ids, right[chosen])
+    return area_by_sample(ids, scores[chosen, None], right[chosen, None].astype(np.int64))
 
 
 def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:

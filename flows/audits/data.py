@@ -223,17 +223,9 @@ def _missing_columns(pipeline: AuditRequest, columns: Sequence[str]) -> Iterator
     """The columns that are named outside the source and that its files do not have."""
     for where, column, reader in pipeline.named_columns():
         if column not in (*columns, pipeline.source.label, pipeline.source.id):
-            yield MissingThing(where, column, _no_such_column(column, reader, columns), meant=nearest(column, columns))
-
-
-def _no_such_column(column: str, reader: str, columns: Sequence[str]) -> InputError:
-    """What is wrong with a column that the samples do not have.
-
-    >>> print(_no_such_column("txt", "the classifier reads", ["text", "age"]))
-    the samples have no column 'txt', which the classifier reads; beside id and label they have text, age.
-    """
-    others = first_named(columns, 20)
-    return InputError(f"the samples have no column {column!r}, which {reader}; beside id and label they have {others}.")
+            there = f"which {reader}; beside id and label they have {first_named(columns, 20)}"
+            why = InputError(f"the samples have no column {column!r}, {there}.")
+            yield MissingThing(where, column, why, meant=nearest(column, columns))
 
 
 def _read_answers(source: Source, folder: Path) -> None:

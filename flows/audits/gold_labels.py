@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.flows.audits.challenge_clashes import several_labels
+from assay.flows.audits.challenge_clashes import one_class_each, some_subject
 from assay.flows.kind import (
     AuditKind,
     AuditRequest,
     Clash,
     Ground,
     Key,
+    Late,
     Measured,
     Measurements,
-    NamedColumn,
     Written,
-    as_dict,
+    listed_columns,
+    shown_if_measured,
 )
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.agreement import alpha
@@ -43,27 +44,6 @@ def compare_annotators(ground: Ground, settings: Annotators | None) -> Measureme
     return Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])
 
 
-def annotator_clashes(pipeline: Written) -> Iterator[Clash]:
-    """Samples have one class each."""
-    if pipeline.get("annotators") is not None and as_dict(pipeline.get("source")).get("labels") is not None:
-        yield Clash(("annotators",), "need one class a sample, and source.labels has several: leave annotators out")
-
-
-def annotator_columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
-    """The columns of labels."""
-    settings = pipeline.asked(Annotators)
-    for at, column in enumerate(() if settings is None else settings.columns):
-        yield ("annotators", "columns", at), column, "an annotator's labels are in"
-
-
-def annotators_page(_ground: Ground, _made: Measurements, findings: FindingIndex) -> Iterator[Part]:
-    """How far they agree."""
-    from assay.tasks.agreement.page import page as of_annotators
-
-    if findings.select("annotators"):
-        yield of_annotators(findings)
-
-
 ANNOTATORS = AuditKind(
     "annotators",
     lambda pipeline: pipeline.asked(Annotators) is not None,
@@ -71,9 +51,9 @@ ANNOTATORS = AuditKind(
     keys=(Key("annotators", Annotators, "[first_reader, second_reader]"),),
     stands_on=("data",),
     measures=(Measured("annotators", alpha.METRICS, ("annotators",)),),
-    clashes=annotator_clashes,
-    columns=annotator_columns,
-    background=annotators_page,
+    clashes=lambda pipeline: one_class_each(pipeline, "annotators"),
+    columns=lambda pipeline: listed_columns(pipeline, Annotators, "annotators", "an annotator's labels are in"),
+    background=shown_if_measured("annotators", Late("assay.tasks.agreement.page").page),
 )
 
 
@@ -111,12 +91,8 @@ def came_trained(pipeline: AuditRequest) -> list[str]:
 
 def label_error_clashes(pipeline: Written) -> Iterator[Clash]:
     """There is a subject, and one class a sample."""
-    if pipeline.get("label_errors") is None:
-        return
-    if not (pipeline.get("subject") or pipeline.get("subjects")):
-        yield Clash(("label_errors",), "are found by what a subject says, and nothing is audited: add a subject")
-    if several_labels(pipeline):
-        yield Clash(("label_errors",), "need one class a sample, and source.labels has several: leave label_errors out")
+    yield from some_subject(pipeline, "label_errors", "are found by what a subject says")
+    yield from one_class_each(pipeline, "label_errors")
 
 
 def gold_doubt(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:

@@ -17,7 +17,7 @@ from assay.data.schemas import Attacked, Findings, GeneratorFiles, SampleHardnes
 from assay.flows.audits.challenge import DEFENSE, Challenged, Medium, challenge, outcomes_of_challenge
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, Model, clean_samples
-from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Measurements, Outcomes, Tables, in_groups, of_type
+from assay.flows.kind import SAMPLES, AuditRequest, Ground, Handles, Measurements, Outcomes, Tables, of_type
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.branches import subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -317,13 +317,7 @@ def sampled_attacks(outcomes: Outcomes, tables: Tables, _of: str, group: str) ->
     """Which images a model is right on, clean or at one ε."""
     if outcomes.reading == CLEAN:
         wanted = CLEAN if outcomes.metric == DEFENSE else ""
-        per_sample = clean_samples(tables) if group == wanted else None
-    else:
-        per_sample = _attacked(tables, group)
-    return None if per_sample is None else in_groups(per_sample, tables)
-
-
-def _attacked(tables: Tables, group: str) -> Sampled | None:
+        return clean_samples(tables) if group == wanted else None
     rows = tables.read(ATTACKED, COLUMNS)
     _, _, wanted = group.partition("=")
     eps = next((tried for tried in rows["eps"].unique().to_pylist() if eps_name(tried) == f"eps={wanted}"), None)
@@ -362,7 +356,7 @@ def sampled_corruptions(outcomes: Outcomes, tables: Tables, of: str, group: str)
         np.bincount(at, rows[column].to_numpy() * each, len(ids)).astype(np.float64) for column in (hits, trials_)
     )
     there = below > 0
-    return in_groups(Sampled(ids[there], above[there], below[there]), tables) if there.any() else None
+    return Sampled(ids[there], above[there], below[there]) if there.any() else None
 
 
 def _frames_alike(rows: pa.Table) -> dict[str, float]:

@@ -53,14 +53,6 @@ class ShiftedSubject:
     measured: Artifact[Findings]
 
 
-def shift_all(examination: Examination, asked: Overfitting) -> dict[str, Branch[ShiftedSubject]]:
-    """The tests of every image subject of the pipeline, yet to be judged."""
-    if asked.translations is None:
-        return {}
-    each = {subject.name: (examination, asked, subject) for subject in examination.of("network")}
-    return start_each("overfitting of", shift_one, each)
-
-
 def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> ShiftedSubject:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, classes, resolved = asked.translations, examination.classes, subject.resolved
@@ -123,7 +115,8 @@ class OverfittingAudit:
 def measure_overfitting(ground: Ground, settings: Overfitting | None) -> OverfittingAudit:
     """Every test of independence that the pipeline asks for, of every subject that it can be made on."""
     asked, examination = settings or Overfitting(), ground.maybe(Examination)
-    shifting = shift_all(examination, asked) if examination is not None else {}
+    networks = [] if examination is None or asked.translations is None else examination.of("network")
+    shifting = start_each("overfitting of", shift_one, {each.name: (examination, asked, each) for each in networks})
     comparing = compare_all(ground, examination, asked)
     simulating = {
         experiment: start_branch(f"{experiment} experiment", simulate, experiment, asked.synthetic, asked.alpha)

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from assay.flows.audits.challenge_clashes import one_class_each, some_subject
 from assay.flows.kind import (
     AuditKind,
-    AuditRequest,
     Clash,
     Ground,
     Key,
+    Late,
     Measured,
     Measurements,
-    NamedColumn,
     Written,
     as_dict,
     as_list,
+    listed_columns,
+    shown_if_measured,
 )
 from assay.tasks.slices.search import METRICS, Slices
 
 if TYPE_CHECKING:
-    from assay.tasks.reporting.parts import Part
-    from assay.tasks.statistics.findings import FindingIndex
+    pass
 
 
 def run(ground: Ground, settings: Slices | None) -> Measurements:
@@ -40,14 +41,9 @@ def run(ground: Ground, settings: Slices | None) -> Measurements:
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
     """There is a subject that says classes, one class a sample, and no slice is what is independent."""
-    written = pipeline.get("slices")
-    if written is None:
-        return
-    if not (pipeline.get("subject") or pipeline.get("subjects")):
-        yield Clash(("slices",), "are where subjects fail, and nothing is audited: add a subject")
-    source = as_dict(pipeline.get("source"))
-    if source.get("labels") is not None:
-        yield Clash(("slices",), "need one class a sample, and source.labels has several: leave slices out")
+    yield from some_subject(pipeline, "slices", "are where subjects fail")
+    yield from one_class_each(pipeline, "slices")
+    written, source = pipeline.get("slices"), as_dict(pipeline.get("source"))
     columns = as_list(as_dict(written).get("columns") if isinstance(written, dict) else written)
     if source.get("group") is not None and source.get("group") in columns:
         yield Clash(
@@ -55,21 +51,6 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
             f"name {source['group']}, which is what is independent (source.group), so that a slice by it "
             "is a single group: name what groups have in common",
         )
-
-
-def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
-    """The columns whose values are slices."""
-    settings = pipeline.asked(Slices)
-    for at, column in enumerate(() if settings is None else settings.columns):
-        yield ("slices", "columns", at), column, "slices go by"
-
-
-def page(_ground: Ground, _made: Measurements, findings: FindingIndex) -> Iterator[Part]:
-    """How right subjects are on every slice, and which slices are worse."""
-    from assay.tasks.slices.page import page as of_slices
-
-    if findings.select("slices"):
-        yield of_slices(findings)
 
 
 SLICES = AuditKind(
@@ -80,6 +61,6 @@ SLICES = AuditKind(
     stands_on=("data", "tables", "subjects"),
     measures=(Measured("slices", METRICS, ("slices",)),),
     clashes=clashes,
-    columns=columns,
-    page=page,
+    columns=lambda pipeline: listed_columns(pipeline, Slices, "slices", "slices go by"),
+    page=shown_if_measured("slices", Late("assay.tasks.slices.page").page),
 )

@@ -26,6 +26,7 @@ from assay.flows.kind import (
     missing_if_fails,
     name_of,
     placed_subjects,
+    shown_if_measured,
 )
 from assay.flows.yaml_document import Value, Where
 from assay.tasks.ordering.settings import Ordering
@@ -234,7 +235,7 @@ ALONG = AuditKind(
     stands_on=("curation", "subjects"),
     after=("attacks", "corruptions", "texts"),
     measures=(Measured("along", ALONG_METRICS, ("ordering",), gate=gate_along),),
-    page=ALONG_FLOW.show_along,
+    page=shown_if_measured("along", Late("assay.tasks.subjects.along.page").page),
     outcomes=ALONG_FLOW.outcomes_of_order,
     sampled=ALONG_FLOW.sampled,
 )

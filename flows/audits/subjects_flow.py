@@ -27,7 +27,7 @@ from assay.data.schemas import (
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import learners, of_tables
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_each, subflow
 from assay.infra.stages.partitions import collect
@@ -283,10 +283,8 @@ def clean_outcomes(model: Examined, examination: Examination) -> Outcomes:
 def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled | None:
     """What single samples add to the accuracy: on D_i, on a stratum, or on all clean samples."""
     if outcomes.metric == AREA:
-        per_sample = None if group else clean_area(tables)
-    else:
-        per_sample = _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
-    return None if per_sample is None else in_groups(per_sample, tables)
+        return None if group else clean_area(tables)
+    return _along(tables, outcomes.of, group) if outcomes.reading == ALONG else clean_samples(tables, group)
 
 
 def _along(tables: Tables, of: str, group: str) -> Sampled | None:

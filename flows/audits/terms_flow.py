@@ -24,7 +24,7 @@ from assay.flows.audits.challenge import (
     trainings,
 )
 from assay.flows.audits.subjects_flow import Answers, Examination, Examined
-from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, in_groups, of_type
+from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, of_type
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, collect_rows
@@ -247,8 +247,7 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
     """What single sentences or pairs add at one severity."""
     if group != outcomes.key:
         return None
-    per_sample = _scored(tables) if outcomes.reading == "scores" else _tagged(tables, outcomes.metric)
-    return in_groups(per_sample, tables)
+    return _scored(tables) if outcomes.reading == "scores" else _tagged(tables, outcomes.metric)
 
 
 def _tagged(tables: Tables, metric: str) -> Sampled:

@@ -24,7 +24,7 @@ from assay.flows.audits.challenge import (
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.subjects_flow import CLEAN, Examination, Examined, clean_samples
 from assay.flows.audits.trust_flow import TrustAudit
-from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, codes, in_groups
+from assay.flows.kind import SAMPLES, Ground, Handles, Measurements, Outcomes, Tables, codes
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect
@@ -285,12 +285,10 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
     """Which texts a model is right on: clean, after a word attack, or with noise."""
     defends = outcomes.metric == DEFENSE
     if outcomes.reading == CLEAN:
-        per_sample = clean_samples(tables) if group == (CLEAN if defends else "") else None
-    elif outcomes.reading == WORDS:
-        per_sample = _attacked(tables, defends) if group == (outcomes.key if defends else "") else None
-    else:
-        per_sample = _noisy(tables, group)
-    return None if per_sample is None else in_groups(per_sample, tables)
+        return clean_samples(tables) if group == (CLEAN if defends else "") else None
+    if outcomes.reading == WORDS:
+        return _attacked(tables, defends) if group == (outcomes.key if defends else "") else None
+    return _noisy(tables, group)
 
 
 def _attacked(tables: Tables, from_the_start: bool) -> Sampled:

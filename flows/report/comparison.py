@@ -10,14 +10,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow.compute as pc
+
 from assay.flows.audits.table import KINDS
-from assay.flows.kind import AuditKind, Ground, Outcomes
+from assay.flows.kind import SAMPLES, AuditKind, Ground, Outcomes, Tables
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sampled, by_intervals, difference
 from assay.tasks.statistics.findings import Finding, findings_of
+from assay.tasks.statistics.groups import GROUP, named_groups
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,10 +101,19 @@ class KeptOutcomes:
                 try:
                     sampled = kinds[outcomes.audit].sampled(outcomes, tables, finding.of, finding.group)
                     if sampled is not None:
-                        return sampled
+                        return in_groups(sampled, tables) if SAMPLES in outcomes.tables else sampled
                 except (RunError, OSError) as error:
                     self.gone.append(str(error))
         return None
+
+
+def in_groups(sampled: Sampled, tables: Tables) -> Sampled:
+    """The samples with the group that each belongs to, where the user named a column of groups."""
+    samples = tables.read(SAMPLES, ["id", GROUP])
+    if GROUP not in samples.column_names:
+        return sampled
+    at = pc.index_in(pa.array(sampled.ids.tolist(), pa.string()), value_set=samples["id"].combine_chunks())
+    return replace(sampled, groups=np.array(named_groups(samples), dtype=np.str_)[at.to_numpy()])
 
 
 def difference_between(
