@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from assay.flows.audits.data import Data
-from assay.flows.report.comparison import setting_changes
+from assay.flows.report.comparison import differing_names, setting_changes
 from assay.flows.report.records import ingested, parts_of, subjects_in
 from assay.infra.errors import all_named, first_named
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -261,8 +261,7 @@ def _libraries(store: Store, before: Side, after: Side) -> tuple[tuple[str, ...]
     (old, old_keys), (new, new_keys) = (_environment(store, side.record) for side in (before, after))
     names = tuple(
         f"{name} {', '.join(sorted(old.get(name, {'absent'})))} → {', '.join(sorted(new.get(name, {'absent'})))}"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
+        for name in differing_names(old, new)
     )
     return names, [name for name in sorted(old_keys.keys() & new_keys.keys()) if old_keys[name] != new_keys[name]]
 

@@ -156,7 +156,12 @@ def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str
             for name, file in configurations.items()
         ],
     }
-    introduction = filled(
+    made = [(stage.title, out["kind"], out["digest"]) for stage in record.stages for out in stage.outputs.values()]
+    sets = [(f"D{number}", *_accuracy(folder.dataset(number))) for number in range(1, last + 1)]
+    flat = flat_settings(record.settings).items()
+    settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in flat if value is not None]
+    columns = [(each.name, each.type, ABOUT.get(each.name, "a column of the samples")) for each in folder.whole.schema]
+    card = filled(
         "curated.md",
         title=escaped_markdown(title),
         description=escaped_markdown(record.settings.get("description") or "") or "A data set that is hard on purpose.",
@@ -164,30 +169,24 @@ def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str
         last=last,
         licence=escaped_markdown(licence),
         labeler=escaped_markdown(labeler),
+        verdict=verdict,
+        sets=markdown_table(("data set", "samples", "weak labels that are right", "of n with known class"), sets),
+        columns=markdown_table(("column", "type", "what it is"), columns),
+        run=record.id,
+        pipeline=escaped_markdown(record.pipeline),
+        started=record.started,
+        seed=record.seed,
+        version=__version__,
+        stages=markdown_table(("stage", "artifact", "digest"), made),
+        settings=markdown_table(("setting", "value"), settings),
     )
-    made = [
-        (stage.title, output["kind"], output["digest"]) for stage in record.stages for output in stage.outputs.values()
-    ]
-    sets = [(f"D{number}", *_accuracy(folder.dataset(number))) for number in range(1, last + 1)]
-    flat = flat_settings(record.settings).items()
-    settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in flat if value is not None]
-    columns = [
-        (field.name, field.type, ABOUT.get(field.name, "a column of the samples")) for field in folder.whole.schema
-    ]
-    lines = ["## Is the order adverse?", "", verdict, ""]
-    lines += markdown_table(("data set", "samples", "weak labels that are right", "of n with known class"), sets)
-    lines += ["## Columns", "", "`curated.parquet` holds the whole order once; `D1.parquet` … its beginnings.", ""]
-    lines += markdown_table(("column", "type", "what it is"), columns)
-    lines += ["## Lineage", "", f"Run `{record.id}` of the pipeline `{escaped_markdown(record.pipeline)}`, started"]
-    lines += [f"{record.started}, seed {record.seed}, Assay {__version__}.", ""]
-    lines += [*markdown_table(("stage", "artifact", "digest"), made), "Settings:", ""]
-    return "\n".join([front_matter(head), introduction, *lines, *markdown_table(("setting", "value"), settings)])
+    return f"{front_matter(head)}\n{card}"
 
 
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """The lines of a table in which text from outside does nothing."""
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in which text from outside does nothing."""
     cells = [[escaped_markdown(str(cell)) for cell in row] for row in rows]
-    return [f"| {' | '.join(row)} |" for row in ([*columns], ["---"] * len(columns), *cells)] + [""]
+    return "".join(f"| {' | '.join(row)} |\n" for row in ([*columns], ["---"] * len(columns), *cells))
 
 
 def escaped_markdown(text: str) -> str:

@@ -296,13 +296,11 @@ def _readme(folder: Folder, delta: bool) -> str:
     for table in (table for table in TABLES.values() if table.name in tables):
         columns = [(name, kind, words) for name, (kind, words) in table.columns.items()]
         columns += [(name, "string", f"the {name}, by which files are parted") for name in PARTITIONS]
-        listed = "\n".join(markdown_table(("column", "type", "what it is"), columns))
+        listed = markdown_table(("column", "type", "what it is"), columns)
         described += filled("lake_table.md", name=table.name, about=table.about, columns=listed)
     reading = 'deltalake.DeltaTable("votes").to_pandas()' if delta else 'pandas.read_parquet("votes")'
     format_name = "Delta" if delta else "Parquet"
-    return filled(
-        "lake.md", format=format_name, reading=reading, runs="\n".join(markdown_table(headings, runs)), tables=described
-    )
+    return filled("lake.md", format=format_name, reading=reading, runs=markdown_table(headings, runs), tables=described)
 
 
 @contextlib.contextmanager

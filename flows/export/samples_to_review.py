@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
 from xml.sax.saxutils import quoteattr
@@ -222,26 +223,23 @@ def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
 
 def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: bool) -> str:
     """What lies in the folder, and why each sample does."""
+    easier = "higher is harder, and `harder_than_{0}` is the share of samples that are easier"
     measures = dict.fromkeys(name for sample in hard for name in sample.why)
-    lines = [
-        f"# {record.pipeline}: the samples hardest for {subject}",
-        "",
-        f"From run {record.id}. Every sample is among the hardest by each measure that speaks of it; place 1 is the "
-        f"hardest on average. Look whether label, sample or subject is at fault. {BIASED}",
-        "",
-        *(
-            f"- `hardness_{name}`: {measure_named(name).words}; higher is harder, and `harder_than_{name}` is the "
-            "share of samples that are easier"
-            for name in measures
+    ids = [sample.id.replace("`", " ") for sample in hard]
+    whys = ["; ".join(starmap(reason, sample.why.items())) for sample in hard]
+    samples = [f"{sample.place}. `{name}`: {why}" for sample, name, why in zip(hard, ids, whys, strict=True)]
+    return filled(
+        "hardest.md",
+        pipeline=record.pipeline,
+        subject=" ".join(subject.splitlines()),
+        run=record.id,
+        biased=BIASED,
+        measures="\n".join(
+            f"- `hardness_{name}`: {measure_named(name).words}; {easier.format(name)}" for name in measures
         ),
-        "",
-        *(["The texts of this pipeline are masked: none is written here.", ""] if masked else []),
-        *(
-            f"{sample.place}. `{sample.id.replace('`', ' ')}`: {'; '.join(reason(*why) for why in sample.why.items())}"
-            for sample in hard
-        ),
-    ]
-    return "\n".join(" ".join(line.splitlines()) for line in lines) + "\n"
+        masked="The texts of this pipeline are masked: none is written here.\n\n" if masked else "",
+        samples="\n".join(" ".join(line.splitlines()) for line in samples),
+    )
 
 
 TASKS, CONFIG, PICTURES, ANSWERS = "tasks.json", "labeling.xml", "pictures", "answers.csv"

@@ -18,6 +18,7 @@ from assay.flows.report.comparison import (
     finding_in_words,
     result_changes,
     setting_changes,
+    tested_changes,
     unreachable_outcomes,
 )
 from assay.flows.report.head import change_in_words, gain_of, scorecard_changes
@@ -36,7 +37,6 @@ from assay.tasks.reporting.numerals import moment, plural
 from assay.tasks.reporting.parts import Column, DataTable, Estimate, Mark, NamedSample, Part, SampleList, Tone, Verdict
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
-from assay.tasks.statistics.multiplicity import adjusted
 
 _LEVEL, _HELD = 0.05, "Whether it holds after Holm's correction"
 
@@ -76,11 +76,7 @@ class RunChange:
     def moved(self) -> dict[Change, bool]:
         """The findings that differ at p ≤ .05 each, worst first, and whether that holds after Holm's correction among
         all that are not the same sample by sample; of which neither direction is better, last."""
-        tested = [each for each in self.compared if each.difference is not None and not each.difference.identical]
-        ps = [change.difference.p for change in tested if change.difference is not None]
-        moved = [
-            (change, held <= _LEVEL) for change, p, held in zip(tested, ps, adjusted(ps), strict=True) if p <= _LEVEL
-        ]
+        moved = [(change, held <= _LEVEL) for change, p, held in tested_changes(self.compared) if p <= _LEVEL]
         return dict(sorted(moved, key=lambda each: _place(gain_of(each[0], KINDS), each[0].moved or 0.0)))
 
     @cached_property

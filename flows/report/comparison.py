@@ -22,6 +22,7 @@ from assay.infra.storage.store import Store
 from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sampled, by_intervals, difference
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.groups import GROUP, named_groups
+from assay.tasks.statistics.multiplicity import adjusted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,15 +56,13 @@ class KeptTables:
         handle = self.handles[name]
         key = (f"{handle.uri}/{handle.digest}", tuple(columns))
         if key not in self.read_before:
-            output = self.store.output(handle)
-            parts = [part.files[output.place] for part in sorted(output.parts, key=lambda part: part.index)]
+            parts = self.store.output(handle).in_order
             with open_parquet(self.store.folder, parts[0].file) as first:
                 there = [column for column in columns if column in first.schema_arrow.names]
             while len(self.read_before) >= _KEPT:
                 self.read_before.pop(next(iter(self.read_before)))
-            self.read_before[key] = pa.concat_tables(
-                [read_part(self.store.folder, part, there) for part in parts]
-            ).combine_chunks()
+            tables = [read_part(self.store.folder, part, there) for part in parts]
+            self.read_before[key] = pa.concat_tables(tables).combine_chunks()
         return self.read_before[key]
 
 
@@ -205,6 +204,15 @@ def finding_changes(
     ]
 
 
+def tested_changes(compared: Sequence[Change]) -> list[tuple[Change, float, float]]:
+    """The changes that were tested and are not the same sample by sample, each with its p alone, and after Holm's
+    correction among all of them.
+    """
+    tested = [(each, each.difference.p) for each in compared if each.difference and not each.difference.identical]
+    held = adjusted([p for _, p in tested], "holm")
+    return [(change, p, corrected) for (change, p), corrected in zip(tested, held, strict=True)]
+
+
 def compared_findings(earlier: KeptOutcomes, later: KeptOutcomes) -> list[Change]:
     """The findings of two runs side by side, compared by single samples where both runs have these."""
     before, after = (findings_of(run.store, run.record) for run in (earlier, later))
@@ -232,11 +240,16 @@ def setting_changes(before: Mapping[str, object], after: Mapping[str, object]) -
     ['pruning.correlation: 0.5 → 0.4']
     """
     old, new = flat_settings(before), flat_settings(after)
-    return [
-        f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
-    ]
+    return [f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}" for name in differing_names(old, new)]
+
+
+def differing_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The names whose values differ, or that only one of them has.
+
+    >>> differing_names({"a": 1, "b": 2}, {"b": 3, "c": None})
+    ['a', 'b']
+    """
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def result_changes(before: RunRecord, after: RunRecord) -> list[str]:

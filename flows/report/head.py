@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.flows.audits.table import AnyKind
-from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes
+from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes, tested_changes
 from assay.flows.report.gates import accepted
 from assay.flows.report.scorecard import CLEAN, answers_of, scorecard
 from assay.flows.report.sentences import settings_to_try
@@ -19,7 +19,6 @@ from assay.tasks.reporting.numerals import interval, percent, plural
 from assay.tasks.reporting.parts import Part, Verdict
 from assay.tasks.statistics.findings import FindingIndex, findings_of
 from assay.tasks.statistics.gates import GateResult
-from assay.tasks.statistics.multiplicity import adjusted
 
 _LEVEL = 0.05
 """How sure a change must be."""
@@ -74,9 +73,7 @@ def scorecard_changes(
     compared = finding_changes(
         [old[key] for key in pairs], list(pairs.values()), lambda was, new: difference_between(earlier, later, was, new)
     )
-    tested = [change for change in compared if change.difference is not None and not change.difference.identical]
-    held = adjusted([change.difference.p for change in tested if change.difference], "holm")
-    moved = [change for change, p in zip(tested, held, strict=True) if p <= _LEVEL]
+    moved = [change for change, _, held in tested_changes(compared) if held <= _LEVEL]
     return sorted(moved, key=lambda change: gain_of(change, kinds))
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.flows.report.comparison import differing_names
 from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.log import Entry, append_to_log, entries_in, log_lines
@@ -33,7 +34,7 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 def log_beginning(store: Store, record: RunRecord) -> None:
     """Log that a run begins, with which settings and under which plan of its pipeline; its record has that too."""
     earlier = [run.settings for run in store.runs(record.pipeline) if run.id != record.id][-1:]
-    changed = [name for settings in earlier for name in otherwise(settings, record.settings)]
+    changed = [name for settings in earlier for name in differing_names(settings, record.settings)]
 
     def about(before: Iterator[Entry]) -> dict[str, object]:
         own = (entry for entry in before if entry.get("pipeline") == record.pipeline)
@@ -87,19 +88,10 @@ def decided(
         "after": [_title(gate) for gate in after if gate not in before],
         "gone": [_title(gate) for gate in before if gate not in after],
         "changed": [
-            *(name for name in otherwise(planned["settings"], settings) if name != "gates"),
-            *otherwise(planned["files"], stood_on),
+            *(name for name in differing_names(planned["settings"], settings) if name != "gates"),
+            *differing_names(planned["files"], stood_on),
         ],
     }
-
-
-def otherwise(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The names whose values differ, or that only one of them has.
-
-    >>> otherwise({"a": 1, "b": 2}, {"b": 3, "c": None})
-    ['a', 'b']
-    """
-    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
 
 
 def _title(gate: Mapping[str, Any]) -> str:

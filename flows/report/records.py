@@ -160,9 +160,8 @@ def parts_of(store: Store, artifact: Artifact[Any], columns: Sequence[str] | Non
     """The partitions of the table behind a handle, in sample order, one at a time."""
     from assay.infra.storage.parquet import read_part
 
-    output = store.output(artifact)
-    for part in sorted(output.parts, key=lambda part: part.index):
-        yield read_part(store.folder, part.files[output.place], None if columns is None else list(columns))
+    for file in store.output(artifact).in_order:
+        yield read_part(store.folder, file, None if columns is None else list(columns))
 
 
 def describe_store(store: Store) -> list[list[object]]:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from assay.data.templates import filled
 from assay.flows.configuration.menu import json_schema
 from assay.flows.starting.brought_model import Brought, Line, look_at_model
-from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Question, Roles, settle
+from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Kind, Question, Roles, settle
 from assay.flows.starting.first_look import Look, address_of, first_look
 from assay.flows.starting.proposal import Proposal, propose
 from assay.infra.errors import InputError
@@ -32,6 +33,11 @@ _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./*+-]*( [A-Za-z0-9_./+-]+)*")
 _FRACTION = re.compile(r"\d+/\d+")
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan")
 _WIDTH = 118
+_PARTED_BY: dict[Kind, str] = {
+    "table": "the bounds on columns, or values of them,",
+    "texts": "the words",
+    "images": "the bounds on brightness, contrast, colour and edges",
+}
 
 
 def files_of(proposal: Proposal) -> dict[str, str]:
@@ -52,25 +58,19 @@ def pipelines_page(proposal: Proposal) -> str:
 
     The schedule is commented out: nothing runs by itself until somebody wants it to.
     """
-    name, command = proposal.name, "init" if proposal.brought is None else "audit"
-    lines = [
-        *([f"# yaml-language-server: $schema={SCHEMA}"] if proposal.brought is None else []),
-        f"# Written by `assay {command}` from {_commented(proposal.data)} ({proposal.looked_at}). What was seen:",
-        *(f"#   - {_commented(remark)}" for remark in proposal.seen),
-        "# Every setting: docs/pipelines.md.  What is wrong or understood: assay check.  Tonight, now: assay run "
-        + name,
-        "store: artifacts                       # or s3://bucket/prefix",
-        "compute: {engine: local, workers: auto, gpu: preferred}",
-        "",
-        "pipelines:",
-        f"  {name}:",
-        '    # schedule: "0 2 * * *"            # every night at two, as long as `assay serve` runs (docs/nightly.md)',
-        *(text for line in proposal.lines for text in _pipeline_key(line)),
-        "    gates:                             # what a night must keep to; assay run ends with 1 where it does not",
-    ]
-    for gate in proposal.gates:
-        lines += [f"      # {gate.comment}", f"      - {yaml_flow(gate.value)}"]
-    return "\n".join(lines) + "\n"
+    gates = [(f"      # {gate.comment}", f"      - {yaml_flow(gate.value)}") for gate in proposal.gates]
+    page = filled(
+        "pipelines.txt",
+        schema=f"# yaml-language-server: $schema={SCHEMA}\n" if proposal.brought is None else "",
+        command="init" if proposal.brought is None else "audit",
+        name=proposal.name,
+        data=_commented(proposal.data),
+        looked_at=proposal.looked_at,
+        seen="\n".join(f"#   - {_commented(remark)}" for remark in proposal.seen),
+        keys="\n".join(text for line in proposal.lines for text in _pipeline_key(line)),
+        gates="\n".join(chain.from_iterable(gates)),
+    )
+    return page.rstrip() + "\n"
 
 
 def _pipeline_key(line: Line) -> list[str]:
@@ -87,40 +87,14 @@ def _pipeline_key(line: Line) -> list[str]:
 
 def rules_page(proposal: Proposal) -> str:
     """rules.yaml: the classes, and every rule under what it does on the data."""
-    rules = proposal.rules
-    lines = [f"# {rule}" for rule in _rules_comment(proposal)]
-    lines += [f"classes: {yaml_flow(list(rules.classes))}", "rules:"]
+    rules, kind = proposal.rules, proposal.roles.kind
+    guessed = "words that some texts have" if kind == "texts" else "the ends of what varies together most"
+    template, what = ("rules_by_gold.yaml", _PARTED_BY[kind]) if rules.by_gold else ("rules_guessed.yaml", guessed)
+    page = filled(template, what=what, name=proposal.name, classes=yaml_flow(list(rules.classes)))
     for rule in rules.rules:
         settings = rule.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        lines += [f"  # {_commented(rule.how)}", f"  - {yaml_flow(settings)}"]
-    return "\n".join(lines) + "\n"
-
-
-def _rules_comment(proposal: Proposal) -> list[str]:
-    looked = {
-        "table": "the bounds on columns, or values of them,",
-        "texts": "the words",
-        "images": "the bounds on brightness, contrast, colour and edges",
-    }[proposal.roles.kind]
-    begin = [
-        "Written by `assay init`: a beginning, that people who know the field should replace and add to. Whether",
-        "labels get worse along the order can be tested from ten patterns of votes on.",
-    ]
-    if proposal.rules.by_gold:
-        begin += [
-            f"How they were found: {looked} that part the classes best on one half of the",
-            "data, drawn with seed 0 (Youden's J: the share of a class on which it holds, less that of the others),",
-            "kept where they are right more often than one answer on the other half (Wilson's lower end).",
-        ]
-    else:
-        ends = (
-            "words that some texts have" if proposal.roles.kind == "texts" else "the ends of what varies together most"
-        )
-        begin += [
-            f"How they were found: there are no labels to go by. They are {ends}, and WHICH CLASS",
-            "EACH VOTES FOR IS A GUESS: correct the votes before you believe anything that stands on them.",
-        ]
-    return [*begin, f"Seen at work at every save: assay rules try rules.yaml --pipeline {proposal.name} --watch"]
+        page += f"  # {_commented(rule.how)}\n  - {yaml_flow(settings)}\n"
+    return page
 
 
 def test_page(proposal: Proposal) -> str:
