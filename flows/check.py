@@ -39,7 +39,7 @@ from assay.infra.user_code.choices import (
     offered,
     referred,
 )
-from assay.tasks.reporting.numerals import in_bytes
+from assay.tasks.reporting.numerals import in_bytes, plural
 
 MOST_COLUMNS, MOST_LINES = 8, 100
 
@@ -301,10 +301,16 @@ def check_one_plugin(named: str, config: str) -> CheckResult:
 
 def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
-    notes, wrong = list[str](), list[str]()
+    notes, wrong, absent = list[str](), list[str](), dict[str, None]()
     for pipeline in project.pipelines.values():
         for missing in pipeline.missing_things(project.folder):
-            (notes if missing.to_get else wrong).append(missing.in_words(project.lines, pipeline.name))
+            if missing.to_get and not project.file.exists():  # of what comes with Assay nobody has chosen any yet
+                absent[str(missing.word)] = None
+            else:
+                (notes if missing.to_get else wrong).append(missing.in_words(project.lines, pipeline.name))
+    if absent:
+        counted = f"{plural(len(absent), 'data set')} that they name are not here ({', '.join(absent)})"
+        notes.append(f"{counted}: `assay data get NAME` fetches one, and `assay data list` says where each comes from.")
     return list(dict.fromkeys(notes)), list(dict.fromkeys(wrong))  # pipelines that share lines share what is missing
 
 

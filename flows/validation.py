@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
 from assay.flows.yaml_document import Document, Mistake, Where, has_step, nearest, shown, suggestion, value_at
+from assay.infra.errors import MOST_LISTED
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -282,6 +283,8 @@ def _found_and_expected(
     """What stands at the place of an error, as it is written, and what was expected there, in words."""
     kind = error["type"]
     declared = type_at(model, where, _steps_of(error))
+    if kind == "literal_error":  # a word alone may stand for a mapping that has it somewhere inside
+        declared = type_at(model, error["loc"], _steps_of(error)) or declared
     expected = "a value that fits" if declared is None else expected_of_field(declared)
     value = document.at(where)
     written = "" if isinstance(value, dict) and kind in _SAID_BY_VALIDATORS else shown(value)
@@ -295,6 +298,8 @@ def _found_and_expected(
         return (written, " ".join(str(context.get("error", error["msg"])).split()))
     if kind == "literal_error" and isinstance(value, str):
         choices = expected.removeprefix("one of ").split(", ")
+        if len(choices) > MOST_LISTED:
+            return (written, f"is none of the {len(choices)} words known here; {suggestion(value, choices)}")
         match = nearest(value, choices)
         return (written, f"expected {expected}" + (f"; did you mean {match}?" if match else ""))
     if kind == "string_pattern_mismatch":

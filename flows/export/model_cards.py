@@ -136,8 +136,8 @@ def model_card(record: RunRecord, model: str, task: str, findings: Sequence[Find
     head = front_matter(
         {"tags": ["robustness", "assay"], "model-index": [{"name": model, "results": [*results.values()]}]}
     )
-    said = f"Measured by Assay {__version__} in run `{record.id}` of `{record.pipeline}`, seed {record.seed}."
-    return f"{head}\n# {escaped_markdown(model)}\n\n{said}\n"
+    origin = f"Measured by Assay {__version__} in run `{record.id}` of `{record.pipeline}`, seed {record.seed}."
+    return f"{head}\n# {escaped_markdown(model)}\n\n{origin}\n"
 
 
 def _slice_of(finding: Finding) -> str:

@@ -8,7 +8,7 @@ order that leaves no machine idle while something could run at most W/m + (1 - 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
@@ -338,14 +338,9 @@ def forecast_of_plan(
     return Forecast(stages, Range(value + overhead, low + overhead, max(value, high) + overhead), m)
 
 
-def share_that_fits(
-    planned: Sequence[PlannedStage], known: Sequence[ExecutedStage], *, slots: int, overhead: float, budget: float
-) -> float | None:
-    """The largest of the usual shares whose run, from its samples on, is expected to fit into so many seconds."""
-    for share in SHARES:
-        if forecast_of_plan(planned, known, slots=slots, overhead=overhead, share=share).seconds.value <= budget:
-            return share
-    return None
+def share_that_fits(expected_at: Callable[[float], Forecast], budget: float) -> float | None:
+    """The largest of a few shares of the samples that is expected to end within so many seconds."""
+    return next((share for share in SHARES if expected_at(share).seconds.value <= budget), None)
 
 
 def _at_least(stages: Sequence[StageForecast], end: str, slots: int) -> float:

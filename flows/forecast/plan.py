@@ -101,11 +101,11 @@ def forecast_before_run(
     records = Store(project.store).look().runs()
     known = [executed for executed in executed_stages(records) if not (fresh and executed.is_partial)]
     spent = overhead([record for record in records if record.pipeline == pipeline.name])
-    expected = forecast_of_plan(planned, known, slots=slots, overhead=spent)
-    allowed = pipeline.seconds_allowed
+    expected_at = partial(forecast_of_plan, planned, known, slots=slots, overhead=spent)
+    expected, allowed = expected_at(), pipeline.seconds_allowed
     if allowed is None or expected.seconds.value <= allowed:
         return expected, []
-    fits = share_that_fits(planned, known, slots=slots, overhead=spent, budget=allowed)
+    fits = share_that_fits(lambda part: expected_at(share=part), allowed)
     return expected, [over_budget(expected, str(pipeline.budget), None if fits is None else fits * share)]
 
 

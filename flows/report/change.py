@@ -97,7 +97,7 @@ class RunChange:
         return Verdict(f"{words}{also} since {self.before.id}{gates}", tone)
 
     @property
-    def said_otherwise(self) -> list[Verdict]:
+    def new_sentences(self) -> list[Verdict]:
         """The sentences of the later run's head that do not stand in that of the earlier one."""
         was, now = (sentences(KINDS, findings) for findings in self.findings)
         return [line for line in now if line not in was] or [Verdict("Every sentence of the two heads is the same.")]
@@ -179,7 +179,7 @@ def write_change(change: RunChange) -> str:
             change.state,
             [change_in_words(moved, KINDS) for moved in change.on_scorecard],
             side_by_side(*change.findings, {each.key: gain_of(each, KINDS) for each in change.on_scorecard}),
-            change.said_otherwise,
+            change.new_sentences,
             f"assay blame {later.id} --against {change.before.id} shares this among what differs." if worse else "",
             samples=() if flips is None else flips.samples,
         ),

@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.flows.audits.table import KINDS
@@ -23,10 +24,6 @@ from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sample
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.statistics.multiplicity import adjusted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _KEPT = 6  # tables in memory at a time: findings that stand together read the same ones
 
@@ -49,8 +46,6 @@ class KeptTables:
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Those of the columns that the table of that name has, in sample order."""
-        import pyarrow as pa
-
         from assay.infra.storage.parquet import open_parquet, read_part
 
         handle = self.handles[name]

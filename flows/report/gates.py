@@ -495,9 +495,9 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
         if usual is not None and strict is not None:
             seen = look(gate, Compared(now, usual, strict), against, share)
             both = None if alike else (earlier if usual.is_paired else pooled).of(was)
-            said, by_pairs = past.all_evidence(gate, now, both, baseline, budget)
+            odds, by_pairs = past.all_evidence(gate, now, both, baseline, budget)
             decides = alike and usual.how == "other samples"
-            looks.append((now, with_evidence(seen, said, budget.alarm * len(pairs), decides, by_pairs)))
+            looks.append((now, with_evidence(seen, odds, budget.alarm * len(pairs), decides, by_pairs)))
     if not looks:
         sentence = f"{gate.title()}: neither single outcomes nor intervals say how far it is from run {baseline.id}."
         if gate.compared_samples != "all":

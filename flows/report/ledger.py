@@ -139,7 +139,7 @@ class Ledger:
     @property
     def amiss(self) -> list[str]:
         """Everything that should not be, a sentence each."""
-        rewritten = [f"Run {run} is {said}." for run, said in self.signed.items() if said.startswith(REWRITTEN)]
+        rewritten = [f"Run {run} is {state}." for run, state in self.signed.items() if state.startswith(REWRITTEN)]
         return [*filter(None, [self.broken]), *rewritten, *(gap for gaps in self.gaps.values() for gap in gaps)]
 
 

@@ -43,8 +43,8 @@ def write_report(
 ) -> tuple[tuple[Verdict, ...], str]:
     """The lines of verdict, and where the page now lies; parts `beside` those of the audits stand at its end."""
     index, pipeline, record = FindingIndex(findings), audit.pipeline, run.record
-    said = sentences(pipeline.kinds, index)
-    verdicts = (*said, *gates_line(gates))
+    lines = sentences(pipeline.kinds, index)
+    verdicts = (*lines, *gates_line(gates))
     every = (*parts_of(audit, index, gates), *(replace(part, background=True) for part in beside))
     parts = [
         replace(part, findings=_BEHIND.get(part.anchor, f"{part.anchor.replace('-', '_')}."))
@@ -61,7 +61,7 @@ def write_report(
         verdicts=verdicts,
         parts=tuple(parts),
         failures=failures,
-        head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures, said),
+        head=head_of(pipeline.kinds, index, gates, record, run.store, parts, failures, lines),
         not_asked=tuple(not_asked(pipeline)),
         findings=tuple(findings),
         followed=with_sequences(followed_in(pipeline.kinds, index), findings, Past(run.store, record)),

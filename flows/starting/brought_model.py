@@ -143,11 +143,11 @@ def _of_hugging_face(written: str, revision: str | None) -> Brought:
             f"{written} is a {made} that gives a number or several labels at once, and what is audited here is one "
             "class a sample: write its pipeline by hand, as in docs/bring-your-own.md."
         )
-    said = () if in_its_own_order(config) else tuple(named)
+    classes = () if in_its_own_order(config) else tuple(named)
     weights = sum(len(content) for name, content in files.items() if name.endswith(".safetensors")) // 4
     pinned = () if source.folder is not None else (("revision", source.commit),)
     side = _side(json.loads(files[PROCESSOR])) if PROCESSOR in files else None
-    return Brought(written, (setting,), made, said, side=side, numbers=weights, settings=pinned)
+    return Brought(written, (setting,), made, classes, side=side, numbers=weights, settings=pinned)
 
 
 def _side(processor: dict[str, Any]) -> int | None:

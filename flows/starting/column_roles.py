@@ -40,7 +40,7 @@ class Answers:
     split: str | None = None
 
 
-NOTHING_SAID = Answers()
+NO_ANSWERS = Answers()
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if kind == "texts" and text is None:
         readable = tuple(column.name for column in _without(look.columns, *taken) if column.holds in ("texts", "words"))
         return Question("text", "Which column holds the text", readable)
-    identity = _said_or(answers.id, _id(look, taken))
+    identity = _answer_or(answers.id, _id(look, taken))
     free = _without(look.columns, identity, text)
-    split = _said_or(answers.split, _split(free))
-    label = _said_or(answers.label, _label(_without(free, split, *taken)))
+    split = _answer_or(answers.split, _split(free))
+    label = _answer_or(answers.label, _label(_without(free, split, *taken)))
     _require_classes(look.column(label or ""), look)
     if label is None and answers.label is None and not answers.classes:
         choices = tuple(column.name for column in _without(free, split) if _may_be_label(column))
@@ -99,7 +99,7 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
         return Question("label", f"Which column says what a sample is{none}", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
-    group = _said_or(answers.group, _group(_without(free, split, label)))
+    group = _answer_or(answers.group, _group(_without(free, split, label)))
     rest = _without(free, split, label, group)
     numbers = [column for column in rest if column.holds == "numbers"]
     suspects = tuple(column.name for column in numbers if _names_rows(column))
@@ -135,7 +135,7 @@ def _without(columns: Iterable[Column], *names: str | None) -> list[Column]:
     return [column for column in columns if column.name not in names]
 
 
-def _said_or(answer: str | None, found: str | None) -> str | None:
+def _answer_or(answer: str | None, found: str | None) -> str | None:
     """What a person said, `-` being no column at all; else what was found."""
     return found if not answer else None if answer == NONE else answer
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from assay.data.templates import filled
 from assay.flows.configuration.menu import json_schema
 from assay.flows.starting.brought_model import Brought, Line, look_at_model
-from assay.flows.starting.column_roles import NONE, NOTHING_SAID, Answers, Kind, Question, Roles, settle
+from assay.flows.starting.column_roles import NO_ANSWERS, NONE, Answers, Kind, Question, Roles, settle
 from assay.flows.starting.first_look import Look, address_of, first_look
 from assay.flows.starting.proposal import Proposal, propose
 from assay.infra.errors import InputError
@@ -215,7 +215,7 @@ class Wanted:
     data: str
     folder: Path
     name: str | None = None
-    answers: Answers = NOTHING_SAID
+    answers: Answers = NO_ANSWERS
     keep: bool = False
     query: str | None = None
     model: Model | None = None

@@ -289,8 +289,8 @@ def give_aways(seen: Seen, roles: Roles) -> tuple[str, ...]:
         learned, asked = (values[known & side].reshape(-1, 1) for side in (half, ~half))
         if len(np.unique(gold[known & half])) < 2 or not len(asked):
             continue
-        said = tree.fit(learned, gold[known & half]).predict(asked)
-        if balanced_accuracy_score(gold[known & ~half], said) >= _TELLS:
+        predicted = tree.fit(learned, gold[known & half]).predict(asked)
+        if balanced_accuracy_score(gold[known & ~half], predicted) >= _TELLS:
             given.append(name)
     return tuple(given)
 

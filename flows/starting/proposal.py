@@ -124,11 +124,11 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
         return
     labelers = ["majority", "snorkel"] if len(rules.rules) > 2 else ["majority"]  # Snorkel's model needs three votes
     written = [rule.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules.rules]
-    said: dict[str, object] = {"functions": "rules.yaml"}
+    labeling: dict[str, object] = {"functions": "rules.yaml"}
     comment = "the rules beside this file: assay rules try rules.yaml"
     if not in_file:
-        said, comment = {"classes": list(rules.classes), "rules": written}, "found in the data: write your own"
-    yield Line("labeling", said, comment)
+        labeling, comment = {"classes": list(rules.classes), "rules": written}, "found in the data: write your own"
+    yield Line("labeling", labeling, comment)
     yield Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence")
     yield Line("ordering", {"datasets": 5}, "D1 … D5, ever harder")
 

@@ -25,7 +25,7 @@ from assay.infra.stages.reuse import lookup_key, step_key
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Grouped, Parcels, Post, Square, squares
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
-from assay.infra.stages.steps import count_partitions, mark_of, write_step
+from assay.infra.stages.steps import StepWork, count_partitions, mark_of, write_step
 from assay.infra.storage.artifacts import Artifact, Output, PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import open_parquet, read_part, read_rows
@@ -205,8 +205,9 @@ def map_pieces(
 
 def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any]) -> list[PartitionWork]:
     return [
-        PartitionWork(place_in_words(piece), index, bench.run.store.url, function, piece=piece)
+        PartitionWork(f" ({place})" if place else "", index, bench.run.store.url, function, piece=piece)
         for index, piece in enumerate(pieces)
+        for place in [getattr(piece, "place", "")]
     ]
 
 
@@ -242,7 +243,7 @@ class _Step:
             for item in work
         ]
         todo = [replace(item, content=lookup_key(item, step, self.inputs, self.reuse)) for item in todo]
-        artifacts = write_step(bench, names, kinds, todo, constants, step)
+        artifacts = write_step(StepWork(bench, todo, constants, step), names, kinds)
         return artifacts if isinstance(into, tuple) else artifacts[0]
 
     def counted(self, work: Sequence[PartitionWork]) -> Any:
@@ -254,7 +255,7 @@ class _Step:
             name = f"{self.bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
             content = lookup_key(replace(item, posted=posted), step, self.inputs, self.reuse)
             todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(self.bench, content)))
-        return count_partitions(self.bench, todo, constants, step)
+        return count_partitions(StepWork(self.bench, todo, constants, step))
 
     def _with_post(self, addressees: int) -> tuple[dict[str, Any], str]:
         """The constants with what was sent to the calls, and what stands for that in a finished partition."""
@@ -285,12 +286,6 @@ def _grouped(bench: Workbench, post: Post, wanted: list[Square]) -> Post:
 def bundles(piece: Square, post: Post) -> pa.Table:
     """What some partitions sent to some calls of the next step, put together."""
     return post.bundled(piece)
-
-
-def place_in_words(piece: object) -> str:
-    """Where a piece lies, as far as it can say: whoever loses a worker to it needs to know which rows to look at."""
-    place = getattr(piece, "place", "")
-    return f" ({place})" if place else ""
 
 
 def reduce_partitions(

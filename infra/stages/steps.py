@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -31,18 +31,57 @@ from assay.infra.storage.parquet import open_parquet
 MOST_COUNT_BYTES = 4 << 20
 
 
-def write_step(
-    bench: Workbench,
-    names: Sequence[str],
-    kinds: Sequence[type[Table]],
-    work: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
-    known_by: str,
-) -> tuple[Artifact[Any], ...]:
-    """Compute what is not finished yet and no earlier result holds, and hand out the artifacts.
+@dataclass(frozen=True)
+class StepWork:
+    """The partitions of a step, the constants that all share, and the key by which earlier results know it: empty where
+    none is taken from them."""
 
-    `known_by` is what its partitions share as earlier results know it; empty where none is taken from them.
-    """
+    bench: Workbench
+    work: Sequence[PartitionWork]
+    constants: Mapping[str, Any]
+    key: str
+
+    def calls(
+        self, function: Callable[..., object], work: Iterable[PartitionWork], parts: Mapping[int, Part] | None = None
+    ) -> Iterator[Call]:
+        """The function for the work of partitions, with the constants and, if given, its part beside it."""
+        shared = self.bench.engine.share(dict(self.constants))
+        return (
+            Call(item.index, item.name, function, (item, shared, *(() if parts is None else (parts[item.index],))))
+            for item in work
+        )
+
+    def computed_again(
+        self,
+        name: str,
+        function: Callable[..., object],
+        taken: Collection[int],
+        parts: Mapping[int, Part] | None = None,
+    ) -> Iterator[tuple[PartitionWork, Any]]:
+        """What the function gives for some of the partitions that were taken: the next of an order that the run's seed
+        draws, day by day, so that all of n come up in n / verify nights in a row."""
+        bench = self.bench
+        count = min(bench.run.verify, len(taken))
+        if not count:
+            return
+        generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
+        order = generator.permutation(sorted(taken)).tolist()
+        day = datetime.fromisoformat(bench.run.record.started).toordinal()
+        drawn = {order[(day * count + at) % len(order)] for at in range(count)}
+        chosen = {item.index: item for item in self.work if item.index in drawn}
+        for outcome in bench.engine.run(self.calls(function, chosen.values(), parts), gpu=bench.gpu):
+            item = chosen[outcome.index]
+            if outcome.error is not None:
+                reason = error_text(outcome.error, bench.run.masked)
+                raise RunError(f"{bench.title}: {item.name}, could not be computed again to verify it: {reason}") from (
+                    None if bench.run.masked else outcome.error
+                )
+            yield item, outcome.value
+
+
+def write_step(step: StepWork, names: Sequence[str], kinds: Sequence[type[Table]]) -> tuple[Artifact[Any], ...]:
+    """Compute what is not finished yet and no earlier result holds, and hand out the artifacts."""
+    bench, work = step.bench, step.work
     finished, folder = bench.finished_parts(names[0]), bench.run.store.folder
     parts = {  # those made from the partition that stands at their place now
         item.index: finished[item.index]
@@ -50,8 +89,8 @@ def write_step(
         if item.index in finished and finished[item.index].inputs == item.marks()
     }
     bench.reused += len(parts)
-    taken = take_earlier_parts(bench, known_by, [item for item in work if item.index not in parts])
-    for item, differing in _computed_again(bench, names[0], differing_outputs, work, constants, taken, taken):
+    taken = take_earlier_parts(bench, step.key, [item for item in work if item.index not in parts])
+    for item, differing in step.computed_again(names[0], differing_outputs, taken, taken):
         if differing:
             raise differs_error(bench, item, taken[item.index].taken_from, " and ".join(differing))
         bench.verified += 1
@@ -60,7 +99,7 @@ def write_step(
     bench.may_be_taken += sum(bool(item.content) for item in work)
     failures = []
     todo = [item for item in work if item.index not in parts]
-    for outcome in bench.engine.run(_calls(bench, write_partition, todo, constants), gpu=bench.gpu) if todo else ():
+    for outcome in bench.engine.run(step.calls(write_partition, todo), gpu=bench.gpu) if todo else ():
         if isinstance(outcome.error, InputError):
             raise outcome.error
         if outcome.error is not None:
@@ -102,60 +141,14 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     )
 
 
-def _computed_again(
-    bench: Workbench,
-    name: str,
-    function: Callable[..., object],
-    work: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
-    taken: Collection[int],
-    parts: Mapping[int, Part] | None = None,
-) -> Iterator[tuple[PartitionWork, Any]]:
-    """What the function gives for some of the partitions that were taken: the next of an order that the run's seed
-    draws, day by day, so that all of n come up in n / verify nights in a row."""
-    count = min(bench.run.verify, len(taken))
-    if not count:
-        return
-    generator = Seeds(bench.run.seed, f"verify {bench.stage} {name}").generator()
-    order = generator.permutation(sorted(taken)).tolist()
-    day = datetime.fromisoformat(bench.run.record.started).toordinal()
-    drawn = {order[(day * count + at) % len(order)] for at in range(count)}
-    chosen = {item.index: item for item in work if item.index in drawn}
-    for outcome in bench.engine.run(_calls(bench, function, [*chosen.values()], constants, parts), gpu=bench.gpu):
-        item = chosen[outcome.index]
-        if outcome.error is not None:
-            reason = error_text(outcome.error, bench.run.masked)
-            raise RunError(f"{bench.title}: {item.name}, could not be computed again to verify it: {reason}") from (
-                None if bench.run.masked else outcome.error
-            )
-        yield item, outcome.value
-
-
-def _calls(
-    bench: Workbench,
-    function: Callable[..., object],
-    work: Sequence[PartitionWork],
-    constants: Mapping[str, Any],
-    parts: Mapping[int, Part] | None = None,
-) -> Iterator[Call]:
-    """The function for every partition's work, with the constants that all share and, if given, its part beside it."""
-    shared = bench.engine.share(dict(constants))
-    return (
-        Call(item.index, item.name, function, (item, shared, *(() if parts is None else (parts[item.index],))))
-        for item in work
-    )
-
-
-def count_partitions(
-    bench: Workbench, work: Sequence[PartitionWork], constants: Mapping[str, Any], step: str = ""
-) -> Any:
-    """What the function of the work counts in all partitions; those of a known `step` are looked up first."""
-    known = _known_counts(bench, step, work, constants)
+def count_partitions(step: StepWork) -> Any:
+    """What the function of the work counts in all partitions; those of a step with a key are looked up first."""
+    bench, work, known = step.bench, step.work, _known_counts(step)
     todo = [item for item in work if item.index not in known]
     counted = [known[index] for index in sorted(known)]
     if todo or not work:
         folded: Folded[Any] = bench.engine.fold(
-            _calls(bench, count_partition, todo, constants),
+            step.calls(count_partition, todo),
             merge,
             gpu=bench.gpu,
             finished=lambda more: bench.progress(len(known) + more, len(work)),
@@ -211,17 +204,16 @@ def _read(folder: Folder, name: str) -> tuple[Any, ...]:
     return (decode_tally(tally)["counted"],)
 
 
-def _known_counts(
-    bench: Workbench, step: str, work: Sequence[PartitionWork], constants: Mapping[str, Any]
-) -> dict[int, Any]:
+def _known_counts(step: StepWork) -> dict[int, Any]:
     """By index what earlier results, or a broken attempt at this one, have counted already."""
+    bench, work = step.bench, step.work
     wanted = {item.content for item in work if item.content}
-    if not step or not wanted or bench.run.fresh:
+    if not step.key or not wanted or bench.run.fresh:
         return {}
     folder = bench.run.store.folder
     there = folder.sizes(f"{bench.place}/counts")
     unknown = {content for content in wanted if mark_of(bench, content) not in there}
-    earlier = find_earlier_parts(bench, step, unknown, lambda manifest: manifest.counted)
+    earlier = find_earlier_parts(bench, step.key, unknown, lambda manifest: manifest.counted)
     known: dict[int, Any] = {}
     for item in work:
         part = earlier.get(item.content)
@@ -229,8 +221,8 @@ def _known_counts(
             for value in _read(folder, item.mark):
                 known[item.index] = value
     taken = {item.index for item in work if item.index in known and item.content in earlier}
-    again = [replace(item, mark="") for item in work]
-    for item, counted in _computed_again(bench, "counts", count_partition, again, constants, taken):
+    again = replace(step, work=[replace(item, mark="") for item in work])
+    for item, counted in again.computed_again("counts", count_partition, taken):
         if fingerprint(counted) != fingerprint(known[item.index]):
             raise differs_error(bench, item, earlier[item.content].taken_from, "counts")
         bench.counts_verified += 1

@@ -282,6 +282,16 @@ def test_check_finds_what_pipelines_name(folder: Path, capsys: pytest.CaptureFix
     assert "The data set youtube-spam is not here" in said.out
 
 
+def test_check_where_there_is_no_file_counts_the_data_sets_that_are_not_here(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "pipelines.yaml").unlink()
+    assert answer(["check"]) == 0
+    (sentence,) = [line for line in capsys.readouterr().out.splitlines() if " not here" in line]
+    assert sentence.split(" that ")[0] == "15 data sets"
+    assert "youtube-spam, weather-crowd" in sentence
+
+
 def test_check_names_a_store_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "taken").write_text("a file")
     assert answer(["check", "--store", "taken/store"]) == 2

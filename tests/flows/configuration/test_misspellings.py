@@ -95,6 +95,7 @@ def test_a_setting_that_is_named_as_its_choice_is_an_unknown_key_of_it(tmp_path:
             ':6: corruptions.perturbations.0: "gausian-noise"',
             "gaussian-noise",
         ),
+        (IMAGES + "corruptions: medmnist-c/derma", ':6: corruptions: "medmnist-c/derma"', "medmnist-c/dermamnist"),
         (
             IMAGES.replace("small-cnn", "small-cnn, crop: 4") + "overfitting: {translations: {generators: [strongst]}}",
             ':6: overfitting.translations.generators.0: "strongst"',

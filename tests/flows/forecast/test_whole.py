@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from assay.flows.forecast.cost_model import ExecutedStage, forecast_of_plan, share_that_fits
+from assay.flows.forecast.cost_model import ExecutedStage, Forecast, forecast_of_plan, share_that_fits
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN, PlannedStage
 from assay.infra.storage.keys import Given, Work
 
@@ -96,7 +96,11 @@ def test_the_low_end_counts_only_what_is_certain_to_run() -> None:
 def test_the_share_that_fits_is_the_largest_that_does() -> None:
     sizes = [was(name, rows, 0.1 * rows) for name in ("left", "right", "both") for rows in (100, 50)]
     plan = [there(100), *night()[1:]]
-    fits = {budget: share_that_fits(plan, sizes, slots=1, overhead=0.0, budget=budget) for budget in (30.0, 11.0, 0.01)}
+
+    def expected_at(share: float) -> Forecast:
+        return forecast_of_plan(plan, sizes, slots=1, overhead=0.0, share=share)
+
+    fits = {budget: share_that_fits(expected_at, budget) for budget in (30.0, 11.0, 0.01)}
     assert fits == {30.0: 0.5, 11.0: 0.25, 0.01: None}
 
 
