@@ -29,16 +29,7 @@ from assay.infra.errors import AssayError, InputError, first_named, reason_of
 from assay.infra.settings import Settings, documented_fields, first_paragraph
 from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns
-from assay.infra.user_code.choices import (
-    Named,
-    Origin,
-    Tagged,
-    check_plugin,
-    installed,
-    object_identity,
-    offered,
-    referred,
-)
+from assay.infra.user_code import choices
 from assay.tasks.reporting.numerals import in_bytes, plural
 
 MOST_COLUMNS, MOST_LINES = 8, 100
@@ -133,14 +124,14 @@ def setting_rows(menu: Menu) -> Iterator[list[object]]:
                 yield from _rows_of_settings(choice.word, choice.settings)
 
 
-def _troubles_of_plugin(origin: Origin, folder: Path, menu: Menu) -> list[str]:
+def _troubles_of_plugin(origin: choices.Origin, folder: Path, menu: Menu) -> list[str]:
     plugin = origin.reference.load()
     if isinstance(plugin, AuditKind):
         return list(_troubles_of_audit(plugin, origin, folder, menu))
-    if not isinstance(plugin, Named | Tagged):
+    if not isinstance(plugin, choices.Named | choices.Tagged):
         kind = type(plugin).__name__
         return [f"it is of the type {kind}, and a plug-in is an AuditKind, or a choice such as an ImageAttackChoice"]
-    findings = check_plugin(plugin)
+    findings = choices.check_plugin(plugin)
     for place, table in menu.tables.items():
         if isinstance(plugin, table.kind) and not origin.package:
             with _collecting(findings):
@@ -157,9 +148,9 @@ def _collecting(findings: list[str]) -> Iterator[None]:
         findings.append(str(error))
 
 
-def _troubles_of_audit(kind: AuditKind[Any], origin: Origin, folder: Path, menu: Menu) -> Iterator[str]:
-    for other in installed(GROUP):
-        if object_identity(other) != object_identity(origin):
+def _troubles_of_audit(kind: AuditKind[Any], origin: choices.Origin, folder: Path, menu: Menu) -> Iterator[str]:
+    for other in choices.installed(GROUP):
+        if choices.object_identity(other) != choices.object_identity(origin):
             with suppress(InputError):  # of another package, and told to those who check that one
                 menu = menu.with_audit(other)
     if not origin.package:
@@ -175,13 +166,13 @@ def _troubles_of_audit(kind: AuditKind[Any], origin: Origin, folder: Path, menu:
         yield from (trouble for _, trouble in troubles_in_order((*menu.audits, kind)))
 
 
-def _plugins_named(named: str, folder: Path, menu: Menu) -> Sequence[Origin]:
+def _plugins_named(named: str, folder: Path, menu: Menu) -> Sequence[choices.Origin]:
     if ":" in named:
-        return [referred(named, folder)]
+        return [choices.referred(named, folder)]
     groups = dict.fromkeys([GROUP, *(table.group for table in menu.tables.values())])
-    meant = [origin for group in groups for origin in installed(group, {named})]
+    meant = [origin for group in groups for origin in choices.installed(group, {named})]
     if not meant:
-        names = [point.name for group in groups for point in offered(group)]
+        names = [point.name for group in groups for point in choices.offered(group)]
         known = suggestion(named, names) if names else "no package here offers any"
         raise InputError(f'There is no plug-in "{named}" installed; {known}. One of your own is module:object.')
     return meant
@@ -195,7 +186,7 @@ def _rows_of_settings(name: str, settings: type[Settings]) -> Iterator[list[obje
             yield [f"{name}.{field_name}", " ".join((field.description or "").split()), expected_of_field(field)]
 
 
-def _origin_in_words(origin: Origin) -> str:
+def _origin_in_words(origin: choices.Origin) -> str:
     return f"{origin.package} {origin.version}".rstrip() or origin.name
 
 

@@ -12,22 +12,10 @@ from contextlib import nullcontext
 import click
 
 from assay import __version__
-from assay.flows.commands.data import audit, data, export, init, label, rules, store
-from assay.flows.commands.evidence import attest, bundle, commit_plan, ledger, log, verify
+from assay.flows.commands import data as data_commands
+from assay.flows.commands import evidence, review
+from assay.flows.commands import run as run_commands
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
-from assay.flows.commands.review import (
-    accept,
-    blame,
-    check,
-    compare,
-    gate,
-    history,
-    list_pipelines,
-    report,
-    runs,
-    schema,
-)
-from assay.flows.commands.run import deploy, notify, plan, reproduce, run, serve, worker
 from assay.infra.errors import AssayError
 from assay.infra.masking import mask_complaints
 from assay.infra.terminal import TerminatedError, echo, signals_as_errors
@@ -43,13 +31,13 @@ def assay() -> None:
     """Audit models for robustness every night, and curate data sets that are hard on purpose."""
 
 
-BEGINNING = (audit, init, rules)
-RUNNING = (run, plan, check, list_pipelines, schema)
-REVIEWING = (runs, report, history, compare, gate, accept, blame)
-EVERY_NIGHT = (deploy, serve, notify, worker)
-HANDING_ON = (data, label, export, reproduce)
-PROVING = (commit_plan, attest, bundle, verify, log, ledger)
-ALL = (*BEGINNING, *RUNNING, *REVIEWING, *EVERY_NIGHT, *HANDING_ON, *PROVING, store)
+BEGINNING = (data_commands.audit, data_commands.init, data_commands.rules)
+RUNNING = (run_commands.run, run_commands.plan, review.check, review.list_pipelines, review.schema)
+REVIEWING = (review.runs, review.report, review.history, review.compare, review.gate, review.accept, review.blame)
+EVERY_NIGHT = (run_commands.deploy, run_commands.serve, run_commands.notify, run_commands.worker)
+HANDING_ON = (data_commands.data, data_commands.label, data_commands.export, run_commands.reproduce)
+PROVING = (evidence.commit_plan, evidence.attest, evidence.bundle, evidence.verify, evidence.log, evidence.ledger)
+ALL = (*BEGINNING, *RUNNING, *REVIEWING, *EVERY_NIGHT, *HANDING_ON, *PROVING, data_commands.store)
 """The commands in the order a newcomer meets them."""
 for command in ALL:
     assay.add_command(command)

@@ -14,16 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from assay.infra.errors import AssayError, RunError, error_text
-from assay.infra.stages.runs import (
-    Conductor,
-    Playable,
-    Run,
-    at_position,
-    current_branch,
-    current_position,
-    current_run,
-    next_position,
-)
+from assay.infra.stages import runs
 from assay.infra.storage.artifacts import Artifact, Kind
 from assay.infra.storage.keys import Given, Work
 
@@ -34,11 +25,11 @@ _LOOK_SECONDS = 0.5
 class Branch(Generic[R]):
     """Work that was started: it is under way, or has made something, or failed, or stood on what failed."""
 
-    def __init__(self, what: str, run: Run) -> None:
+    def __init__(self, what: str, run: runs.Run) -> None:
         self.what = what
         self.failed: str | None = None
         """The branch that failed, this one or one that it stands on; None where none did."""
-        self._run, self._position = run, next_position()
+        self._run, self._position = run, runs.next_position()
         self._result: R | None = None
         self._interruption: BaseException | None = None
         self._over = threading.Event()
@@ -54,7 +45,7 @@ class Branch(Generic[R]):
     def carry_out(self, work: Callable[..., R | None], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Do the work once the branches among its arguments are over; what became of it is remembered."""
         try:
-            with at_position(self._position, self.what):
+            with runs.at_position(self._position, self.what):
                 if self._has_inputs((*args, *kwargs.values())):
                     self._result = work(
                         *map(_with_outcomes, args), **{name: _with_outcomes(kwargs[name]) for name in kwargs}
@@ -93,7 +84,7 @@ def start_branch(what: str, work: Callable[..., R | None], *args: Any, **kwargs:
     A failure is written down in the run's record, as `what`; branches that stand on one that failed are not begun. Of
     mappings among the arguments, the branches that made something are handed in, and the others left out.
     """
-    run = current_run()
+    run = runs.current_run()
     run.stop.check()
     branch: Branch[R] = Branch(what, run)
     if not run.goes_on_at_once:
@@ -134,7 +125,7 @@ def branches_joined() -> Iterator[None]:
         for branch in started:  # they may start further ones meanwhile
             branch.outcome()
     except BaseException:
-        current_run().stop.set()
+        runs.current_run().stop.set()
         raise
     finally:
         _started.reset(token)
@@ -164,8 +155,8 @@ def subflow(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             part = functools.partial(branches_joined()(function), *args, **kwargs)
-            with at_position(next_position()):
-                return current_run().conductor.lead(name, function.__doc__ or name, part)
+            with runs.at_position(runs.next_position()):
+                return runs.current_run().conductor.lead(name, function.__doc__ or name, part)
 
         return call
 
@@ -197,15 +188,15 @@ class PlannedStage:
 
 
 @dataclass
-class Plan(Conductor):
+class Plan(runs.Conductor):
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)
     at_once: bool = field(default=False, init=False)
 
-    def play(self, stage: Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def play(self, stage: runs.Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage would return: its handles where the store has them, promises of handles where not."""
-        run, manifest, key = current_run(), None, ""
+        run, manifest, key = runs.current_run(), None, ""
         if any(_is_promise(value) for value in (*args, *kwargs.values())):
             outlook = MAY_RUN
         else:
@@ -214,8 +205,8 @@ class Plan(Conductor):
             outlook = CACHED if manifest else WILL_RUN
         gpu_workers = {"preferred": "GPU workers, or CPU", "required": "GPU workers"} if stage.gpu else {}
         where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
-        about = ", ".join(filter(None, (current_branch(), _eps_among((*args, *kwargs.values())))))
-        place, work = ".".join(map(str, current_position())), stage.work(args, kwargs)
+        about = ", ".join(filter(None, (runs.current_branch(), _eps_among((*args, *kwargs.values())))))
+        place, work = ".".join(map(str, runs.current_position())), stage.work(args, kwargs)
         if manifest:
             handles = {name: output.artifact for name, output in manifest.outputs.items()}
         else:  # of what is not there yet nobody knows the digests, but each is another one

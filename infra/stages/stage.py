@@ -38,18 +38,8 @@ from assay.infra.stages.runs import (
     current_run,
     next_position,
 )
+from assay.infra.storage import keys
 from assay.infra.storage.artifacts import Artifact, Files, Kind, Manifest, Output, Part, PartFile, StageRecord, Table
-from assay.infra.storage.keys import (
-    Work,
-    git_commit,
-    is_by_sample,
-    key_part,
-    learns,
-    package_versions,
-    rows_among,
-    stage_key,
-    work_signature,
-)
 from assay.infra.storage.parquet import RowSums, conform, files_digest, table_digest, write_part
 from assay.infra.storage.sweep import is_shared
 from assay.infra.terminal import ShownStage
@@ -245,13 +235,13 @@ class Stage(Generic[P, R]):
 
     def ingredients(self, run: Run, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the stage's key is made of."""
-        profile = run.numeric_profile() | {name: package_versions()[name] for name in self.libraries}
+        profile = run.numeric_profile() | {name: keys.package_versions()[name] for name in self.libraries}
         if self.gpu:
             profile |= {"device": "gpu", **run.accelerator()} if self._on_gpu(run) else {"device": "cpu"}
         return {
             "stage": self.name,
             "version": self.version,
-            "arguments": {name: key_part(value) for name, value in self._bound(args, kwargs).items()},
+            "arguments": {name: keys.key_part(value) for name, value in self._bound(args, kwargs).items()},
             "seed": run.seed if self.draws else None,
             "profile": profile,
             **plugin_in_key(self.body.__module__),
@@ -259,13 +249,13 @@ class Stage(Generic[P, R]):
 
     def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The key of the stage with these arguments in the current run."""
-        return stage_key(self.ingredients(current_run(), args, kwargs))
+        return keys.stage_key(self.ingredients(current_run(), args, kwargs))
 
-    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Work:
+    def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> keys.Work:
         """What kind of work it is with these arguments in the current run, and how much of it."""
         run = current_run()
-        device, trains = "gpu" if self._on_gpu(run) else "cpu", learns([*announced_kinds(self.body).values()])
-        return work_signature(self.name, self._bound(args, kwargs), run.made_by, device=device, learns=trains)
+        device, trains = "gpu" if self._on_gpu(run) else "cpu", keys.learns([*announced_kinds(self.body).values()])
+        return keys.work_signature(self.name, self._bound(args, kwargs), run.made_by, device=device, learns=trains)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by name, defaults included."""
@@ -282,7 +272,7 @@ class Stage(Generic[P, R]):
         """The handles and the record of what happened; computes only what the store does not hold."""
         run, began = current_run(), time.perf_counter()
         ingredients, work = self.ingredients(run, args, kwargs), self.work(args, kwargs)
-        key = stage_key(ingredients)
+        key = keys.stage_key(ingredients)
         shown = ShownStage(next(_numbers), self.title, current_branch())
         writing, bench = {f"{self.name}/{key}"}, None
         run.begin(f"{self.name}/{key}")
@@ -291,7 +281,7 @@ class Stage(Generic[P, R]):
             if held is None:
                 manifest, bench = self._computed(run, key, ingredients, args, kwargs, on_progress, shown)
             elif run.fresh and held.run != run.id:  # beside what the store holds, which stays
-                again = stage_key(ingredients | {"again": run.id})
+                again = keys.stage_key(ingredients | {"again": run.id})
                 writing.add(f"{self.name}/{again}")
                 run.begin(f"{self.name}/{again}")
                 manifest, bench = self._computed(run, again, ingredients, args, kwargs, on_progress, shown)
@@ -341,9 +331,9 @@ class Stage(Generic[P, R]):
             bench.cost = manifest.cost | {"began": round(since, 3), "waited": round(bench.waited, 3)}
         return manifest, bench
 
-    def _record(self, manifest: Manifest, bench: Workbench | None, work: Work, began: float) -> StageRecord:
+    def _record(self, manifest: Manifest, bench: Workbench | None, work: keys.Work, began: float) -> StageRecord:
         """What the run remembers of the stage."""
-        samples = (output.artifact for output in manifest.outputs.values() if is_by_sample(output.artifact.kind))
+        samples = (output.artifact for output in manifest.outputs.values() if keys.is_by_sample(output.artifact.kind))
         return StageRecord(
             self.name,
             self.title,
@@ -354,7 +344,7 @@ class Stage(Generic[P, R]):
             {name: output.artifact.to_json() for name, output in manifest.outputs.items()},
             *((0, 0, 0, 0, 0) if bench is None else (bench.computed, bench.reused, *bench.taken_of)),
             place=".".join(map(str, current_position())),
-            work=work.to_json(rows_among({}, work.given) or max((made.rows for made in samples), default=0)),
+            work=work.to_json(keys.rows_among({}, work.given) or max((made.rows for made in samples), default=0)),
             cost={} if bench is None else bench.cost,
         )
 
@@ -372,8 +362,8 @@ class Stage(Generic[P, R]):
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             wall_seconds=round(time.perf_counter() - bench.started, 3),
             cpu_seconds=round(bench.cpu_seconds + cpu_seconds, 3),
-            packages=package_versions(),
-            commit=git_commit(),
+            packages=keys.package_versions(),
+            commit=keys.git_commit(),
             quarantined=tuple(bench.quarantined),
             counted=tuple(bench.counted),
         )
