@@ -33,7 +33,7 @@ class Counted:
 
     @property
     def row(self) -> str:
-        """A row of the table in docs/benchmarks.md."""
+        """A row of the table that `--table` prints."""
         share = self.imports / (self.imports + self.code)
         cells = (
             self.package,
@@ -142,7 +142,7 @@ def dotted(parts: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Count, and print the claims; or the table of docs/benchmarks.md."""
+    """Count, and print the claims or a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ours alone; the peers are fetched from the package index")
     parser.add_argument("--table", action="store_true", help="a table instead of claims")
