@@ -31,10 +31,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
             ways, kind = READERS[kind_of(pipeline, item)]
             if not ways_of(pipeline).intersection(ways):
                 named = as_dict(item).get(key) or "it"
-                yield Clash(
-                    (stage, position),
-                    f"{named} needs a subject for {kind}: add one with {ways[0]}, as in subject: {{{ways[0]}: …}}",
-                )
+                why = f"{named} needs a subject for {kind}: add one with {ways[0]}, as in subject: {{{ways[0]}: …}}"
+                yield Clash((stage, position), why)
     yield from _attacks(pipeline)
     yield from _without_gradient(pipeline)
     yield from _defenses(pipeline)
@@ -59,9 +57,8 @@ def _without_gradient(pipeline: Written) -> Iterator[Clash]:
         if _defense_kind(pipeline, defense) == "images" and len(asked) == sum(
             "network" in subject for _, subject in each_subject(pipeline)
         ):
-            yield Clash(
-                ("defenses", position), f"trains a subject, and {asked[0]} comes as it is: leave it out, or add another"
-            )
+            why = f"trains a subject, and {asked[0]} comes as it is: leave it out, or add another"
+            yield Clash(("defenses", position), why)
 
 
 def only_asked(subject: dict[str, Value]) -> bool:

@@ -40,9 +40,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
     votes = as_dict(pipeline.get("source")).get("votes") is not None
     has = {name for name, value in pipeline.items() if value is not None}
     if votes and "labeling" in has:
-        yield Clash(
-            ("labeling",), "source.votes already holds the votes; remove labeling or give the source as samples"
-        )
+        why = "source.votes already holds the votes; remove labeling or give the source as samples"
+        yield Clash(("labeling",), why)
     voted = "labeling" in has or comes_with_votes(pipeline)
     for stage in ("pruning", "weak_labels"):
         if stage in has and not voted:

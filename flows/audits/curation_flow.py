@@ -10,19 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from assay.data.schemas import (
-    Clusters,
-    ContractResults,
-    CuratedSets,
-    Findings,
-    Intervals,
-    LabelModel,
-    OrderingCurve,
-    Panel,
-    SampleHardness,
-    Votes,
-    WeakLabels,
-)
+from assay.data import schemas
 from assay.flows.audits.curation import carries_votes
 from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes
@@ -107,18 +95,18 @@ Functions = Literal["panel", "all"]
 class Labelled:
     """What one labeler makes of the votes, with the panel or with all functions."""
 
-    model: Artifact[LabelModel]
-    labels: Artifact[WeakLabels]
+    model: Artifact[schemas.LabelModel]
+    labels: Artifact[schemas.WeakLabels]
 
 
 @dataclass(frozen=True)
 class Ordered:
     """D1 … DN of one labeler, what they were ordered by, a sketch of them, and what their contract says."""
 
-    intervals: Artifact[Intervals]
-    curated: Artifact[CuratedSets]
-    contract: Artifact[ContractResults]
-    sketch: Artifact[CuratedSets]
+    intervals: Artifact[schemas.Intervals]
+    curated: Artifact[schemas.CuratedSets]
+    contract: Artifact[schemas.ContractResults]
+    sketch: Artifact[schemas.CuratedSets]
 
 
 @dataclass(frozen=True)
@@ -128,7 +116,7 @@ class LabelerBranch:
     labelled: Labelled
     ordered: Ordered | None
     measured: tuple[MeasuredOrder, ...]
-    judged: tuple[Artifact[Findings], ...]
+    judged: tuple[Artifact[schemas.Findings], ...]
 
 
 @dataclass(frozen=True)
@@ -138,14 +126,14 @@ class Curation:
     summary: LabelingSummary | None = None
     pruned: Pruned | None = None
     labelers: Mapping[str, LabelerBranch] = field(default_factory=dict)
-    clusters: Artifact[Clusters] | None = None
+    clusters: Artifact[schemas.Clusters] | None = None
     """What is independent, where an order is tested, and the patterns of the panel's votes."""
-    compared: Artifact[Findings] | None = None
+    compared: Artifact[schemas.Findings] | None = None
     """How labelers agree, where there are several."""
-    votes: Artifact[Votes] | None = None
+    votes: Artifact[schemas.Votes] | None = None
 
     @property
-    def labels(self) -> dict[str, Artifact[WeakLabels]]:
+    def labels(self) -> dict[str, Artifact[schemas.WeakLabels]]:
         """The weak labels by labeler."""
         return {name: branch.labelled.labels for name, branch in self.labelers.items()}
 
@@ -160,12 +148,12 @@ class Curation:
         return next(iter(self.orders.values()), None)
 
     @property
-    def contracts(self) -> list[Artifact[ContractResults]]:
+    def contracts(self) -> list[Artifact[schemas.ContractResults]]:
         """What the contracts say of the curated sets."""
         return [order.contract for order in self.orders.values()]
 
     @property
-    def findings(self) -> list[Artifact[Findings]]:
+    def findings(self) -> list[Artifact[schemas.Findings]]:
         """What was measured of votes, panel and orders."""
         parts = [measured.findings for measured in (self.summary, self.pruned) if measured is not None]
         parts += [] if self.compared is None else [self.compared]
@@ -193,7 +181,7 @@ def curate(
         return Curation(summary, pruned)
     labelling = with_gold_shares(labelling, data)
     panel = None if pruned is None else pruned.panel
-    clusters: dict[Functions, Artifact[Clusters]] = {}
+    clusters: dict[Functions, Artifact[schemas.Clusters]] = {}
     if ordering is not None:
         clusters["panel"] = clusters["all"] = find_clusters(votes, data.samples, panel)
         if panel is not None and ordering.compare:
@@ -221,7 +209,7 @@ def with_gold_shares(labelling: WeakLabelling, data: Data) -> WeakLabelling:
     return labelling.model_copy(update={"class_balance": tuple((counts / counts.sum()).tolist())})
 
 
-def cast_votes(ground: Ground, data: Data, labeling: Labeling | None) -> Artifact[Votes] | None:
+def cast_votes(ground: Ground, data: Data, labeling: Labeling | None) -> Artifact[schemas.Votes] | None:
     """The rulebook's votes on the samples, or those that came with them."""
     if labeling is not None:
         rulebook, asked = rulebook_of(labeling, ground.folder)
@@ -234,11 +222,11 @@ class Voted:
     """What every labeler starts from."""
 
     data: Data
-    votes: Artifact[Votes]
-    panel: Artifact[Panel] | None
+    votes: Artifact[schemas.Votes]
+    panel: Artifact[schemas.Panel] | None
     labelling: WeakLabelling
     ordering: Ordering | None
-    clusters: Mapping[Functions, Artifact[Clusters]]
+    clusters: Mapping[Functions, Artifact[schemas.Clusters]]
 
 
 def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
@@ -247,7 +235,7 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     samples, settings = voted.data.samples, voted.ordering
     wanted = APPROACHES if settings is not None and settings.compare else (OURS,)
     choices: tuple[Functions, ...] = ("panel", "all")  # without pruning, the panel is all functions
-    ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[Findings]]()
+    ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[schemas.Findings]]()
     for functions in choices:
         approaches = [approach for approach in wanted if approach.functions == functions]
         if not approaches:
@@ -271,10 +259,10 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
 
 
 def order_samples(
-    voted: Voted, intervals: Artifact[Intervals], settings: Ordering, labeler: str
-) -> tuple[Ordered, list[Artifact[Findings]]]:
+    voted: Voted, intervals: Artifact[schemas.Intervals], settings: Ordering, labeler: str
+) -> tuple[Ordered, list[Artifact[schemas.Findings]]]:
     """D1 … DN by the score that was asked for; where scores are asked for, also how the others would do."""
-    data, findings = voted.data, list[Artifact[Findings]]()
+    data, findings = voted.data, list[Artifact[schemas.Findings]]()
     if settings.compare or settings.by != "bound":
         beside = (voted.votes, voted.panel, data.samples, voted.clusters["panel"], data.classes)
         intervals, rivals = score_samples(intervals, *beside, settings, labeler)
@@ -329,7 +317,7 @@ def weak_labels(voted: Voted, labeler: str, functions: Functions) -> Labelled:
     return Labelled(model, label_probabilistically(voted.votes, model, voted.data.classes, options))
 
 
-def hard_for_rules(_ground: Ground, curation: Curation) -> Iterator[Artifact[SampleHardness]]:
+def hard_for_rules(_ground: Ground, curation: Curation) -> Iterator[Artifact[schemas.SampleHardness]]:
     """What the labels of the first labeler doubt."""
     if curation.headline is not None:
         yield find_hardness(curation.headline.intervals, THETA, "")
@@ -340,9 +328,9 @@ def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> It
     measured = [order.curve for branch in curation.labelers.values() for order in branch.measured]
     if curation.headline is None or not measured:
         return
-    curves = pa.concat_tables([collect(curve, OrderingCurve.schema.names) for curve in measured])
+    curves = pa.concat_tables([collect(curve, schemas.OrderingCurve.schema.names) for curve in measured])
     classes = dict(enumerate(classes_of(ground)))
-    sketch = collect(curation.headline.sketch, CuratedSets.schema.names)
+    sketch = collect(curation.headline.sketch, schemas.CuratedSets.schema.names)
     yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
 
 

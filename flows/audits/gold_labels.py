@@ -8,20 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.flows import kind
 from assay.flows.audits.challenge_clashes import one_class_each, some_subject
-from assay.flows.kind import (
-    AuditKind,
-    AuditRequest,
-    Clash,
-    Ground,
-    Key,
-    Late,
-    Measured,
-    Measurements,
-    Written,
-    listed_columns,
-    shown_if_measured,
-)
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.agreement import alpha
 from assay.tasks.agreement.alpha import Annotators
@@ -35,25 +23,25 @@ if TYPE_CHECKING:
     from assay.tasks.statistics.findings import FindingIndex
 
 
-def compare_annotators(ground: Ground, settings: Annotators | None) -> Measurements:
+def compare_annotators(ground: kind.Ground, settings: Annotators | None) -> kind.Measurements:
     """Read their labels and hold them against each other."""
     from assay.flows.audits.data import Data
     from assay.tasks.agreement.alpha import measure_agreement
 
     data = ground.of(Data)
-    return Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])
+    return kind.Measurements(() if settings is None else [measure_agreement(data.samples, data.classes, settings)])
 
 
-ANNOTATORS = AuditKind(
+ANNOTATORS = kind.AuditKind(
     "annotators",
     lambda pipeline: pipeline.asked(Annotators) is not None,
     compare_annotators,
-    keys=(Key("annotators", Annotators, "[first_reader, second_reader]"),),
+    keys=(kind.Key("annotators", Annotators, "[first_reader, second_reader]"),),
     stands_on=("data",),
-    measures=(Measured("annotators", alpha.METRICS, ("annotators",)),),
+    measures=(kind.Measured("annotators", alpha.METRICS, ("annotators",)),),
     clashes=lambda pipeline: one_class_each(pipeline, "annotators"),
-    columns=lambda pipeline: listed_columns(pipeline, Annotators, "annotators", "an annotator's labels are in"),
-    background=shown_if_measured("annotators", Late("assay.tasks.agreement.page").page),
+    columns=lambda pipeline: kind.listed_columns(pipeline, Annotators, "annotators", "an annotator's labels are in"),
+    background=kind.shown_if_measured("annotators", kind.Late("assay.tasks.agreement.page").page),
 )
 
 
@@ -68,7 +56,7 @@ class DoubtedLabels:
     doubts: Artifact[LabelDoubts] | None = None
 
 
-def doubt_gold(ground: Ground, settings: LabelErrors | None) -> DoubtedLabels:
+def doubt_gold(ground: kind.Ground, settings: LabelErrors | None) -> DoubtedLabels:
     """Hold gold against what subjects say that predict out of their folds, or samples that were set apart."""
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects_flow import predictions_of
@@ -84,18 +72,18 @@ def doubt_gold(ground: Ground, settings: LabelErrors | None) -> DoubtedLabels:
     return DoubtedLabels((audit.findings,), audit.doubts)
 
 
-def came_trained(pipeline: AuditRequest) -> list[str]:
+def came_trained(pipeline: kind.AuditRequest) -> list[str]:
     """The subjects of which nobody here knows what they learned from."""
     return [each.name for each in pipeline.subjects if not kind_of(each).learns(each.named, each.train)]
 
 
-def label_error_clashes(pipeline: Written) -> Iterator[Clash]:
+def label_error_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """There is a subject, and one class a sample."""
     yield from some_subject(pipeline, "label_errors", "are found by what a subject says")
     yield from one_class_each(pipeline, "label_errors")
 
 
-def gold_doubt(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:
+def gold_doubt(_ground: kind.Ground, made: DoubtedLabels) -> Iterator[Artifact[SampleHardness]]:
     """How little each subject believes the gold label of a sample."""
     from assay.tasks.hardness.measures import GOLD_DOUBT
     from assay.tasks.hardness.task import find_hardness
@@ -104,7 +92,7 @@ def gold_doubt(_ground: Ground, made: DoubtedLabels) -> Iterator[Artifact[Sample
         yield find_hardness(made.doubts, GOLD_DOUBT, "")
 
 
-def label_errors_page(ground: Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterator[Part]:
+def label_errors_page(ground: kind.Ground, made: DoubtedLabels, findings: FindingIndex) -> Iterator[Part]:
     """How many gold labels are doubtful, and the samples."""
     from assay.flows.audits.data import classes_of
     from assay.infra.stages.partitions import collect
@@ -117,13 +105,13 @@ def label_errors_page(ground: Ground, made: DoubtedLabels, findings: FindingInde
         yield of_labels(findings, doubts, classes_of(ground), settings.shown, notes)
 
 
-LABEL_ERRORS = AuditKind(
+LABEL_ERRORS = kind.AuditKind(
     "label-errors",
     lambda pipeline: pipeline.asked(LabelErrors) is not None,
     doubt_gold,
-    keys=(Key("label_errors", LabelErrors, "{}"),),
+    keys=(kind.Key("label_errors", LabelErrors, "{}"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(Measured("label_errors", confident.METRICS, ("label_errors",)),),
+    measures=(kind.Measured("label_errors", confident.METRICS, ("label_errors",)),),
     clashes=label_error_clashes,
     hardness=gold_doubt,
     page=label_errors_page,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.data.images import COLUMNS, pixels_of, png
+from assay.flows.audits.challenge_clashes import some_subject
 from assay.flows.audits.data import Data, classes_of
 from assay.flows.kind import (
     AuditKind,
@@ -124,14 +125,10 @@ def show_hardness(ground: Ground, audit: HardnessAudit, findings: FindingIndex) 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:
     """There is a subject, and the subjects that `hardness` names are among them."""
-    if "hardness" not in pipeline or pipeline["hardness"] is None:
-        return
+    yield from some_subject(pipeline, "hardness", "relates what audits find hard")
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
-    if not subjects:
-        yield Clash(("hardness",), "relates what audits find hard, and nothing is audited: add a subject")
-    for position, name in enumerate(as_list(as_dict(pipeline["hardness"]).get("subjects"))):
-        if subjects:
-            yield from unknown(("hardness", "subjects", position), name, "subject", subjects)
+    for position, name in enumerate(as_list(as_dict(pipeline.get("hardness")).get("subjects")) if subjects else ()):
+        yield from unknown(("hardness", "subjects", position), name, "subject", subjects)
 
 
 def hardness_over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[Any]:

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from assay.flows import kind
 from assay.flows.audits import challenge_clashes
 from assay.flows.audits.challenge_clashes import attack_name, needs_subject, only_asked, several_labels
-from assay.flows.kind import (
-    AuditKind,
-    AuditRequest,
-    Clash,
-    Key,
-    Late,
-    Measured,
-    Written,
-    as_dict,
-    as_list,
-    each_subject,
-    name_of,
-    unknown,
-)
 from assay.flows.yaml_document import Value, suggestion
 from assay.tasks.attacks import table as attacks
 from assay.tasks.corruptions import table as corruptions
@@ -30,58 +17,55 @@ from assay.tasks.diagnostics import settings as diagnostics
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.subjects.settings import as_number
 
-FLOW, INSIDE = Late("assay.flows.audits.images_flow"), Late("assay.flows.audits.images_inside_flow")
+FLOW, INSIDE = kind.Late("assay.flows.audits.images_flow"), kind.Late("assay.flows.audits.images_inside_flow")
 
 
-def corruption_clashes(pipeline: Written) -> Iterator[Clash]:
+def corruption_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """The subject that flips are compared with is there."""
     yield from needs_subject(pipeline, "corruptions", "network", "images")
-    reference = as_dict(pipeline.get("corruptions")).get("reference")
-    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
-    yield from unknown(("corruptions", "reference"), reference, "subject", subjects)
+    reference = kind.as_dict(pipeline.get("corruptions")).get("reference")
+    subjects = [kind.name_of(subject) for _, subject in kind.each_subject(pipeline)]
+    yield from kind.unknown(("corruptions", "reference"), reference, "subject", subjects)
 
 
-def smoothing_clashes(pipeline: Written) -> Iterator[Clash]:
+def smoothing_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """Images bear one class each."""
     yield from needs_subject(pipeline, "smoothing", "network", "images")
     if several_labels(pipeline) and pipeline.get("smoothing") is not None:
-        yield Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
+        yield kind.Clash(("smoothing",), "certifies one class per image, and these bear several labels: leave it out")
 
 
-def diagnostics_clashes(pipeline: Written) -> Iterator[Clash]:
+def diagnostics_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
     yield from needs_subject(pipeline, "diagnostics", "network", "images")
-    seeing = [subject for _, subject in each_subject(pipeline) if "network" in subject]
+    seeing = [subject for _, subject in kind.each_subject(pipeline) if "network" in subject]
     if pipeline.get("diagnostics") is not None and seeing and all(map(only_asked, seeing)):
-        yield Clash(
-            ("diagnostics",),
-            f"looks inside a network, and {name_of(seeing[0])} is only asked: leave it out, or add a network",
-        )
-    settings = as_dict(pipeline.get("diagnostics"))
-    attacks = {attack_name(attack): as_dict(attack) for attack in as_list(pipeline.get("attacks"))}
-    subjects = [name_of(subject) for _, subject in each_subject(pipeline)]
-    for position, name in enumerate(as_list(settings.get("attacks"))):
-        yield from unknown(("diagnostics", "attacks", position), name, "attack", attacks)
+        why = f"looks inside a network, and {kind.name_of(seeing[0])} is only asked: leave it out, or add a network"
+        yield kind.Clash(("diagnostics",), why)
+    settings = kind.as_dict(pipeline.get("diagnostics"))
+    attacks = {attack_name(attack): kind.as_dict(attack) for attack in kind.as_list(pipeline.get("attacks"))}
+    subjects = [kind.name_of(subject) for _, subject in kind.each_subject(pipeline)]
+    for position, name in enumerate(kind.as_list(settings.get("attacks"))):
+        yield from kind.unknown(("diagnostics", "attacks", position), name, "attack", attacks)
     yield from _eps_looked_at(settings, attacks)
-    for position, name in enumerate(as_list(settings.get("subjects"))):
+    for position, name in enumerate(kind.as_list(settings.get("subjects"))):
         if isinstance(name, str) and name.partition("+")[0] not in subjects:
-            yield Clash(
-                ("diagnostics", "subjects", position), f"there is no such subject; {suggestion(name, subjects)}"
-            )
+            why = f"there is no such subject; {suggestion(name, subjects)}"
+            yield kind.Clash(("diagnostics", "subjects", position), why)
 
 
-def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Value]]) -> Iterator[Clash]:
+def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Value]]) -> Iterator[kind.Clash]:
     """The ε is one that every attack which is looked at tries."""
     generators = [name for name, attack in attacks.items() if attack.get("attack") == "gap"]
     usual = dict.fromkeys([*list(attacks)[:1], *generators[:1]])
-    for name in as_list(settings["attacks"]) if settings.get("attacks") is not None else usual:
+    for name in kind.as_list(settings["attacks"]) if settings.get("attacks") is not None else usual:
         if settings.get("eps") is None or not isinstance(name, str) or "attack" not in attacks.get(name, {}):
             continue
         written = attacks[name].get("eps", 4 / 255)
-        grid = as_list(written) or [written]
+        grid = kind.as_list(written) or [written]
         if _number(settings["eps"]) not in map(_number, grid):
             tried = ", ".join(map(str, grid))
-            yield Clash(("diagnostics", "eps"), f"{name} does not try it; choose one of {tried}, or leave eps out")
+            yield kind.Clash(("diagnostics", "eps"), f"{name} does not try it; choose one of {tried}, or leave eps out")
 
 
 def _number(value: Value) -> object:
@@ -92,19 +76,19 @@ def _number(value: Value) -> object:
         return value
 
 
-def sees_images(pipeline: AuditRequest) -> bool:
+def sees_images(pipeline: kind.AuditRequest) -> bool:
     """Whether a subject looks at images."""
     return any(subject.network is not None for subject in pipeline.subjects)
 
 
-IMAGES = AuditKind(
+IMAGES = kind.AuditKind(
     "attacks",
     sees_images,
     FLOW.challenge_images,
     stands_on=("data", "subjects"),
     measures=(
-        Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
-        Measured("defense", defenses.METRICS, ("defenses", "smoothing"), gate=challenge_clashes.defense_gate),
+        kind.Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
+        kind.Measured("defense", defenses.METRICS, ("defenses", "smoothing"), gate=challenge_clashes.defense_gate),
     ),
     clashes=challenge_clashes.clashes,
     hardness=FLOW.smallest_eps,
@@ -113,35 +97,35 @@ IMAGES = AuditKind(
     outcomes=FLOW.outcomes_under_attack,
     sampled=FLOW.sampled_attacks,
 )
-CORRUPTIONS = AuditKind(
+CORRUPTIONS = kind.AuditKind(
     "corruptions",
     lambda pipeline: pipeline.asked(Corruptions) is not None and sees_images(pipeline),
     FLOW.corrupt,
-    keys=(Key("corruptions", Corruptions, "{severities: [1, 3, 5]}"),),
+    keys=(kind.Key("corruptions", Corruptions, "{severities: [1, 3, 5]}"),),
     stands_on=("subjects", "attacks"),
-    measures=(Measured("corruption", corruptions.METRICS, ("corruptions",)),),
+    measures=(kind.Measured("corruption", corruptions.METRICS, ("corruptions",)),),
     clashes=corruption_clashes,
     hardness=FLOW.flips_per_sample,
     page=FLOW.show_corruptions,
-    followed=Late("assay.tasks.corruptions.page").followed,
+    followed=kind.Late("assay.tasks.corruptions.page").followed,
     outcomes=FLOW.outcomes_of_corruptions,
     sampled=FLOW.sampled_corruptions,
 )
-DIAGNOSTICS = AuditKind(
+DIAGNOSTICS = kind.AuditKind(
     "diagnostics",
     lambda pipeline: pipeline.asked(Diagnostics) is not None and sees_images(pipeline),
     INSIDE.look,
-    keys=(Key("diagnostics", Diagnostics, "{attacks: [pgd], eps: 0.1}"),),
+    keys=(kind.Key("diagnostics", Diagnostics, "{attacks: [pgd], eps: 0.1}"),),
     stands_on=("data", "subjects", "attacks"),
-    measures=(Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
+    measures=(kind.Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
     clashes=diagnostics_clashes,
     page=INSIDE.show_insides,
 )
-SMOOTHING = AuditKind(
+SMOOTHING = kind.AuditKind(
     "smoothing",
     lambda pipeline: pipeline.asked(Smoothing) is not None and sees_images(pipeline),
     INSIDE.certify,
-    keys=(Key("smoothing", Smoothing, "{sigma: 0.25}"),),
+    keys=(kind.Key("smoothing", Smoothing, "{sigma: 0.25}"),),
     stands_on=("subjects", "attacks"),
     clashes=smoothing_clashes,
     page=INSIDE.show_certificates,

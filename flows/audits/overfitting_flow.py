@@ -30,6 +30,7 @@ from assay.tasks.overfitting import page as overfitting_page
 from assay.tasks.overfitting.settings import Overfitting, Synthetic
 from assay.tasks.overfitting.synthetic import EXPERIMENTS, WITHOUT_VALUES, Experiment, Runs
 from assay.tasks.overfitting.task import (
+    WindowTests,
     average_models,
     compare_orbits,
     learned_samples,
@@ -45,15 +46,7 @@ from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
-@dataclass(frozen=True)
-class ShiftedSubject:
-    """The tests of one subject by shifted windows, and what was measured along the windows."""
-
-    tests: Artifact[IndependenceTests]
-    measured: Artifact[Findings]
-
-
-def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> ShiftedSubject:
+def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> WindowTests:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, classes, resolved = asked.translations, examination.classes, subject.resolved
     assert settings is not None, "asked for before"
@@ -76,8 +69,7 @@ def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -
     if settings.dishonest is not None:
         copy = train_dishonestly(examination.evaluation, classes, subject.files, resolved, settings.dishonest)
         shifted["dishonest"] = [shift(examination.evaluation, copy.files)]
-    measured = measure_windows(shifted, subject.name, settings.generators, asked.bound, asked.alpha)
-    return ShiftedSubject(measured.tests, measured.findings)
+    return measure_windows(shifted, subject.name, settings.generators, asked.bound, asked.alpha)
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class Simulated:
 class OverfittingAudit:
     """The tests of independence that were made, and, once the run knows which look at the test set it is, judged."""
 
-    shifted: Mapping[str, ShiftedSubject]
+    shifted: Mapping[str, WindowTests]
     orbits: Mapping[str, Artifact[IndependenceTests]]
     simulated: Mapping[Experiment, Simulated]
     alpha: float
@@ -107,8 +99,10 @@ class OverfittingAudit:
     @property
     def findings(self) -> list[Artifact[Findings]]:
         """What was measured along the windows, and in the experiments; the tests are judged later."""
-        measured: tuple[ShiftedSubject | Simulated, ...] = (*self.shifted.values(), *self.simulated.values())
-        return [each.measured for each in measured]
+        return [
+            *(each.findings for each in self.shifted.values()),
+            *(each.measured for each in self.simulated.values()),
+        ]
 
 
 @subflow("overfitting")

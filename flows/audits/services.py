@@ -219,9 +219,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
         in_words = asking.get("form") in ("chat", "completions") or form_at(str(named)) != "auto"
         some_in_words |= in_words and "classifier" in subject
         if in_words and not asking.get("logprobs") and pipeline.get("trust") is not None:
-            yield Clash(
-                (*where, "asking"), "answers in words, and `trust` explains probabilities: set `logprobs: true`"
-            )
+            why = "answers in words, and `trust` explains probabilities: set `logprobs: true`"
+            yield Clash((*where, "asking"), why)
     for position, attack in enumerate(as_list(pipeline.get("attacks"))):
         choice = attack_choice(pipeline, attack)
         if isinstance(choice, TextAttackChoice) and choice.variants and not some_in_words:

@@ -57,9 +57,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
             yield Clash((*where, "name"), f"{names[called]} subjects are called {called}; name each")
         if subject.get("predictions") is not None:
             if isinstance(dataset, str) and dataset.startswith("sample/"):
-                yield Clash(
-                    (*where, "predictions"), f"{dataset} has no column of predictions; give parquet, csv or jsonl"
-                )
+                why = f"{dataset} has no column of predictions; give parquet, csv or jsonl"
+                yield Clash((*where, "predictions"), why)
             if subject.get("train_on") is not None:
                 yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
         if subject.get("train_on") == "weak":

@@ -12,18 +12,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from toolz import merge
 
-from assay.data.schemas import (
-    Classes,
-    Findings,
-    Predictions,
-    SampleHardness,
-    Samples,
-    Scored,
-    SubjectFiles,
-    Tagged,
-    TrainingCurve,
-    WeakLabels,
-)
+from assay.data import schemas
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import learners, of_tables
@@ -51,14 +40,14 @@ from assay.tasks.subjects.task import HeldOut, hold_out, measure_weak_lessons, t
 from assay.tasks.subjects.texts.task import measure_texts
 from assay.tasks.weak_labels.table import WeakLabelling
 
-Answers = Artifact[Predictions] | Artifact[Tagged] | Artifact[Scored]
+Answers = Artifact[schemas.Predictions] | Artifact[schemas.Tagged] | Artifact[schemas.Scored]
 
 
 class Model(NamedTuple):
     """What every stage needs that asks a subject: the classes, the files of its weights, its settings and code."""
 
-    classes: Artifact[Classes]
-    files: Artifact[SubjectFiles]
+    classes: Artifact[schemas.Classes]
+    files: Artifact[schemas.SubjectFiles]
     resolved: ResolvedSubject
 
 
@@ -67,13 +56,13 @@ class Examined:
     """A subject that is ready to be challenged: the model, how it learned, and what it says of the audited samples."""
 
     model: Model
-    curve: Artifact[TrainingCurve]
+    curve: Artifact[schemas.TrainingCurve]
     answers: Answers
-    learned_from: Artifact[Samples]
-    clean: Artifact[Findings] | None = None
+    learned_from: Artifact[schemas.Samples]
+    clean: Artifact[schemas.Findings] | None = None
     """How good it is on clean samples. Taggers and scorers are measured where the attacks on them are, since the same
     measures are compared there."""
-    lessons: Artifact[Findings] | None = None
+    lessons: Artifact[schemas.Findings] | None = None
     """How many samples taught it, and how rightly, where it learns from weak labels."""
 
     @property
@@ -82,14 +71,14 @@ class Examined:
         return self.model.resolved
 
     @property
-    def files(self) -> Artifact[SubjectFiles]:
+    def files(self) -> Artifact[schemas.SubjectFiles]:
         """Its weights."""
         return self.model.files
 
     @property
-    def predictions(self) -> Artifact[Predictions]:
+    def predictions(self) -> Artifact[schemas.Predictions]:
         """The class that a subject of images or texts gives each sample."""
-        return cast("Artifact[Predictions]", self.answers)
+        return cast("Artifact[schemas.Predictions]", self.answers)
 
     @property
     def name(self) -> str:
@@ -101,30 +90,30 @@ class Examined:
 class Examination:
     """The samples that are audited, those that may train, and every subject that came through."""
 
-    classes: Artifact[Classes]
+    classes: Artifact[schemas.Classes]
     held_out: HeldOut
     subjects: Mapping[str, Examined] = field(default_factory=dict)
-    fresh: Artifact[Samples] | None = None
+    fresh: Artifact[schemas.Samples] | None = None
     """The samples that nobody has measured a subject on, where the overfitting test asks for some."""
 
     @property
-    def evaluation(self) -> Artifact[Samples]:
+    def evaluation(self) -> Artifact[schemas.Samples]:
         """The samples that are audited."""
         return self.held_out.evaluation
 
     @property
-    def training(self) -> Artifact[Samples]:
+    def training(self) -> Artifact[schemas.Samples]:
         """The samples that subjects and generators learn from."""
         return self.held_out.training
 
     @property
-    def findings(self) -> list[Artifact[Findings]]:
+    def findings(self) -> list[Artifact[schemas.Findings]]:
         """How good the subjects are on clean samples, and what weak labels taught them."""
         parts = [part for subject in self.subjects.values() for part in (subject.clean, subject.lessons)]
         return [part for part in parts if part is not None]
 
     @property
-    def predictions(self) -> dict[str, Artifact[Predictions]]:
+    def predictions(self) -> dict[str, Artifact[schemas.Predictions]]:
         """The class that each subject of images or texts gives each audited sample."""
         return {subject.name: subject.predictions for kind in ("network", "classifier") for subject in self.of(kind)}
 
@@ -160,7 +149,7 @@ def examine_one(examination: Examination, subject: Subject, ground: Ground) -> E
     return replace(taught, lessons=measure_weak_lessons(training, labels, subject.name))
 
 
-def teacher_of(ground: Ground, subject: Subject) -> Artifact[WeakLabels]:
+def teacher_of(ground: Ground, subject: Subject) -> Artifact[schemas.WeakLabels]:
     """The weak labels that a subject learns from: those of the first labeler; no other stands in for it."""
     asked, curation = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
     labeler = "" if asked is None else asked.labelers[0]
@@ -172,7 +161,7 @@ def teacher_of(ground: Ground, subject: Subject) -> Artifact[WeakLabels]:
     return curation.labels[labeler]
 
 
-def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[Samples]) -> Examined:
+def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[schemas.Samples]) -> Examined:
     """The subject as these samples teach it; one that comes as it is learns nothing from them."""
     stages, classes = stages_of(resolved.settings), examination.classes
     train = partial(stages.train, training, classes)
@@ -185,9 +174,9 @@ def learn(resolved: ResolvedSubject, examination: Examination, training: Artifac
 class MeasuredSubject:
     """What one subject says of all samples, and how good that is along D1 … DN, where there is an order."""
 
-    predictions: Artifact[Predictions]
-    findings: tuple[Artifact[Findings], ...] = ()
-    audited: Artifact[Samples] | None = None
+    predictions: Artifact[schemas.Predictions]
+    findings: tuple[Artifact[schemas.Findings], ...] = ()
+    audited: Artifact[schemas.Samples] | None = None
     """The samples that it was measured on as they are, where that was not along the order."""
 
 
@@ -198,12 +187,12 @@ class TableSubjects:
     subjects: Mapping[str, MeasuredSubject]
 
     @property
-    def predictions(self) -> dict[str, Artifact[Predictions]]:
+    def predictions(self) -> dict[str, Artifact[schemas.Predictions]]:
         """What each subject says of all samples."""
         return {name: subject.predictions for name, subject in self.subjects.items()}
 
     @property
-    def findings(self) -> list[Artifact[Findings]]:
+    def findings(self) -> list[Artifact[schemas.Findings]]:
         """How good they are along the order."""
         return [findings for subject in self.subjects.values() for findings in subject.findings]
 
@@ -240,7 +229,7 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     return MeasuredSubject(predictions, (measured, judged))
 
 
-def predictions_of(ground: Ground) -> dict[str, Artifact[Predictions]]:
+def predictions_of(ground: Ground) -> dict[str, Artifact[schemas.Predictions]]:
     """What the pipeline's subjects say of the samples, in the order of the pipeline."""
     below = (ground.maybe(TableSubjects), ground.maybe(Examination))
     predictions = merge(*(result.predictions for result in below if result is not None))
@@ -334,12 +323,12 @@ def clean_samples(tables: Tables, group: str = "") -> Sampled | None:
     return right_or_wrong(samples["id"].to_pylist(), labels == truth, truth >= 0)
 
 
-def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifact[SampleHardness]]:
+def hard_for_tables(_ground: Ground, subjects: TableSubjects) -> Iterator[Artifact[schemas.SampleHardness]]:
     """What subjects of tables are unsure of, and disagree on."""
     yield from _unsure(subjects.predictions)
 
 
-def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[SampleHardness]]:
+def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Artifact[schemas.SampleHardness]]:
     """What subjects of images and texts are unsure of, learned late, and disagree on."""
     yield from _unsure(examination.predictions)
     for subject in examination.subjects.values():
@@ -348,7 +337,7 @@ def hard_for_learners(_ground: Ground, examination: Examination) -> Iterator[Art
             yield find_dynamics(examination.evaluation, *subject.model)
 
 
-def _unsure(predictions: dict[str, Artifact[Predictions]]) -> Iterator[Artifact[SampleHardness]]:
+def _unsure(predictions: dict[str, Artifact[schemas.Predictions]]) -> Iterator[Artifact[schemas.SampleHardness]]:
     for name, predicted in predictions.items():
         yield find_hardness(predicted, CONFIDENCE, name)
         yield find_hardness(predicted, MARGIN, name)

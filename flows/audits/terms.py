@@ -43,9 +43,8 @@ def term_clashes(pipeline: Written) -> Iterator[Clash]:
             continue
         for option in IMAGES_ONLY:
             if option in as_dict(subject.get("train")):
-                yield Clash(
-                    (*where, "train", option), "is for images, and changes nothing about taggers and scorers: remove it"
-                )
+                why = "is for images, and changes nothing about taggers and scorers: remove it"
+                yield Clash((*where, "train", option), why)
 
 
 def _names(pipeline: Written) -> Iterator[Clash]:

@@ -49,18 +49,15 @@ def text_clashes(pipeline: Written) -> Iterator[Clash]:
         explainer = attack.get("explainer")
         asked = [each for each in as_list(as_dict(trust).get("explainers")) if isinstance(each, str)] or ["lime"]
         if isinstance(explainer, str) and explainer not in asked:
-            yield Clash(
-                ("attacks", position, "explainer"), f"is not among trust.explainers; {suggestion(explainer, asked)}"
-            )
+            why = f"is not among trust.explainers; {suggestion(explainer, asked)}"
+            yield Clash(("attacks", position, "explainer"), why)
     yield from _unequal_limits(pipeline, attacks)
     for position, written in enumerate(as_list(pipeline.get("defenses"))):
         defense = as_dict(written)
         learns = kind_called("classifier").learns
         if defense.get("attack") in turned:
-            yield Clash(
-                ("defenses", position, "attack"),
-                f"{defense['attack']} makes texts say the opposite, which their labels do not: name another attack",
-            )
+            why = f"{defense['attack']} makes texts say the opposite, which their labels do not: name another attack"
+            yield Clash(("defenses", position, "attack"), why)
             continue
         readers = [subject for _, subject in each_subject(pipeline) if isinstance(subject.get("classifier"), str)]
         if defense.get("attack") not in (*texts, MIXED):
@@ -85,10 +82,8 @@ def _unequal_limits(pipeline: Written, attacks: list[dict[str, Value]]) -> Itera
     for position, limit in limits.items():
         if guided and limit != first:
             written = "all texts" if first is None else f"{first} texts"
-            yield Clash(
-                ("attacks", position, *(("texts",) if limit is not None else ())),
-                f"another word attack is on {written}, and they are compared on the same ones: set texts alike",
-            )
+            why = f"another word attack is on {written}, and they are compared on the same ones: set texts alike"
+            yield Clash(("attacks", position, *(("texts",) if limit is not None else ())), why)
 
 
 def asked(pipeline: AuditRequest) -> bool:

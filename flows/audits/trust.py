@@ -41,10 +41,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
     closed = [name_of(subject) for _, subject in each_subject(pipeline) if ":" in str(subject.get("classifier") or "")]
     for position, explainer in enumerate(as_list(as_dict(pipeline.get("trust")).get("explainers"))):
         if explainer in inside and closed:
-            yield Clash(
-                ("trust", "explainers", position),
-                f"looks inside a network, and {closed[0]} is a function that only answers; use lime or omission",
-            )
+            why = f"looks inside a network, and {closed[0]} is a function that only answers; use lime or omission"
+            yield Clash(("trust", "explainers", position), why)
 
 
 def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:

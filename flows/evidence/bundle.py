@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from assay.flows.evidence import statements as evidence
 from assay.flows.evidence.earlier_nights import budget_in, comes_out_alike, gates_of, lacking_night, need_earlier_nights
 from assay.flows.evidence.envelope import (
     ByCommand,
@@ -28,18 +29,6 @@ from assay.flows.evidence.envelope import (
     read_public_key,
     statement_in,
     unverified_statement,
-)
-from assay.flows.evidence.statements import (
-    ALL_FINDINGS,
-    STATEMENT,
-    TEST_RESULT,
-    all_findings,
-    evidence_folder,
-    is_result,
-    log_name,
-    nights_name,
-    statement_names,
-    test_result,
 )
 from assay.flows.report.gates import Past, judge_night
 from assay.flows.report.ledger import beginning_in, decided, decided_in_words, runs_before, settings_digest
@@ -57,11 +46,11 @@ _PIECE_BYTES, _LARGEST_STATEMENT = 1 << 20, 256 << 20
 
 def write_bundle(store: Store, record: RunRecord, target: Path, results: bool) -> str:
     """Write the bundle of a signed run, with `results` also the tables that its stages made; returns a sentence."""
-    statements = statement_names(record.id)
+    statements = evidence.statement_names(record.id)
     if not all(map(store.folder.exists, statements)):
         raise InputError(f"Run {record.id} is not signed yet: assay attest {record.id} --key FILE signs it.")
     signed = unverified_statement(store.folder.read(statements[1]), statements[1])["predicate"]["files"]
-    carried = [name for name in signed if results or not is_result(name)]
+    carried = [name for name in signed if results or not evidence.is_result(name)]
     with Folder(str(target.absolute().parent)).writing(target.name) as sink, zipfile.ZipFile(sink, "w") as bundle:
         for name in sorted([*carried, *statements]):
             content = store.folder.read(name) if store.folder.exists(name) else b""
@@ -104,7 +93,7 @@ class Bundle:
     @property
     def has_results(self) -> bool:
         """Whether it carries the tables that stages made."""
-        return any(map(is_result, self.carried))
+        return any(map(evidence.is_result, self.carried))
 
     def in_words(self) -> str:
         """What was signed and what of it is here, in lines."""
@@ -151,7 +140,7 @@ def read_bundle(
         carried = {name: checksum for name, checksum in checksums.items() if name not in envelopes}
         _require_files(carried, claims)
         record = RunRecord.from_json(json.loads(bundle.read(f"runs/{claims['run']}.json")))
-        log = entries_in(bundle.read(log_name(record.id)).split(b"\n"))
+        log = entries_in(bundle.read(evidence.log_name(record.id)).split(b"\n"))
         findings = findings_from(pq.read_table(io.BytesIO(bundle.read(f"runs/{record.id}/findings.parquet"))))
         read = Bundle(path, key_id(trusted), result["predicate"], claims, frozenset(carried), record, log)
         _require_plan(bundle, read, read_public_key(plan_key) if plan_key else trusted)
@@ -200,12 +189,12 @@ def _checksums(path: Path, bundle: zipfile.ZipFile) -> dict[str, str]:
 
 def _require_one_run(result: Mapping[str, Any], findings: Mapping[str, Any], envelopes: list[str]) -> None:
     kinds = [(statement["_type"], statement["predicateType"]) for statement in (result, findings)]
-    if kinds != [(STATEMENT, TEST_RESULT), (STATEMENT, ALL_FINDINGS)]:
+    if kinds != [(evidence.STATEMENT, evidence.TEST_RESULT), (evidence.STATEMENT, evidence.ALL_FINDINGS)]:
         raise InputError("The two statements are not a test result and its findings.")
     run = findings["predicate"]["run"]
     root = merkle_root(findings["predicate"]["files"])
     subject = {"name": f"run {run}", "digest": {"sha256": root}}
-    if result["subject"] != findings["subject"] or sorted(envelopes) != sorted(statement_names(run)):
+    if result["subject"] != findings["subject"] or sorted(envelopes) != sorted(evidence.statement_names(run)):
         raise InputError("The two statements are of different runs: one of them was signed for another bundle.")
     if findings["subject"][0] != subject:
         raise InputError("The files that the statement lists are not those of its Merkle root.")
@@ -219,9 +208,9 @@ def _require_files(carried: Mapping[str, str], claims: Mapping[str, Any]) -> Non
             raise InputError(f"{name!r} was not signed: it was put into the bundle afterwards.")
         if checksum != signed[name]:
             raise InputError(f"{name} is not the file that was signed.")
-    with_results = any(map(is_result, carried))
+    with_results = any(map(evidence.is_result, carried))
     for name in signed:
-        if name not in carried and (with_results or not is_result(name)):
+        if name not in carried and (with_results or not evidence.is_result(name)):
             raise InputError(f"{name} was signed and is missing: the bundle is not complete.")
 
 
@@ -230,12 +219,12 @@ def _require_same_account(
 ) -> None:
     """What is said twice is said alike: findings, gates and their outcomes, data and weights, and the settings."""
     record, files = read.record, read.claims["files"]
-    account = all_findings(record, findings, files)
+    account = evidence.all_findings(record, findings, files)
     if account["findings"] != read.claims["findings"]:
         raise InputError("The findings of the statement are not those of findings.parquet.")
-    if test_result(record, subjects, files) != read.result:
+    if evidence.test_result(record, subjects, files) != read.result:
         raise InputError("The gates of the test result are not those that the run was asked, or came out otherwise.")
-    settings = bundle.read(f"{evidence_folder(record.id)}/settings.json")
+    settings = bundle.read(f"{evidence.evidence_folder(record.id)}/settings.json")
     if account != read.claims or settings != canonical_json(record.settings):
         raise InputError("The statements are not what the record of the run says.")
     if any(files.get(about["name"].partition(" ")[2]) != about["digest"]["sha256"] for about in subjects[1:]):
@@ -273,7 +262,7 @@ def _judged_anew(read: Bundle, findings: list[Finding]) -> list[str]:
 
 def _lay_nights(read: Bundle, store: Store) -> str:
     """Put into an empty store what the gates of the run were judged by; returns why that cannot be had."""
-    listed = nights_name(read.run)
+    listed = evidence.nights_name(read.run)
     if listed not in read.carried:
         return "the bundle has none of them"
     with zipfile.ZipFile(read.path) as bundle:
@@ -295,7 +284,7 @@ def _require_plan(bundle: zipfile.ZipFile, read: Bundle, key: PublicKey) -> None
     if record.plan.get("sha256", "") != standing:
         raise InputError(f"Run {run} did not begin under the latest plan of {record.pipeline} in the log.")
     if record.plan:
-        envelope = bundle.read(f"{evidence_folder(run)}/plan.json")
+        envelope = bundle.read(f"{evidence.evidence_folder(run)}/plan.json")
         planned = statement_in(envelope, key, "The plan")["predicate"]
         about = {"sha256": hashlib.sha256(envelope).hexdigest()}
         if record.plan != about | decided(planned, record.settings, record.ingredients):

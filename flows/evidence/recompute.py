@@ -113,10 +113,10 @@ def recompute(bundle: Bundle, share: float, seed: int, data: Path | None, progre
         began = time.perf_counter()
         keys, measured, failure = _run(bundle, store, folder, engine, progress)
         seconds = time.perf_counter() - began
-        verdict, where = _compared(bundle, store, drawn, keys, measured, failure)
+        compared = ("not reproduced", failure) if failure else _compared(bundle, store, drawn, keys, measured)
     metrics = {row["metric"] for row in measured}
     unchecked = sorted({row["metric"] for row in bundle.claims["findings"]} - metrics)
-    return Recomputed(verdict, where, len(drawn), len(units), seconds, tuple(unchecked))
+    return Recomputed(*compared, len(drawn), len(units), seconds, tuple(unchecked))
 
 
 def _units(store: Store, bundle: Bundle) -> list[Unit]:
@@ -164,18 +164,11 @@ def _pipeline_of(settings: Mapping[str, Any], folder: Path) -> Pipeline:
 
 
 def _compared(
-    bundle: Bundle,
-    store: Store,
-    drawn: Sequence[Unit],
-    keys: set[str],
-    measured: Sequence[Mapping[str, Any]],
-    failure: str,
+    bundle: Bundle, store: Store, drawn: Sequence[Unit], keys: set[str], measured: Sequence[Mapping[str, Any]]
 ) -> tuple[str, str]:
     """The verdict, and where what was computed differs from what was signed."""
     signed = {f"{stage.stage}/{stage.key}" for stage in bundle.record.stages}
     differing = list(_differing(bundle.claims["findings"], measured, exactly=keys <= signed))
-    if failure:
-        return "not reproduced", failure
     if differing:
         return "not reproduced", f"{plural(len(differing), 'finding')} differ, the first is {differing[0]}"
     if keys <= signed:

@@ -8,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from toolz import groupby
 
 from assay.flows.audits.table import KINDS
 from assay.flows.kind import SAMPLES, AuditKind, Ground, Outcomes, Tables
@@ -74,10 +76,7 @@ class KeptOutcomes:
     @cached_property
     def declared(self) -> dict[tuple[str, str], list[Outcomes]]:
         """Where they lie, by metric and subject."""
-        declared = defaultdict[tuple[str, str], list[Outcomes]](list)
-        for outcomes in map(Outcomes.from_json, self.record.outcomes):
-            declared[outcomes.metric, outcomes.subject].append(outcomes)
-        return declared
+        return groupby(attrgetter("metric", "subject"), map(Outcomes.from_json, self.record.outcomes))
 
     @cached_property
     def results(self) -> frozenset[tuple[str, str]]:

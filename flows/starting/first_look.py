@@ -36,14 +36,12 @@ from assay.tasks.ingest.sources import ResolvedSource, resolve
 
 Origin = Literal["csv", "parquet", "jsonl", "images", "sql", "dataset"]
 
-_TABLES: dict[str, Origin] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
+_ENDINGS: dict[Origin, tuple[str, str]] = {
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "jsonl": (".jsonl", ".ndjson"),
 }
+_TABLES = {ending: origin for origin, endings in _ENDINGS.items() for ending in endings}
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "mssql", "oracle")
 _BETWEEN_CELLS = (",", ";", "\t", "|")

@@ -21,7 +21,7 @@ from assay.infra.stages.exact import decode_tally, merge
 from assay.infra.stages.partition_work import POSTED, PartitionWork, Slice
 from assay.infra.stages.partition_work import Tallied as Tallied
 from assay.infra.stages.reuse import Reuse as Reuse
-from assay.infra.stages.reuse import lookup_key, step_key
+from assay.infra.stages.reuse import Step
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Grouped, Parcels, Post, Square, squares
 from assay.infra.stages.stage import Workbench, current_workbench, workbench_here
@@ -212,15 +212,9 @@ def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A function over partitions: what all of its calls share. `inputs` are what its inputs are, for earlier results
-    to be looked up by; `sent` is what earlier partitions sent to its calls."""
+class _Step(Step):
+    """A step that is to be carried out; `sent` is what earlier partitions sent to its calls."""
 
-    bench: Workbench
-    function: Callable[..., Any]
-    constants: dict[str, Any]
-    inputs: Sequence[str]
-    reuse: Reuse | None
     sent: Artifact[Any] | None = None
 
     def written(
@@ -229,7 +223,7 @@ class _Step:
         """The artifacts that it makes of these partitions."""
         bench, kinds = self.bench, into if isinstance(into, tuple) else (into,)
         names = [bench.name_output(kind, name) for kind in kinds]
-        step = step_key(bench, names, kinds, self.function, self.constants, self.reuse)
+        key = self.key(names, kinds)
         constants, posted = self._with_post(len(work))
         todo = [
             replace(
@@ -242,20 +236,20 @@ class _Step:
             )
             for item in work
         ]
-        todo = [replace(item, content=lookup_key(item, step, self.inputs, self.reuse)) for item in todo]
-        artifacts = write_step(StepWork(bench, todo, constants, step), names, kinds)
+        todo = [replace(item, content=self.lookup_key(item, key)) for item in todo]
+        artifacts = write_step(StepWork(bench, todo, constants, key), names, kinds)
         return artifacts if isinstance(into, tuple) else artifacts[0]
 
     def counted(self, work: Sequence[PartitionWork]) -> Any:
         """What it counts in these partitions."""
-        step = step_key(self.bench, (), (), self.function, self.constants, self.reuse)
+        key = self.key((), ())
         constants, posted = self._with_post(len(work))
         todo = []
         for item in work:
             name = f"{self.bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
-            content = lookup_key(replace(item, posted=posted), step, self.inputs, self.reuse)
+            content = self.lookup_key(replace(item, posted=posted), key)
             todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(self.bench, content)))
-        return count_partitions(StepWork(self.bench, todo, constants, step))
+        return count_partitions(StepWork(self.bench, todo, constants, key))
 
     def _with_post(self, addressees: int) -> tuple[dict[str, Any], str]:
         """The constants with what was sent to the calls, and what stands for that in a finished partition."""

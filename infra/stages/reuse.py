@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,43 +44,48 @@ class Reuse:
     content: Callable[[Any], str] | None = None
 
 
-def step_key(
-    bench: Workbench,
-    names: Sequence[str],
-    kinds: Sequence[type[Table]],
-    function: Callable[..., Any],
-    constants: Mapping[str, Any],
-    reuse: Reuse | None,
-) -> str:
-    """What all partitions of a step share, as a hash; empty where they are not to be taken from elsewhere.
+@dataclass(frozen=True)
+class Step:
+    """A function over partitions: what all of its calls share. `inputs` are what its inputs are, for earlier results
+    to be looked up by."""
 
-    A function is known by its name, as its stage's version stands for its code; one that closes over something is not.
-    """
-    plain = isinstance(function, types.FunctionType) and "<" not in function.__qualname__ and not function.__closure__
-    if reuse is None or not plain:
-        return ""
-    given = {name: value for name, value in constants.items() if name not in reuse.bounds}
-    try:
-        known = fingerprint({} if reuse.content is not None else given)
-    except InexactError:
-        return ""
-    outputs = [[name, kind.__module__, kind.__qualname__] for name, kind in zip(names, kinds, strict=True)]
-    return json_hash([bench.surroundings, function.__module__, function.__qualname__, known, outputs])
+    bench: Workbench
+    function: Callable[..., Any]
+    constants: dict[str, Any]
+    inputs: Sequence[str]
+    reuse: Reuse | None
 
+    def key(self, names: Sequence[str], kinds: Sequence[type[Table]]) -> str:
+        """What all partitions share, as a hash; empty where they are not to be taken from elsewhere.
 
-def lookup_key(work: PartitionWork, step: str, kinds: Sequence[str], reuse: Reuse | None) -> str:
-    """What a partition is looked up by: its step and its inputs; empty where one of them is not known exactly."""
-    if not step or reuse is None or work.posted:
-        return ""
-    if work.piece is not None:
-        return f"{step}.{json_hash(reuse.content(work.piece))}" if reuse.content is not None else ""
-    inputs = [[[rows.part.schema, rows.part.rows, rows.mark] for rows in slices] for slices in work.sources]
-    if not all(rows.part.schema for slices in work.sources for rows in slices):
-        return ""  # written by an earlier version, which did not note the columns
-    try:
-        return f"{step}.{json_hash([list(kinds), inputs, fingerprint(work.aligned)])}"
-    except InexactError:
-        return ""
+        A function is known by its name, as its stage's version stands for its code; one that closes over something is
+        not.
+        """
+        made, reuse = self.function, self.reuse
+        plain = isinstance(made, types.FunctionType) and "<" not in made.__qualname__ and not made.__closure__
+        if reuse is None or not plain:
+            return ""
+        given = {name: value for name, value in self.constants.items() if name not in reuse.bounds}
+        try:
+            known = fingerprint({} if reuse.content is not None else given)
+        except InexactError:
+            return ""
+        outputs = [[name, kind.__module__, kind.__qualname__] for name, kind in zip(names, kinds, strict=True)]
+        return json_hash([self.bench.surroundings, made.__module__, made.__qualname__, known, outputs])
+
+    def lookup_key(self, work: PartitionWork, key: str) -> str:
+        """What a partition is looked up by: the step and its inputs; empty where one of them is not known exactly."""
+        if not key or self.reuse is None or work.posted:
+            return ""
+        if work.piece is not None:
+            return f"{key}.{json_hash(self.reuse.content(work.piece))}" if self.reuse.content is not None else ""
+        inputs = [[[rows.part.schema, rows.part.rows, rows.mark] for rows in slices] for slices in work.sources]
+        if not all(rows.part.schema for slices in work.sources for rows in slices):
+            return ""  # written by an earlier version, which did not note the columns
+        try:
+            return f"{key}.{json_hash([list(self.inputs), inputs, fingerprint(work.aligned)])}"
+        except InexactError:
+            return ""
 
 
 def take_earlier_parts(bench: Workbench, step: str, work: Sequence[PartitionWork]) -> dict[int, Part]:
