@@ -76,7 +76,9 @@ class KeptOutcomes:
     @cached_property
     def declared(self) -> dict[tuple[str, str], list[Outcomes]]:
         """Where they lie, by metric and subject."""
-        return groupby(attrgetter("metric", "subject"), map(Outcomes.from_json, self.record.outcomes))
+        outcomes = map(Outcomes.from_json, self.record.outcomes)
+        declared: dict[tuple[str, str], list[Outcomes]] = groupby(attrgetter("metric", "subject"), outcomes)
+        return declared
 
     @cached_property
     def results(self) -> frozenset[tuple[str, str]]:
