@@ -276,15 +276,12 @@ def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Ite
     for name in kept_by:
         if ours is not None and name != ours:
             kept = kept_by[name] & kept_by[ours]
-            yield replace(_gain(columns, name, ours, kept, answers, codes), of=name, group=ours)
-
-
-def _gain(columns: Columns, name: str, ours: str, kept: Bools, answers: Answers, codes: Integers) -> Finding:
-    right, groups = answers[kept], int(codes.max()) + 1
-    if not 0 < int(right.sum()) < len(right):
-        return gain_finding("hardness.auc_gain", None, len(right))
-    first, second = (area_sums(-columns.all[measure][kept], right, codes[kept], groups) for measure in (name, ours))
-    return gain_finding("hardness.auc_gain", area_difference(first, second), len(right))
+            right, gain = answers[kept], None
+            if 0 < int(right.sum()) < len(right):
+                first, second = (-columns.all[each][kept] for each in (name, ours))
+                inside = right, codes[kept], groups
+                gain = area_difference(area_sums(first, *inside), area_sums(second, *inside))
+            yield replace(gain_finding("hardness.auc_gain", gain, len(right)), of=name, group=ours)
 
 
 def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[dict[str, object]]:
@@ -296,26 +293,21 @@ def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[di
         group = np.minimum((x * _GROUPS).astype(np.int64), _GROUPS - 1)
         for tenth in np.unique(group):
             here = group == tenth
-            low, high = _mean_interval(y[here], clusters[both][here])
+            counted = effective_size(y[here], clusters[both][here]).counted()
+            half = 1.96 * float(y[here].std()) / np.sqrt(counted) if counted else 1.0
+            mean = float(y[here].mean())
             yield {
                 "subject": subject,
                 "first": first,
                 "second": second,
                 "n": int(here.sum()),
                 "x": float(x[here].mean()),
-                "y": float(y[here].mean()),
-                "low": low,
-                "high": high,
+                "y": mean,
+                "low": max(0.0, mean - half),
+                "high": min(1.0, mean + half),
             }
 
 
 def _places(values: Floats) -> Floats:
     """The midrank of each value as a share: 0 for the easiest, 1 for the hardest, 1/2 where all are equal."""
     return (centred_ranks(values) + len(values) - 1) / max(2 * (len(values) - 1), 1)
-
-
-def _mean_interval(values: Floats, clusters: Integers) -> tuple[float, float]:
-    """The mean with twice its standard error, as many samples counted as their clusters leave; within [0, 1]."""
-    counted = effective_size(values, clusters).counted()
-    half = 1.96 * float(values.std()) / np.sqrt(counted) if counted else 1.0
-    return max(0.0, float(values.mean()) - half), min(1.0, float(values.mean()) + half)

@@ -26,8 +26,10 @@ _SUM_TOLERANCE = 1e-3
 
 def hardness_rows(table: pa.Table, *, measure: str, subject: str, several: bool = False) -> pa.Table:
     """The SampleHardness of one partition of an audit's table; `several` says that samples bear several labels."""
-    if several:
-        return label_doubt_rows(table, measure, subject)
+    if several:  # 1 − the probability of the likelier answer, of the one label that the subject is least sure of
+        lists = table["probabilities"].to_pylist()
+        values = np.array([max((min(p, 1 - p) for p in chances or ()), default=np.nan) for chances in lists])
+        return rows_of(table["id"], values, np.isfinite(values), measure, subject)
     return MEASURES[measure].read(table, measure, subject)
 
 
@@ -57,13 +59,6 @@ def confidence_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Tab
     """1 − the probability of the likeliest class."""
     largest, _ = _two_largest(predictions)
     return rows_of(predictions["id"], 1 - largest, np.isfinite(largest), measure, subject)
-
-
-def label_doubt_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
-    """1 − the probability of the likelier answer, of the one label that the subject is least sure of."""
-    lists = predictions["probabilities"].to_pylist()
-    values = np.array([max((min(p, 1 - p) for p in chances or ()), default=np.nan) for chances in lists])
-    return rows_of(predictions["id"], values, np.isfinite(values), measure, subject)
 
 
 def margin_rows(predictions: pa.Table, measure: str, subject: str) -> pa.Table:
@@ -272,8 +267,8 @@ def hardest_samples(measures: Mapping[str, Floats], ids: Sequence[str], share: f
     if len(varied) < FEWEST_MEASURES:
         return []
     known = np.stack([~np.isnan(values) for values in varied.values()])  # [measures, n]
-    hard = np.stack([_hard(values, share) for values in varied.values()])
-    harder = np.stack([_harder_than(values) for values in varied.values()])
+    judged = [_hard(values, share) for values in varied.values()]
+    hard, harder = (np.stack(each) for each in zip(*judged, strict=True))
     enough = known.sum(axis=0) >= max(FEWEST_MEASURES, -(-len(varied) // 2))
     chosen = np.flatnonzero(enough & (hard | ~known).all(axis=0))
     hardest = []
@@ -283,17 +278,11 @@ def hardest_samples(measures: Mapping[str, Floats], ids: Sequence[str], share: f
     return sorted(hardest, key=lambda hard: (-hard.mean, ids[hard.at]))
 
 
-def _hard(values: Floats, share: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Which samples are among the hardest share; unknown ones are not."""
-    ranked = np.sort(values[~np.isnan(values)])[::-1]
-    border = ranked[max(1, int(np.floor(share * len(ranked)))) - 1]
-    return np.asarray((values >= border) & (values > ranked[-1]))
-
-
-def _harder_than(values: Floats) -> Floats:
-    """What share of the samples each one is harder than, ties not counted; NaN where unknown."""
-    known = ~np.isnan(values)
-    shares = np.full(len(values), np.nan)
+def _hard(values: Floats, share: float) -> tuple[Bools, Floats]:
+    """Which samples are among the hardest share (unknown ones are not), and what share of the samples each one is
+    harder than, ties not counted; NaN where unknown."""
+    known, shares = ~np.isnan(values), np.full(len(values), np.nan)
     ranked = np.sort(values[known])
+    border = ranked[-max(1, int(np.floor(share * len(ranked))))]
     shares[known] = np.searchsorted(ranked, values[known], side="left") / len(ranked)
-    return shares
+    return (values >= border) & (values > ranked[0]), shares

@@ -57,15 +57,11 @@ class HardSample:
 
     @property
     def named(self) -> NamedSample:
-        """How it stands on the page."""
-        answer = f"{self.subject}: {self.answer.text}" if self.answer else ""
-        return NamedSample(self.id, answer, marks=self.marks)
-
-    @property
-    def marks(self) -> list[Mark]:
-        """What is said below it: the answer, and why it is here."""
+        """How it stands on the page; below it the answer, and why it is here."""
+        said = self.answer or (Mark(self.truth) if self.truth else None)
         reasons = [Mark(reason(*measured)) for measured in self.why.items()]
-        return [*filter(None, [self.answer or (Mark(self.truth) if self.truth else None)]), *reasons]
+        answer = f"{self.subject}: {self.answer.text}" if self.answer else ""
+        return NamedSample(self.id, answer, marks=[*([said] if said else []), *reasons])
 
 
 def reason(measure: str, measured: tuple[float, float]) -> str:
@@ -134,7 +130,7 @@ def _main_sentence(findings: FindingIndex) -> str:
     names = f"{measure_named(pair.of).short} and {measure_named(pair.group).short}"
     return (
         f"Of {plural(len(_related(findings)), 'pair')} of measures, none is shown to find the same samples hard, "
-        f"corrected for their number; the largest rank correlation is {_value(pair)} ({names}, n = {_n(pair)})"
+        f"corrected for their number; the largest rank correlation is {_value(pair)} ({names}, n = {integer(pair.n)})"
         f"{_seen(pair)}."
     )
 
@@ -153,7 +149,7 @@ def _agreement(findings: FindingIndex, pair: Finding) -> str:
     whose = f"Subject {pair.subject}: " if pair.subject else ""
     concluded, partial = _concluded(findings, pair), _partial(findings, pair)
     how = _SHOWN.get(concluded, "are not shown to be the same samples")
-    correlation = f"rank correlation {_value(pair)} ({_p(findings, pair)}, n = {_n(pair)})"
+    correlation = f"rank correlation {_value(pair)} ({_p(findings, pair)}, n = {integer(pair.n)})"
     sentence = capital(f"{whose}{first} and {second} {how}: {correlation}")
     if partial is None:
         return f"{sentence}."
@@ -181,10 +177,6 @@ def _value(finding: Finding) -> str:
 def _p(findings: FindingIndex, pair: Finding) -> str:
     test = findings.get(f"{pair.metric}_p", pair.subject, pair.of, pair.group)
     return "not tested" if test is None else p_concluded(test.p_value, test.p_adjusted)
-
-
-def _n(finding: Finding) -> str:
-    return integer(finding.n)
 
 
 def _panels(findings: FindingIndex, pairs: pa.Table) -> Iterator[Panels]:
@@ -234,8 +226,8 @@ def _ranking(findings: FindingIndex) -> Iterator[Paragraph]:
         )
         yield Paragraph(
             f"Of {plural(len(areas), 'measure')}, {measure_named(best.of).short} ranks the errors{whose} "
-            f"best: an error is harder than an answer that is right with AUC {_value(best)}{more} (n = {_n(best)}). "
-            "Measures that speak of right answers only cannot rank errors."
+            f"best: an error is harder than an answer that is right with AUC {_value(best)}{more} "
+            f"(n = {integer(best.n)}). Measures that speak of right answers only cannot rank errors."
         )
 
 

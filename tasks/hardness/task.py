@@ -160,7 +160,8 @@ def relate_hardness(
     codes = np.arange(known.num_rows) if groups is None else codes_of(groups)
     gold = known["gold"]
     findings, pairs, hardest = list[Finding](), list[dict[str, object]](), list[dict[str, object]]()
-    for subject in _in_order(by_subject, list(predictions), settings):
+    ordered = (name for name in dict.fromkeys(["", *predictions, *sorted(by_subject)]) if name in by_subject)
+    for subject in (name for name in ordered if not name or settings.subjects is None or name in settings.subjects):
         columns = by_subject[subject]
         predicted = _predicted(predictions.get(subject), ids)
         of_subject = [*association_findings(columns, codes, significance)]
@@ -180,13 +181,6 @@ def relate_hardness(
         write_table(pa.Table.from_pylist(pairs, schema=HardnessPairs.schema), into=HardnessPairs),
         write_table(pa.Table.from_pylist(hardest, schema=HardestSamples.schema), into=HardestSamples),
     )
-
-
-def _in_order(by_subject: dict[str, Columns], predicted: list[str], settings: Hardness) -> list[str]:
-    """The subjects in the order they were given, those of other packages after them, what is of no subject first."""
-    names = ["", *predicted, *sorted(by_subject)]
-    wanted = [name for name in dict.fromkeys(names) if name in by_subject]
-    return [name for name in wanted if not name or settings.subjects is None or name in settings.subjects]
 
 
 def _predicted(predictions: Artifact[Predictions] | None, ids: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -70,7 +70,11 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     entry.ids = ids if layout.id is not None else None
     _require(entry, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
     columns = {name: _typed(entry, name, layout) for name in layout.types.names if name != layout.id}
-    gold = _gold(entry, columns, layout, classes)
+    codes = pa.nulls(len(entry.closed), pa.int16())
+    if layout.label is not None:
+        codes, faults = gold_codes(columns[layout.label], classes)
+        entry.reject(faults, layout.label)
+    gold = _where_shown(codes, columns, layout)
     columns |= _truths(entry, columns, layout)
     for name in layout.required:
         if name in columns:
@@ -106,14 +110,6 @@ def _typed(entry: Entry, name: str, layout: Layout) -> pa.Array:
     noun = NOUNS.get(target, str(target))
     entry.reject(((at, f"{shown(column[at].as_py())} is not {noun}") for at in bad.tolist()), name)
     return values
-
-
-def _gold(entry: Entry, columns: dict[str, pa.Array], layout: Layout, classes: tuple[str, ...]) -> pa.Array:
-    if layout.label is None:
-        return pa.nulls(len(entry.closed), pa.int16())
-    codes, faults = gold_codes(columns[layout.label], classes)
-    entry.reject(faults, layout.label)
-    return _where_shown(codes, columns, layout)
 
 
 def _truths(entry: Entry, columns: dict[str, pa.Array], layout: Layout) -> dict[str, pa.Array]:
@@ -258,19 +254,15 @@ def surveyed_classes(layout: Layout, names: frozenset[str], votes: frozenset[str
     """The classes that the surveys of all pieces, put together, show."""
     if layout.labels is not None:
         return settle_labels(layout.labels, None, names, source)
-    _require_abstentions(names, votes, source)
-    numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
-    return settle_classes(None, names, numeric, max(map(int, votes), default=None), source)
-
-
-def _require_abstentions(names: frozenset[str], votes: frozenset[str], source: str) -> None:
-    """Nothing, or the sentence for votes that say 0 where ours say -1: 0 would become a class that no sample has."""
-    codes = {name for name in names if name.isdecimal()}
-    if votes and "-1" not in votes and "0" in votes and codes == names and names and "0" not in names:
+    whole = all(name.isdecimal() for name in names)
+    # votes that say 0 where ours say -1: 0 would become a class that no sample has
+    if names and whole and "0" not in names and "0" in votes and "-1" not in votes:
         raise InputError(
             f"No vote of {source} is -1, and no sample's label is 0: is 0 written where a function abstains? Write -1 "
             "there and count classes from 0, or give `classes` if 0 is a class."
         )
+    numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
+    return settle_classes(None, names, numeric, max(map(int, votes), default=None), source)
 
 
 def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:

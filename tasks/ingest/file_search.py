@@ -25,7 +25,6 @@ from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.ingest.record_scanner import MOST_DEPTH, is_too_deep
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from fsspec import AbstractFileSystem
 
 
@@ -158,7 +157,12 @@ def delta_files(folder: str, named: str) -> list[str]:
             f"{named} is a Delta table whose log cannot be read ({reason_of(error)[:200]}); mend it, or write "
             "what it holds to Parquet, and name that."
         ) from error
-    _require_plain(table, named)
+    features = set(table.protocol().reader_features or ())
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        features.add("columnMapping")
+    for feature, why in _REWRITTEN.items():
+        if feature in features:
+            raise InputError(f"{named} is a Delta table with {why}; write what it holds now to Parquet, and name that.")
     if not names:
         raise InputError(f"{named} is a Delta table without a row in its latest version ({table.version()}).")
     return sorted(_file(folder, name, f"The log of {named}") for name in names)
@@ -214,15 +218,6 @@ def _sidecars(folder: str) -> Iterator[str]:
         yield from (str(action["path"]) for action in actions if action)
 
 
-def _require_plain(table: DeltaTable, named: str) -> None:
-    features = set(table.protocol().reader_features or ())
-    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-        features.add("columnMapping")
-    for feature, why in _REWRITTEN.items():
-        if feature in features:
-            raise InputError(f"{named} is a Delta table with {why}; write what it holds now to Parquet, and name that.")
-
-
 PATH, CLASS, SPLIT = "path", "class", "split"
 """The columns of the table: the file below the folder that all share, its class, and its part if folders say so."""
 
@@ -238,8 +233,7 @@ _MASKS = {"mask", "masks", "segmentation", "segmentations", "annotation", "annot
 
 def image_files(patterns: Sequence[str], base_dir: str | Path) -> list[str]:
     """The addresses of all images that the patterns find, in order; a folder stands for every image below it."""
-    urls = [url for pattern in patterns for url in _image_files(pattern, base_dir)]
-    return sorted(dict.fromkeys(urls))
+    return sorted({url for pattern in patterns for url in _image_files(pattern, base_dir)})
 
 
 def _image_files(pattern: str, base_dir: str | Path) -> list[str]:

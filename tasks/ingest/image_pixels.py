@@ -116,7 +116,12 @@ def decoded(data: bytes, channels: int | None) -> Picture:
                 with Image.open(io.BytesIO(data), formats=("PNG",)) as checked:
                     checked.verify()
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                _require_single_and_small(image)
+                width, height = image.size
+                if width * height > MOST_PIXELS:
+                    raise UnfitError(f"the image has {width * height} pixels, more than {MOST_PIXELS}")
+                if (frames := getattr(image, "n_frames", 1)) != 1:
+                    many = "an animation or several pages"
+                    raise UnfitError(f"the file holds {frames} images ({many}); give one image per file")
                 return _values(ImageOps.exif_transpose(image), channels, image.format == "PNG")
     except UnidentifiedImageError as error:
         raise UnfitError(f"the bytes are no image of a known kind ({', '.join(FORMATS)})") from error
@@ -124,15 +129,6 @@ def decoded(data: bytes, channels: int | None) -> Picture:
         raise UnfitError(f"the image has more than {MOST_PIXELS} pixels") from error
     except _FAULTS as error:
         raise UnfitError(f"the image is damaged or cut short ({_plain(error)})") from error
-
-
-def _require_single_and_small(image: Image.Image) -> None:
-    width, height = image.size
-    if width * height > MOST_PIXELS:
-        raise UnfitError(f"the image has {width * height} pixels, more than {MOST_PIXELS}")
-    frames = getattr(image, "n_frames", 1)
-    if frames != 1:
-        raise UnfitError(f"the file holds {frames} images (an animation or several pages); give one image per file")
 
 
 def _values(image: Image.Image, channels: int | None, is_png: bool) -> Picture:

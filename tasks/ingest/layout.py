@@ -341,17 +341,13 @@ def runs_of_files(files: Sequence[FileIndex], most_rows: int) -> list[list[FileI
     room = 0.0
     for file in files:
         size = max(file.bytes / PIECE_BYTES, file.rows / most_rows)
-        if not runs or size >= ALONE or size > room or _begins_a_run(file.name, size):
+        drawn = int.from_bytes(hashlib.blake2b(file.name.encode(), digest_size=8).digest()) / 2**64
+        if not runs or size >= ALONE or size > room or drawn < 2 * size:
             runs.append([])
             room = 0.0 if size >= ALONE else 1.0
         runs[-1].append(file)
         room -= size
     return runs
-
-
-def _begins_a_run(name: str, size: float) -> bool:
-    drawn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) / 2**64
-    return drawn < 2 * size
 
 
 def _even_pieces(files: Sequence[FileIndex], wanted: int) -> list[Piece]:

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from assay.tasks.ingest.image_pixels import UnfitError, bytes_at
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span
 from assay.tasks.ingest.rows import Reject, Rows
 from assay.tasks.ingest.settings import Scan, Source
-from assay.tasks.ingest.source_files import Places, SourceFile, files_at, hash_of_file, size_of
+from assay.tasks.ingest.source_files import FILES, SourceFile, hash_of_file, size_of
 
 Values = npt.NDArray[np.float64]  # [h, w]
 Shown = npt.NDArray[np.uint8]  # [h, w, c]
@@ -252,12 +252,10 @@ def scan_reader(kind: ScanFormat) -> ReaderChoice:
             columns[name] = picture_column(cells) if dtype == PICTURES else pa.array(cells, dtype)
         return Rows(span.name, pa.table(columns), np.fromiter(rows, np.int64), rejects)
 
-    places = Places(
-        files_at,
-        lambda urls: [hash_of_file(url)[:16] for url in urls],  # what `sha256sum` begins with: names may name patients
-        lambda file, _: hash_of_file(file.url),
-        lambda file, _: size_of(file.url),
-        lambda files, _: f"{len(files)} files",
+    places = replace(
+        FILES,
+        called=lambda urls: [hash_of_file(url)[:16] for url in urls],  # as `sha256sum` begins: names may name patients
+        summary=lambda files, _: f"{len(files)} files",
     )
     return ReaderChoice(kind.word, columns, index, read, places=places, endings=kind.endings)
 

@@ -67,19 +67,16 @@ def _volume(content: bytes) -> Any:
             kind = nibabel.Nifti2Image if 540 in sizes else nibabel.Nifti1Image
             header = kind.header_class.from_fileobj(io.BytesIO(start))
             shape, dtype = header.get_data_shape(), header.get_data_dtype()
-            _require_grey_values(shape, dtype)
+            if dtype.fields is not None or len(shape) != 3:
+                expected = "a volume of grey values in three directions is read"
+                raise UnfitError(f"it has the shape {list(shape)}, and {expected}")
+            if max(shape) > LONGEST_SIDE or np.prod(shape, dtype=float) * 8 > 4 * MOST_BYTES:
+                raise UnfitError("the volume has more values than are read")
             claimed = int(header["vox_offset"]) + int(np.prod(shape, dtype=float)) * dtype.itemsize
             if claimed > MOST_BYTES:
                 raise UnfitError(f"the volume has more than {MOST_BYTES >> 20} MiB")
             plain = start + file.read(max(claimed - len(start), 0))  # what comes after its values is not unpacked
         return nibabel.as_closest_canonical(kind.from_bytes(plain))
-
-
-def _require_grey_values(shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
-    if kind.fields is not None or len(shape) != 3:
-        raise UnfitError(f"it has the shape {list(shape)}, and a volume of grey values in three directions is read")
-    if max(shape) > LONGEST_SIDE or np.prod(shape, dtype=float) * 8 > 4 * MOST_BYTES:
-        raise UnfitError("the volume has more values than are read")
 
 
 def _values(volume: Any) -> tuple[npt.NDArray[Any], float, float]:

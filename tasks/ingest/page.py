@@ -37,7 +37,11 @@ def ingest_page(
         blocks.append(_contract(broken))
     known = "" if gold is None else f", {integer(gold)} of them with a known true class"
     together = "" if groups is None else f" in {groups_text(groups)}"
-    sentence = f"{plural(samples, 'sample')} entered{together}{known}. {_rejection_sentence(samples, rejects.num_rows)}"
+    rejected = f"Of {plural(samples, 'row')} none was rejected."
+    if out := rejects.num_rows:
+        of_rows = f"of {plural(samples + out, 'row')} ({percent(out / (samples + out))})"
+        rejected = f"{integer(out)} {of_rows} were rejected, each with a reason."
+    sentence = f"{plural(samples, 'sample')} entered{together}{known}. {rejected}"
     if not contracts.num_rows:
         return Part("Data", sentence, blocks, "ingest")
     expectations = plural(contracts.num_rows, "expectation")
@@ -46,15 +50,6 @@ def ingest_page(
         return Part("Data", sentence, blocks, "ingest", "bad", "contract broken")
     held = f"{sentence} All {expectations} of the data contract held."
     return Part("Data", held, blocks, "ingest", "good", "contract held")
-
-
-def _rejection_sentence(samples: int, rejected: int) -> str:
-    if not rejected:
-        return f"Of {plural(samples, 'row')} none was rejected."
-    rows = samples + rejected
-    return (
-        f"{integer(rejected)} of {plural(rows, 'row')} ({percent(rejected / rows)}) were rejected, each with a reason."
-    )
 
 
 def _reasons(rejects: pa.Table) -> DataTable:

@@ -127,9 +127,8 @@ def infer_type(column: pa.Array) -> pa.DataType:
     >>> [str(infer_type(pa.array(cells))) for cells in (["1", ""], ["1", "2.5"], ["true"], ["007"], ["", "NA"])]
     ['int64', 'double', 'bool', 'string', 'string']
     """
-    text = pc.utf8_trim_whitespace(column)
-    filled = text.filter(pc.invert(pc.is_in(text, value_set=_missing())))
-    if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
+    filled = _filled(column)
+    if not len(filled):
         return pa.string()
     unsigned = pc.replace_substring_regex(filled, pattern=r"^\+", replacement="")
     for target in (pa.int64(), pa.float64()):
@@ -146,12 +145,16 @@ def nearly_numbers(column: pa.Array) -> bool:
     >>> nearly_numbers(pa.array(["1.5"] * 19 + ["1,5"])), nearly_numbers(pa.array(["a", "1"] * 10))
     (True, False)
     """
+    filled = _filled(column)
+    numbers = pc.sum(pc.match_substring_regex(filled, _NUMBER)).as_py() or 0
+    return bool(_MOSTLY * len(filled) <= numbers < len(filled))
+
+
+def _filled(column: pa.Array) -> pa.Array:
+    """The cells that say something, trimmed; none where one of them is a code with leading zeros."""
     text = pc.utf8_trim_whitespace(column)
     filled = text.filter(pc.invert(pc.is_in(text, value_set=_missing())))
-    if not len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
-        return False
-    numbers = pc.sum(pc.match_substring_regex(filled, _NUMBER)).as_py()
-    return bool(_MOSTLY * len(filled) <= numbers < len(filled))
+    return filled.slice(0, 0) if pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py() else filled
 
 
 def is_blank(column: pa.Array) -> bool:

@@ -208,7 +208,11 @@ def files_at(address: Address) -> list[str]:
         if address.endings and paths == [path] and filesystem.isdir(path):
             paths = _below(filesystem, path, address) or [path]
         if not is_remote(pattern) and paths != [path]:
-            _require_contained(paths, path, pattern, origin)
+            home = path
+            while glob.has_magic(home):
+                home = posixpath.dirname(home)
+            for file in paths:  # a link may lead elsewhere only where a person names it whole
+                contained(home, posixpath.relpath(file, home), f"{pattern} ({origin})")
         if not paths:
             raise InputError(f"No file matches {pattern} ({origin}); it was looked for as {path}.")
         for file in paths:
@@ -231,16 +235,6 @@ def _below(filesystem: AbstractFileSystem, folder: str, address: Address) -> lis
             )
     seen = [name for name, steps in names.items() if not any(step.startswith(("_", ".")) for step in steps)]
     return [name for name in seen if name.lower().endswith(address.endings)]
-
-
-def _require_contained(paths: Sequence[str], path: str, pattern: str, origin: str) -> None:
-    """Nothing, or the sentence for a file that a folder or a pattern brings by a link to elsewhere; what a person names
-    whole may lie anywhere."""
-    home = path
-    while glob.has_magic(home):
-        home = posixpath.dirname(home)
-    for file in paths:
-        contained(home, posixpath.relpath(file, home), f"{pattern} ({origin})")
 
 
 def _require_file(filesystem: AbstractFileSystem, path: str, pattern: str, origin: str) -> None:

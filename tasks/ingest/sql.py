@@ -33,7 +33,7 @@ from assay.tasks.ingest.source_files import Address, Places, SourceFile
 from assay.tasks.ingest.text_tables import LOOKED_AT
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine, Select, Subquery
+    from sqlalchemy import URL, Connection, Engine, Subquery
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
@@ -291,10 +291,14 @@ def _chunks(
     file: SourceFile, settings: Source, names: Sequence[str], size: int, start: int = 0, stop: int | None = None
 ) -> Iterator[list[tuple[Any, ...]]]:
     """The rows `start` to `stop`, so many at a time, or fewer where they are large, ordered by id."""
+    from sqlalchemy import select
+
     with reading_from(file.url, file.name) as connection:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=_BUFFER)
         with answering(connection, file.name, settings.query_timeout):
-            result = streamed.execute(_ordered(settings, names, start, stop))
+            table = _subquery(settings, list(dict.fromkeys([*names, str(settings.id)])))
+            rows = select(*(table.c[name] for name in names)).order_by(table.c[str(settings.id)])
+            result = streamed.execute(rows if stop is None else rows.offset(start).limit(stop - start))
         while True:
             chunk, held = list[tuple[Any, ...]](), 0
             with answering(connection, file.name, settings.query_timeout):
@@ -308,14 +312,6 @@ def _chunks(
 
 def _size(row: tuple[Any, ...]) -> int:
     return sum(len(cell) for cell in row if isinstance(cell, str | bytes | memoryview))
-
-
-def _ordered(settings: Source, names: Sequence[str], start: int, stop: int | None) -> Select[Any]:
-    from sqlalchemy import select
-
-    table = _subquery(settings, list(dict.fromkeys([*names, str(settings.id)])))
-    rows = select(*(table.c[name] for name in names)).order_by(table.c[str(settings.id)])
-    return rows if stop is None else rows.offset(start).limit(stop - start)
 
 
 def _type(cells: Sequence[Any]) -> pa.DataType:

@@ -272,7 +272,10 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         raise InputError(nothing)
     starts = records_in(data, None, head.line)[0]
     if may_be_too_wide(data):
-        _require_few_fields(data, starts, file.name)
+        fields: dict[str, None] = {}
+        for schema in _line_schemas(data, starts):  # Arrow would make a column of each field, for each line
+            fields |= dict.fromkeys(schema.names)
+            require_columns(list(fields), file.name)
     try:
         schema = pyarrow.json.read_json(
             pa.BufferReader(data), read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 64)
@@ -288,14 +291,6 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         suggested = pa.string() if pa.types.is_timestamp(field.type) else plain_type(field.type)
         types[field.name] = declared.get(field.name, suggested)
     return pa.schema(list({**types, **declared}.items()))
-
-
-def _require_few_fields(data: bytes, starts: NDArray[np.int64], file: str) -> None:
-    """Nothing, or the sentence for lines that have ever more fields; Arrow would make a column of each, for each."""
-    names: dict[str, None] = {}
-    for schema in _line_schemas(data, starts):
-        names |= dict.fromkeys(schema.names)
-        require_columns(list(names), file)
 
 
 def _line_schemas(data: bytes, starts: NDArray[np.int64]) -> Iterator[pa.Schema]:

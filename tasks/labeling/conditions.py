@@ -316,7 +316,7 @@ class View:
 
     def _against_usual(self, what: str, longer_than: float, test: Callable[[Matrix], Mask]) -> Condition:
         def compare(signals: Signals) -> Truth:
-            usual = _usual(signals, self.vital)
+            usual = median(signals.window(self.vital, -60, 0).values)
             window = signals.window(self.vital, self.start, self.stop)
             spell = longest_spell(test(window.values - usual[:, None]))
             return _judged(spell > longer_than, well_measured(window) & ~np.isnan(usual))
@@ -331,7 +331,9 @@ class View:
         return Condition(judge, self._text(what))
 
     def _text(self, what: str) -> str:
-        return f"{_words(self.vital)} {what} {_when(self.start, self.stop)}"
+        known = {(0, 60): "after the alarm", (-60, 0): "before the alarm"}
+        when = known.get((self.start, self.stop), f"from {self.start:+d} s to {self.stop:+d} s")
+        return f"{_words(self.vital)} {what} {when}"
 
 
 @dataclass(frozen=True)
@@ -366,10 +368,6 @@ def when(condition: Condition, vote: int, name: str | None = None) -> ColumnRule
 _ENOUGH_TO_COMPARE = 10  # seconds
 
 
-def _usual(signals: Signals, vital: str) -> Numbers:
-    return median(signals.window(vital, -60, 0).values)
-
-
 def _judged(answer: Mask, known: Mask) -> Truth:
     return Truth(answer & known, ~answer & known)
 
@@ -380,11 +378,3 @@ def _words(column: str) -> str:
 
 def _for_over(seconds: float) -> str:
     return f" for over {seconds:g} s" if seconds else ""
-
-
-def _when(start: int, stop: int) -> str:
-    if (start, stop) == (0, 60):
-        return "after the alarm"
-    if (start, stop) == (-60, 0):
-        return "before the alarm"
-    return f"from {start:+d} s to {stop:+d} s"

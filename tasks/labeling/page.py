@@ -20,25 +20,18 @@ def page(findings: FindingIndex, table: pa.Table, panel: pa.Table | None = None)
     blocks: list[Block] = [_functions(table, panel)]
     if faults:
         blocks.append(_faults(table))
-    sentence = f"{_coverage(table, findings)} {_fault_sentence(faults, table)}".strip()
-    return Part("Labelling functions", sentence, blocks, "labeling")
-
-
-def _coverage(table: pa.Table, findings: FindingIndex) -> str:
-    rules = plural(table.num_rows, "labelling function")
+    sentence = plural(table.num_rows, "labelling function")
     covered, disputed = findings.get("labeling.coverage"), findings.get("labeling.conflicts")
     if covered is None:
-        return f"{rules} voted."
-    sentence = f"{rules} vote on {share_text(covered)} of {plural(covered.n or 0, 'sample')}"
-    return f"{sentence}; on {share_text(disputed)} at least two of them disagree." if disputed else f"{sentence}."
-
-
-def _fault_sentence(faults: int, table: pa.Table) -> str:
-    if not faults:
-        return ""
-    answers = sum(table.column("samples").to_pylist())
-    rate = percent(faults / answers, 2) if answers else ""
-    return f"{integer(faults)} of {integer(answers)} answers ({rate}) failed and count as abstentions."
+        sentence += " voted."
+    else:
+        sentence += f" vote on {share_text(covered)} of {plural(covered.n or 0, 'sample')}"
+        sentence += f"; on {share_text(disputed)} at least two of them disagree." if disputed else "."
+    if faults:
+        answers = sum(table.column("samples").to_pylist())
+        rate = percent(faults / answers, 2) if answers else ""
+        sentence += f" {integer(faults)} of {integer(answers)} answers ({rate}) failed and count as abstentions."
+    return Part("Labelling functions", sentence, blocks, "labeling")
 
 
 def _functions(table: pa.Table, panel: pa.Table | None) -> DataTable:

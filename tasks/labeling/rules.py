@@ -113,12 +113,6 @@ def sample_rule(function: Callable[[Sample], object]) -> SampleRule:
     return SampleRule(function.__name__, function)
 
 
-def is_rule(value: object) -> bool:
-    """Whether a module's value is a labelling function by itself: a decorated one, or one of Snorkel's."""
-    kinds = ((kind.__module__, kind.__qualname__) for kind in type(value).__mro__)
-    return isinstance(value, ColumnRule | SampleRule) or ("snorkel.labeling.lf.core", "LabelingFunction") in kinds
-
-
 @dataclass(frozen=True)
 class Rulebook:
     """A named list of labelling functions, and the classes that their votes 0…k-1 stand for, in this order.
@@ -178,7 +172,9 @@ def rules_of(candidates: Sequence[object]) -> list[object]:
     """Those of a module's values that are labelling functions by themselves, in the order they were written in."""
     rules: list[object] = []
     for value in candidates:
-        if is_rule(value) and not any(value is other for other in rules):
+        kinds = ((kind.__module__, kind.__qualname__) for kind in type(value).__mro__)
+        snorkels = ("snorkel.labeling.lf.core", "LabelingFunction") in kinds
+        if (snorkels or isinstance(value, ColumnRule | SampleRule)) and not any(value is other for other in rules):
             rules.append(value)
     return rules
 

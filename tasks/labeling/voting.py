@@ -46,7 +46,8 @@ class _Ledger:
     faults: dict[str, Faults] = field(default_factory=dict)
 
     def note(self, rule: str, sample: str, fault: Exception) -> None:
-        new = Faults(1, sample, _in_one_line(fault))
+        message = " ".join(str(fault).split())  # in one line
+        new = Faults(1, sample, f"{type(fault).__name__}: {message}"[:200] if message else type(fault).__name__)
         total = self.faults[rule] + new if rule in self.faults else new
         self.faults[rule] = total
         if self.patience is not None and total.count > self.patience:
@@ -188,8 +189,3 @@ def _checked(rule: str, votes: npt.NDArray[np.int64], table: pa.Table, classes: 
             f"or {ABSTAIN} to abstain."
         )
     return votes.astype(np.int8)
-
-
-def _in_one_line(fault: Exception) -> str:
-    text = " ".join(str(fault).split())
-    return f"{type(fault).__name__}: {text}"[:200] if text else type(fault).__name__

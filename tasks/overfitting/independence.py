@@ -55,14 +55,6 @@ def bernstein_log_p(n: int, mean: float, sigma: float, span: float) -> float:
     return min(0.0, log(3) - n * _root(sqrt(2) * sigma, 3 * span, abs(mean)) ** 2)
 
 
-def basic_log_p(n: int, gap: float, sigmas: float, span: float = 1.0) -> float:
-    """The logarithm of the p-value of the basic test (section 3.1): two intervals that only just do not overlap.
-
-    `gap` lies between the two estimates, `sigmas` is the sum of their standard deviations; each value is in [0, span].
-    """
-    return min(0.0, log(6) - n * _root(sqrt(2) * sigmas, 6 * span, abs(gap)) ** 2)
-
-
 def maurer_pontil_bound(n: int, sigma: float, span: float, delta: float) -> float:
     """How far the mean may lie above its expectation with probability 1 − δ (Maurer and Pontil, 2009, Theorem 4)."""
     if n < 2:
@@ -207,8 +199,8 @@ def basic_p(errors: Values, weighted: Values) -> float:
     `errors` are L(f, X_i), `weighted` are L(f, g(X_i)) h(g(X_i)). It sees less than the pairwise test and is there for
     comparison.
     """
-    gap = float(weighted.mean() - errors.mean())
-    return exp(basic_log_p(len(errors), gap, float(errors.std() + weighted.std())))
+    gap, sigmas = float(weighted.mean() - errors.mean()), float(errors.std() + weighted.std())
+    return exp(min(0.0, log(6) - len(errors) * _root(sqrt(2) * sigmas, 6.0, abs(gap)) ** 2))
 
 
 Role = Literal["test", "training", "fresh", "dishonest"]

@@ -121,7 +121,11 @@ def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
         for role, line in lines.items()
     ]
     reach = max(map(_offset, errors))
-    alt = "; ".join(_endpoints(role, line) for role, line in lines.items())
+    ends = [(_SETS[role], min(line, key=_offset), max(line, key=_offset)) for role, line in lines.items()]
+    alt = "; ".join(
+        f"{name} {percent(first.value)} where it is, {percent(last.value)} at {last.slice.offset}"
+        for name, first, last in ends
+    )
     return LinePlot(
         f"How wrong {subject} is when its window moves",
         series,
@@ -133,11 +137,6 @@ def _curve(errors: Sequence[Finding], subject: str) -> LinePlot:
         note="A subject that knows the test set by its pixels is better at offset 0 than next to it; one that was only "
         "tuned to centred objects is so too, on fresh samples as well. Bands are 95 % intervals over samples.",
     )
-
-
-def _endpoints(role: str, line: Sequence[Finding]) -> str:
-    first, last = min(line, key=_offset), max(line, key=_offset)
-    return f"{_SETS[role]} {percent(first.value)} where it is, {percent(last.value)} at {last.slice.offset}"
 
 
 def _offset(error: Finding) -> float:

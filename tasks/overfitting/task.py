@@ -262,31 +262,21 @@ def compare_orbits(
             )
     table = collect(samples, list(dict.fromkeys(["id", "gold", settings.orbit, settings.original])))
     predicted = collect(predictions, ["id", "predicted"])
-    known = require_truth(table, settings)
-    orbits = gather(
-        table[settings.orbit].to_pylist(),
-        truths(table[settings.original], settings.original),
-        predicted["predicted"].to_numpy() != known,
-        settings.orbit,
-    )
-    test_set = samples_fingerprint(table["id"].to_pylist(), table["gold"].to_pylist())
-    records = orbit_records(orbits, name, bound, alpha, test_set)
-    say(f"{name} · {records[0].tested.n} orbits, tested")  # and no more: what is said of them is counted
-    return write_table(records_table(records), into=IndependenceTests)
-
-
-def require_truth(table: pa.Table, settings: Orbit) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
-    """The gold class of every sample; raises where it is unknown.
-
-    The forms of one orbit may have different ones: where options are reordered, the right letter is another. The test
-    asks only whether each form is answered rightly.
-    """
-    gold, orbits = table["gold"].to_pylist(), table[settings.orbit].to_pylist()
-    for sample, orbit, label in zip(table["id"].to_pylist(), orbits, gold, strict=True):
+    ids, gold = table["id"].to_pylist(), table["gold"].to_pylist()
+    # Forms of one orbit may have different gold classes: where options are reordered, the right letter is another.
+    for sample, orbit, label in zip(ids, table[settings.orbit].to_pylist(), gold, strict=True):
         if label is None or orbit is None:
             lacking = "gold label" if label is None else f"value in the column {settings.orbit!r}"
             raise InputError(f"Sample {sample!r} has no {lacking}, and the orbit test needs one for every sample.")
-    return np.array(gold, np.int16)
+    orbits = gather(
+        table[settings.orbit].to_pylist(),
+        truths(table[settings.original], settings.original),
+        predicted["predicted"].to_numpy() != np.array(gold, np.int16),
+        settings.orbit,
+    )
+    records = orbit_records(orbits, name, bound, alpha, samples_fingerprint(ids, gold))
+    say(f"{name} · {records[0].tested.n} orbits, tested")  # and no more: what is said of them is counted
+    return write_table(records_table(records), into=IndependenceTests)
 
 
 def truths(column: pa.ChunkedArray, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -256,7 +256,8 @@ def _judged(
             yield Judged(leveled, level, look, key)
             continue
         p = next(corrected)
-        fresh = _control(of_subject, record)
+        same_test = (other for other in of_subject if other.role == "fresh" and other.generator == record.generator)
+        fresh = next((other for other in same_test if other.models == record.models), None)
         control = at_level(fresh, level, options.alpha).tested if fresh is not None else None
         judgement = verdict(
             replace(leveled.tested, log_p=log(p) if p > 0 else leveled.tested.log_p),
@@ -267,7 +268,7 @@ def _judged(
             fresh_needed=record.generator != ORBIT,
         )
         more = needed(leveled.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
-        judgement = _unless_unseen(_unless_blind(judgement, of_subject, record, level), of_subject, record, level)
+        judgement = _beside_controls(judgement, of_subject, record, level)
         counts = None
         if control is not None and control.p > level:
             counts = max(counts_from(control), leveled.tested.minimum_gap)
@@ -277,32 +278,19 @@ def _judged(
             yield Judged(at_level(record, level, options.alpha), level, look, key)
 
 
-def _control(of_subject: Sequence[Record], record: Record) -> Record | None:
-    """The same test on fresh samples, of the same models."""
-    same_test = (other for other in of_subject if other.role == "fresh" and other.generator == record.generator)
-    return next((other for other in same_test if other.models == record.models), None)
-
-
-def _unless_blind(judgement: Verdict, of_subject: Sequence[Record], record: Record, level: float) -> Verdict:
-    """The verdict, but no evidence means nothing where a copy that was fitted to the test set is not found either."""
-    copies = [other for other in of_subject if other.role == "dishonest" and other.generator == record.generator]
-    missed = [copy for copy in copies if copy.tested.p > level or copy.tested.mean <= 0]
-    if judgement.name != "no evidence" or not missed:
+def _beside_controls(judgement: Verdict, of_subject: Sequence[Record], record: Record, level: float) -> Verdict:
+    """The verdict. Where nothing was found, it means nothing if a copy that was fitted to the test set is not found
+    either, and little if no positive control shows that something could be."""
+    if judgement.name != "no evidence":
         return judgement
-    return Verdict(
-        "underpowered",
-        f"the copy that was fitted to the test set was not found either (p = {missed[0].tested.p:.2g}, gap "
-        f"{missed[0].tested.mean:.4f})",
-    )
-
-
-def _unless_unseen(judgement: Verdict, of_subject: Sequence[Record], record: Record, level: float) -> Verdict:
-    """The verdict; where nothing was found, and no positive control shows that something could be, it says so."""
     seen = [
         other for other in of_subject if other.generator == record.generator and other.role in ("training", "dishonest")
     ]
-    rejected = any(other.tested.p <= level and other.tested.mean > 0 for other in seen)
-    if judgement.name != "no evidence" or rejected or record.generator == ORBIT:
+    missed = [other for other in seen if not (other.tested.p <= level and other.tested.mean > 0)]
+    if copy := next((other.tested for other in missed if other.role == "dishonest"), None):
+        why = f"the copy that was fitted to the test set was not found either (p = {copy.p:.2g}, gap {copy.mean:.4f})"
+        return Verdict("underpowered", why)
+    if len(missed) < len(seen) or record.generator == ORBIT:
         return judgement
     why = "the samples that it learned from are not rejected either" if seen else "there is no positive control"
     return Verdict(judgement.name, f"{judgement.why}; and {why}, so nothing here shows that the test could find memory")

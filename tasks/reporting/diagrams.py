@@ -21,16 +21,13 @@ def scatters_figure(scatters: Scatters, identity: str) -> Markup:
     """The scatters beside each other on the same axes, under one legend."""
     clouds = [cloud for plot in scatters.plots for cloud in plot.clouds]
     spans = _span([x for cloud in clouds for x in cloud.x]), _span([y for cloud in clouds for y in cloud.y])
-    panels = [
-        tag(
-            "div",
-            tag("h4", plot.title),
-            _scatter_drawing(plot, scatters, spans, f"{identity}-{at}"),
-            class_="plot panel",
-        )
-        for at, plot in enumerate(scatters.plots)
-    ]
-    return figure(scatters.title, scatters.note, _legend(clouds), tag("div", *panels, class_="panels"))
+    drawings = [_scatter_drawing(plot, scatters, spans, f"{identity}-{at}") for at, plot in enumerate(scatters.plots)]
+    pairs = zip(scatters.plots, drawings, strict=True)
+    panels = [tag("div", tag("h4", plot.title), drawing, class_="plot panel") for plot, drawing in pairs]
+    names = {cloud.kind: cloud.name for cloud in clouds if not cloud.faint}
+    items = [tag("li", svg.swatch(kind, svg.mark(13, 7, kind, "cloud")), name) for kind, name in sorted(names.items())]
+    legend = tag("ul", *items, class_="legend")
+    return figure(scatters.title, scatters.note, legend, tag("div", *panels, class_="panels"))
 
 
 def _scatter_drawing(
@@ -55,12 +52,6 @@ def _cloud(cloud: Cloud, x: Linear, y: Linear) -> Markup:
     return tag("path", tag("title", cloud.name), class_=f"cloud{faint} {svg.colour(cloud.kind)}", d=places)
 
 
-def _legend(clouds: Sequence[Cloud]) -> Markup:
-    names = {cloud.kind: cloud.name for cloud in clouds if not cloud.faint}
-    items = [tag("li", svg.swatch(kind, svg.mark(13, 7, kind, "cloud")), name) for kind, name in sorted(names.items())]
-    return tag("ul", *items, class_="legend")
-
-
 def _span(values: Sequence[float]) -> tuple[float, float]:
     return (min(values), max(values)) if values else (0.0, 1.0)
 
@@ -83,12 +74,9 @@ class Band:
 def chords_figure(chords: Chords, identity: str) -> Markup:
     """The diagrams beside each other, drawn to one scale."""
     degrees = scale_of(chords.diagrams)
-    drawn = [
-        tag(
-            "div", tag("h4", diagram.title), _chord_drawing(diagram, chords, degrees, f"{identity}-{at}"), class_="plot"
-        )
-        for at, diagram in enumerate(chords.diagrams)
-    ]
+    drawings = [_chord_drawing(each, chords, degrees, f"{identity}-{at}") for at, each in enumerate(chords.diagrams)]
+    pairs = zip(chords.diagrams, drawings, strict=True)
+    drawn = [tag("div", tag("h4", diagram.title), drawing, class_="plot") for diagram, drawing in pairs]
     return figure(chords.title, chords.note, tag("div", *drawn, class_="chords"))
 
 

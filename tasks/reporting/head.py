@@ -56,9 +56,9 @@ def head_markup(head: Head) -> Markup:
     )
 
 
-def sign(tone: str) -> Markup:
+def sign(tone: str, class_: str = "sign") -> Markup:
     """A judgement as a sign that is also said."""
-    return tag("span", SIGNS[tone], class_="sign", role="img", aria_label=SAID[tone])
+    return tag("span", SIGNS[tone], class_=class_, role="img", aria_label=SAID[tone])
 
 
 def verdict_list(verdicts: Sequence[Verdict], name: str = "verdicts") -> Markup:
@@ -108,9 +108,7 @@ def _next(head: Head) -> Iterator[Markup]:
 
 
 def _sample(sample: NamedSample) -> Markup:
-    image = None
-    if sample.png is not None:
-        image = png_image(sample.png, f"The sample {sample.id}", "enlarged")
+    image = None if sample.png is None else png_image(sample.png, f"The sample {sample.id}", "enlarged")
     text = tag("span", sample.text, class_="excerpt", dir="auto") if sample.text else None
     said = [tag("span", line, class_="below") for line in (sample.note, sample.votes) if line]
-    return tag("li", image, tag("b", sample.id), text, *said, class_=None if sample.png is not None else "worded")
+    return tag("li", image, tag("b", sample.id), text, *said, class_="worded" if image is None else None)

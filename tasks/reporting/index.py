@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
+
+from toolz import unique
 
 from assay.infra.errors import first_named
 from assay.tasks.reporting import numerals, svg
@@ -219,22 +222,15 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
 
 def _drawn(runs: Sequence[RunEntry]) -> list[str]:
     """The names whose trends are drawn: those of the newest run first, and none that this keeps as a spare."""
-    newest: dict[str, Headline] = {}
-    for entry in reversed(runs):
-        for headline in entry.headlines:
-            newest.setdefault(headline.name, headline)
-    return [name for name, headline in newest.items() if not headline.spare]
+    newest = unique((headline for entry in reversed(runs) for headline in entry.headlines), key=attrgetter("name"))
+    return [headline.name for headline in newest if not headline.spare]
 
 
 def _runs(name: str, runs: Sequence[RunEntry]) -> Markup:
-    heads = [
-        tag("th", head, scope="col", class_=kind)
-        for head, kind in (("Run", ""), ("Started", ""), ("Took", "num"), ("Status", ""), ("Verdict", ""))
-    ]
-    rows = [_run(entry) for entry in runs]
-    return tag(
-        "table", tag("caption", f"Runs of {name}"), tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="runs"
-    )
+    names = ("Run", "Started", "Took", "Status", "Verdict")
+    heads = tag("tr", *(tag("th", head, scope="col", class_="num" if head == "Took" else "") for head in names))
+    body = tag("tbody", *map(_run, runs))
+    return tag("table", tag("caption", f"Runs of {name}"), tag("thead", heads), body, class_="runs")
 
 
 def _run(entry: RunEntry) -> Markup:

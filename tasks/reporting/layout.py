@@ -17,7 +17,7 @@ from assay.infra.settings import Settings
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.diagrams import chords_figure, scatters_figure
 from assay.tasks.reporting.gallery import gallery_figure, marked_figure
-from assay.tasks.reporting.head import SAID, SIGNS, head_markup, verdict_list
+from assay.tasks.reporting.head import SAID, SIGNS, head_markup, sign, verdict_list
 from assay.tasks.reporting.markup import Markup, join, rows_markup, tag
 from assay.tasks.reporting.numerals import unbroken
 from assay.tasks.reporting.parts import (
@@ -36,7 +36,7 @@ from assay.tasks.reporting.parts import (
     Tone,
 )
 from assay.tasks.reporting.plots import bar_figure, line_figure, panels_figure
-from assay.tasks.reporting.report import LineageRow, Report, SettingRow
+from assay.tasks.reporting.report import Report, SettingRow
 from assay.tasks.reporting.tables import ANCHOR as READING
 from assay.tasks.reporting.tables import TITLE as READING_TITLE
 from assay.tasks.reporting.tables import reading_section, table_figure
@@ -52,9 +52,16 @@ def appendix_sections(report: Report) -> Iterator[tuple[str, str, Markup]]:
     """The anchor, the title and the HTML of each section at the end of the report that has something to show."""
     yield READING, READING_TITLE, reading_section()
     if report.findings:
-        yield _appendix_section("findings", "Findings", _findings(report.findings))
+        measured = f"All {numerals.plural(len(report.findings), 'finding')}: every measured thing of this run"
+        folded = _folded(f"{measured}, one row each", _rows(_FINDINGS, report.findings))
+        yield _appendix_section("findings", "Findings", folded)
     if report.lineage:
-        yield _appendix_section("lineage", "Lineage", _lineage(report.lineage))
+        cached = sum(artifact.cached for artifact in report.lineage)
+        made = f"{numerals.plural(len(report.lineage), 'artifact')}, {cached} of them cached"
+        rows = [replace(each, key=each.key[:12], digest=each.digest[:12]) for each in report.lineage]
+        content = tag("p", _LINEAGE_NOTE, class_="note"), _rows(_LINEAGE, rows)
+        folded = _folded(f"{made}: what each stage made, by content", *content)
+        yield _appendix_section("lineage", "Lineage", folded)
     if report.settings or report.versions or report.machine:
         yield _appendix_section("settings", "Settings and versions", *_settings(report))
 
@@ -102,11 +109,6 @@ def _rows(fields: Sequence[str], rows: Iterable[object]) -> Markup:
     return rows_markup([fields, *([_plain(getattr(row, name)) for name in fields] for row in rows)])
 
 
-def _findings(findings: Sequence[Finding]) -> Markup:
-    summary = f"All {numerals.plural(len(findings), 'finding')}: every measured thing of this run, one row each"
-    return _folded(summary, _rows(_FINDINGS, findings))
-
-
 def _plain(value: object) -> str:
     """A value between tabs: numbers in full, nothing where there is none."""
     if isinstance(value, bool):
@@ -114,13 +116,6 @@ def _plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value)
-
-
-def _lineage(lineage: Sequence[LineageRow]) -> Markup:
-    cached = sum(artifact.cached for artifact in lineage)
-    summary = f"{numerals.plural(len(lineage), 'artifact')}, {cached} of them cached: what each stage made, by content"
-    rows = [replace(artifact, key=artifact.key[:12], digest=artifact.digest[:12]) for artifact in lineage]
-    return _folded(summary, tag("p", _LINEAGE_NOTE, class_="note"), _rows(_LINEAGE, rows))
 
 
 def _settings(report: Report) -> Iterator[Markup]:
@@ -133,8 +128,8 @@ def _settings(report: Report) -> Iterator[Markup]:
         yield _folded(f"{numerals.plural(len(report.versions), 'package')} and their versions", _pairs(report.versions))
 
 
-def _pairs(values: Mapping[str, str]) -> Markup:
-    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()), class_="pairs")
+def _pairs(values: Mapping[str, str], class_: str = "pairs") -> Markup:
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()), class_=class_)
 
 
 _SECTIONS = ["report", "reading", "findings", "lineage", "settings", "failures"]
@@ -323,7 +318,6 @@ def _head(report: Report) -> Markup:
         "Seed": str(report.seed),
         **report.facts,
     }
-    listed = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
     up = tag("a", "All nights", href=report.index_link) if safe_link(report.index_link) else None
     return tag(
         "header",
@@ -334,20 +328,15 @@ def _head(report: Report) -> Markup:
             None if report.head else badge(status_tone(report.status), report.status),
             class_="title",
         ),
-        tag("dl", *listed, class_="facts"),
-        _of_sample(report),
+        _pairs(facts, "facts"),
+        tag("p", tag("strong", "A sample. "), _OF_SAMPLE.format(report.sample), class_="lead", id="sample")
+        if report.sample
+        else None,
         head_markup(report.head) if report.head else verdict_list(report.verdicts) if report.verdicts else None,
     )
 
 
-def _of_sample(report: Report) -> Markup | None:
-    """The line above everything else where the page is about a part of the samples."""
-    if not report.sample:
-        return None
-    warning = (
-        f"This page is about {report.sample}. It stands for no whole run: no trend, baseline or alarm knows of it."
-    )
-    return tag("p", tag("strong", "A sample. "), warning, class_="lead", id="sample")
+_OF_SAMPLE = "This page is about {}. It stands for no whole run: no trend, baseline or alarm knows of it."
 
 
 def _notices(report: Report) -> Markup:
@@ -366,12 +355,7 @@ def contents(entries: Iterable[tuple[str, str, str]], title: str) -> Markup:
     """The links to sections, by their anchors and titles, with the sign of each."""
     lines = []
     for anchor, title, tone in entries:
-        sign = SIGNS.get(tone, "") if tone != "neutral" else ""
-        mark = (
-            tag("span", sign, class_=f"sign {tone.replace(' ', '-')}", role="img", aria_label=SAID[tone])
-            if sign
-            else None
-        )
+        mark = sign(tone, f"sign {tone.replace(' ', '-')}") if tone in SIGNS and tone != "neutral" else None
         lines.append(tag("li", tag("a", title, href=f"#{anchor}"), mark))
     return tag("nav", tag("p", title, class_="toc-title"), tag("ol", *lines), class_="toc", aria_label=title)
 

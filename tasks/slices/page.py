@@ -40,21 +40,18 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
     tested = findings.select("slices.worse_p", subject=subject)
     worse = [test for test in tested if test.verdict == "worse"]
     if worse:
-        named = "; ".join(
-            f"{test.of} ({_beside_rest(findings, test)}{p_concluded(None, test.p_value)})" for test in worse
-        )
+        told = []
+        for test in worse:
+            right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
+            shares = f"{share_text(right)}, the rest {percent(rest.value)}, " if right and rest else ""
+            told.append(f"{test.of} ({shares}{p_concluded(None, test.p_value)})")
+        named = "; ".join(told)
         return f"worse than the rest on samples that the search had not seen: {named}."
     least = min((test for test in tested if test.p_value is not None), key=lambda test: test.p_value or 0, default=None)
     if least is None:
         return "the search found no slice to take along."
     named = f"least p = {p_value(least.p_value)}, {least.of}"
     return f"that any slice is worse than the rest is not shown ({named}{_seen(findings, least)})."
-
-
-def _beside_rest(findings: FindingIndex, test: Finding) -> str:
-    """How often the subject is right on the slice and on all others, of the half that was not searched."""
-    right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
-    return "" if right is None or rest is None else f"{share_text(right)}, the rest {percent(rest.value)}, "
 
 
 def _seen(findings: FindingIndex, test: Finding) -> str:

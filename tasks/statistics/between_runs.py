@@ -368,7 +368,9 @@ def with_intervals(
     sums = _sums_by_group(there)
     count = len(sums[0][0])
     if count < FEWEST:
-        return _by_students_t(weights, shares, sums, level)
+        pulls = weights @ np.stack([_influence(above, below) for above, below in sums])
+        half = [_half_width(_spread(pull), len(pull), level) for pull in pulls]
+        return [Interval(share, share - by, share + by) for share, by in zip(shares.tolist(), half, strict=True)]
 
     def statistic(drawn: Floats) -> Floats:
         each = np.stack([ratio_of(above, below)(drawn) for above, below in sums], axis=-1)
@@ -390,14 +392,3 @@ def _sums_by_group(sampled: Sequence[Sampled]) -> list[tuple[Floats, Floats]]:
     codes = pooled(codes_of(np.array([names[str(sample)] for sample in every], dtype=np.str_)))
     count = int(codes.max()) + 1
     return [_sums(codes[np.searchsorted(every, values.ids)], values, count) for values in sampled]
-
-
-def _by_students_t(
-    weights: Floats, shares: npt.NDArray[np.float64], sums: Sequence[tuple[Floats, Floats]], level: float
-) -> list[Interval]:
-    """Of few groups: by linearisation, with Student's t."""
-    pulls = weights @ np.stack([_influence(above, below) for above, below in sums])
-    half = [_half_width(_spread(pull), len(pull), level) for pull in pulls]
-    return [
-        Interval(float(share), float(share - by), float(share + by)) for share, by in zip(shares, half, strict=True)
-    ]

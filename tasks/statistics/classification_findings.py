@@ -195,16 +195,12 @@ def class_areas(
     """
     if truth.ndim == 1 and len(classes) == 2:
         return []
-    each = ((probabilities[:, [code]], _of_class(truth, code)[:, None]) for code in range(len(classes)))
-    areas = [label_auc(*one_class, groups=groups) for one_class in each]
+    of_classes = (
+        truth if truth.ndim == 2 else np.where(truth[:, None] < 0, -1, truth[:, None] == np.arange(len(classes)))
+    )
+    columns = [[code] for code in range(len(classes))]
+    areas = [label_auc(probabilities[:, at], of_classes[:, at].astype(np.int64), groups=groups) for at in columns]
     return [about.area("class_auc", area, classes, part=name) for name, area in zip(classes, areas, strict=True)]
-
-
-def _of_class(truth: npt.NDArray[np.integer], code: int) -> npt.NDArray[np.int64]:
-    """1 for the samples of the class, 0 for the others, −1 where nobody knows."""
-    if truth.ndim == 2:
-        return np.asarray(truth[:, code], dtype=np.int64)
-    return np.where(truth < 0, -1, truth == code).astype(np.int64)
 
 
 def clean_findings(

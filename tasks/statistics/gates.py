@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.tasks.statistics.findings import Finding
 
 _WITHSTOOD = ("attack", "corruption")  # stages whose numbers a constant answer makes look good
+_CONSTANT = "subject.degenerate"
 _DEFENDED = ("defense.accuracy", "defense.gain")
 _LISTED = 8  # findings named in a sentence, before "and N more"
 
@@ -63,11 +64,7 @@ def judge(gates: Sequence[Gate], findings: Sequence[Finding]) -> list[GateResult
     that names no `of` passes over what had no sample to be measured on (n = 0), and only where something else was
     measured.
     """
-    constant = {
-        finding.subject: finding.verdict
-        for finding in findings
-        if finding.metric == "subject.degenerate" and finding.verdict.startswith("degenerate")
-    }
+    constant = {each.subject: each.verdict for each in findings if each.metric == _CONSTANT and each.degenerate}
     return [_judge(gate, findings, constant) for gate in gates]
 
 
@@ -91,7 +88,12 @@ def _judge(gate: Gate, findings: Sequence[Finding], constant: Mapping[str, str])
 def looked_at_by(gate: Gate, findings: Sequence[Finding]) -> list[Finding]:
     """The findings that a gate asks something of."""
     matched = [finding for finding in findings if gate.matches(finding)]
-    return [finding for finding in matched if not _is_skipped(gate, finding)] or matched
+    if gate.of is not None:
+        return matched
+    # Nothing is asked of what nothing could be measured on, such as the red flag of a second subject where there is
+    # one; the precision of a tagger that names nothing is: that it has none is its own fault.
+    measured = [each for each in matched if each.value is not None or each.n != 0 or each.degenerate]
+    return measured or matched
 
 
 def _why_meaningless(finding: Finding, constant: Mapping[str, str]) -> str | None:
@@ -103,16 +105,6 @@ def _why_meaningless(finding: Finding, constant: Mapping[str, str]) -> str | Non
         return None
     why = "" if defended else ", and what always answers alike withstands everything"
     return f"is {_shown(finding)}, and says nothing: {model} is {constant[model]}{why}"
-
-
-def _is_skipped(gate: Gate, finding: Finding) -> bool:
-    """Whether a gate on everything of a metric asks nothing of this finding, since there was nothing to measure it on:
-    the red flag of a second subject where there is one subject.
-
-    The precision of a tagger that names nothing is asked for: that it has none is its own fault.
-    """
-    silent = finding.verdict.startswith("degenerate")
-    return gate.of is None and finding.value is None and finding.n == 0 and not silent
 
 
 def _breach(gate: Gate, finding: Finding) -> str | None:
@@ -323,18 +315,14 @@ def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) ->
     properties = ElementTree.SubElement(suite, "properties")
     ElementTree.SubElement(properties, "property", {"name": "run", "value": _plain(run)})
     for result in results:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"},
-        )
+        about = {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"}
+        case, sentence = ElementTree.SubElement(suite, "testcase", about), _plain(result.sentence)
         if result.outcome == "not asked":
-            ElementTree.SubElement(case, "skipped", {"message": _plain(result.sentence)})
+            ElementTree.SubElement(case, "skipped", {"message": sentence})
         elif not result.passed:
-            failure = ElementTree.SubElement(case, "failure", {"type": "gate", "message": _plain(result.sentence)})
-            failure.text = _plain(result.sentence)
+            ElementTree.SubElement(case, "failure", {"type": "gate", "message": sentence}).text = sentence
         else:
-            ElementTree.SubElement(case, "system-out").text = _plain(result.sentence)
+            ElementTree.SubElement(case, "system-out").text = sentence
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 

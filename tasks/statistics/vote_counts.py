@@ -170,7 +170,11 @@ def vote_counts(merged: Mapping[str, object], classes: int) -> VoteCounts:
     assert isinstance(n, int)
     names = tuple(functions.value)
     if isinstance(pairs, np.ndarray):
-        whole = pairs if pairs.ndim == 2 else _whole(pairs, len(names) * classes)
+        whole = pairs
+        if pairs.ndim == 1:
+            upper = _upper(len(names) * classes)
+            whole = np.zeros(upper.shape, dtype=np.int64)
+            whole[upper] = pairs
         return VoteCounts.of_matrix(names, classes, n, whole)
     assert isinstance(pairs, SparseSum)
     return VoteCounts(names, classes, n, pairs)
@@ -208,26 +212,12 @@ def _count(columns: Sequence[Votes], classes: int, rows: int) -> Integers | Spar
     together = np.zeros((cells, cells), dtype=np.int64 if rows >= 2**31 else np.int32)
     for start in range(0, rows, _BLOCK):
         together += products([column[start : start + _BLOCK] for column in columns], classes)
-    return together.astype(np.int64) if cells <= _WHOLE_CELLS else _upper(together)
+    return (together if cells <= _WHOLE_CELLS else together[_upper(cells)]).astype(np.int64)
 
 
-def _upper(whole: npt.NDArray[np.signedinteger]) -> Integers:
-    """The rows of a symmetric matrix from the diagonal on, one after the other.
-
-    >>> _whole(_upper(np.array([[1, 2], [2, 3]])), 2).tolist()
-    [[1, 2], [0, 3]]
-    """
-    return np.concatenate([row[at:] for at, row in enumerate(whole)]).astype(np.int64)
-
-
-def _whole(upper: Integers, cells: int) -> Integers:
-    """The matrix again, 0 below the diagonal."""
-    whole = np.zeros((cells, cells), dtype=np.int64)
-    start = 0
-    for at, row in enumerate(whole):
-        row[at:] = upper[start : start + cells - at]
-        start += cells - at
-    return whole
+def _upper(cells: int) -> npt.NDArray[np.bool_]:
+    """Where a symmetric matrix of counts is read: on the diagonal and above it, row by row."""
+    return np.triu(np.ones((cells, cells), dtype=np.bool_))
 
 
 def _products_per_row(columns: Sequence[Votes]) -> float:

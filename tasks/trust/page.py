@@ -18,7 +18,7 @@ from toolz import unique
 
 from assay.infra.errors import first_named
 from assay.tasks.reporting.estimates import bars_of, column, series_of, share_estimate, share_text, table_of
-from assay.tasks.reporting.gallery import Span, marked, masked
+from assay.tasks.reporting.gallery import marked, masked
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
     BarPlot,
@@ -37,9 +37,6 @@ from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson
 from assay.tasks.trust.settings import METRICS
-
-ORACLES = {"toki": "TOKI", "toki-ki": "TOKI without keywords", "naive": "Naive (confidence)"}
-"""The oracles as the report calls them."""
 
 
 @dataclass(frozen=True)
@@ -122,28 +119,20 @@ def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
         Mark(f"confidence {percent(row['confidence'])}"),
         Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
     ]
-    stretches = masked_stretches(row) if explained.masked else stretches_of(row)
+    stretches = stretches_of(row, hidden=explained.masked)
     return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer, sample=row["id"])
 
 
-def stretches_of(row: Mapping[str, Any]) -> list[Stretch]:
-    """The text in pieces, the words of the explanation marked."""
-    return marked(row["text"], _marked_words(row))
-
-
-def masked_stretches(row: Mapping[str, Any]) -> list[Stretch]:
-    """The marks without the words."""
-    return masked((tone, weight) for _, _, tone, weight in _marked_words(row))
-
-
-def _marked_words(row: Mapping[str, Any]) -> list[Span]:
+def stretches_of(row: Mapping[str, Any], *, hidden: bool = False) -> list[Stretch]:
+    """The text in pieces, the words of the explanation marked; where words are `hidden`, the marks alone."""
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     words = sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=itemgetter(0))
-    return [(start, stop, _tone(score, related), abs(score) / largest) for start, stop, score, related in words]
-
-
-def _tone(score: float, related: bool | None) -> Tone:
-    return "neutral" if score <= 0 or related is None else "good" if related else "bad"
+    tones: dict[bool | None, Tone] = {None: "neutral", True: "good", False: "bad"}
+    spans = [
+        (start, stop, tones[related if score > 0 else None], abs(score) / largest)
+        for start, stop, score, related in words
+    ]
+    return masked((tone, weight) for _, _, tone, weight in spans) if hidden else marked(row["text"], spans)
 
 
 BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
@@ -192,7 +181,7 @@ def confidence_plot(explained: Explained) -> list[Block]:
             drawn,
             "Confidence of the subject in its prediction",
             "Untrustworthy",
-            _confidence_alt(drawn),
+            f"{'; '.join(f'{line.name} {_from_to(line)}' for line in drawn)}.",
             (0.0, 1.0),
             note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
             scale="percent",
@@ -229,25 +218,16 @@ def thresholds_panels(explained: Explained) -> Panels:
 def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
     shares = {}
     decided = [(score, label) for score, label in pairs if label != "undecided"]
-    for start, end in _bins(explained):
+    least = 1 / max(1, len(explained.classes))  # the lowest confidence that an argmax over so many classes can have
+    for start, end in ((low, high) for low, high in pairwise(BINS) if high > least):
         inside = [label for score, label in decided if start <= score < end or score == end == BINS[-1]]
         if inside:
             shares[(start + end) / 2 + aside] = share_estimate(inside.count("untrustworthy"), len(inside))
     return series_of(name, list(shares), list(shares.values()), "points")
 
 
-def _bins(explained: Explained) -> list[tuple[float, float]]:
-    """The bins from the lowest confidence that an argmax over so many classes can have."""
-    least = 1 / max(1, len(explained.classes))
-    return [(low, high) for low, high in pairwise(BINS) if high > least]
-
-
-def _confidence_alt(series: Sequence[Series]) -> str:
-    phrases = [
-        f"{line.name} from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
-        for line in series
-    ]
-    return f"{'; '.join(phrases)}."
+def _from_to(line: Series) -> str:
+    return f"from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
 
 
 _CLUSTERS, _WORDS = 6, 8

@@ -24,7 +24,7 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     sentences += _comparison(findings, gains, better)
     weighing = {name: table for name, table in models.items() if not labeled_by(table)}
     blocks = [_weights_plot(name, table) for name, table in weighing.items() if len(table["weight"].unique()) > 1]
-    unsettled = any(_training(table) is not None and math.isnan(_training(table) or 0.0) for table in models.values())
+    unsettled = any(math.isnan(_training(table) or 0.0) for table in models.values())
     judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
     return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
 

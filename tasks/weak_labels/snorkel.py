@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,6 @@ from assay.tasks.weak_labels.labelers import (
     majority,
 )
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
 Floats = npt.NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 """The loss at μ [m·k, k], and its gradient there."""
@@ -42,9 +38,14 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 def objective(counts: VoteCounts, balance: Sequence[float]) -> Objective:
     """Snorkel's loss for these counts, with P(class) on the diagonal of P."""
+    from scipy.sparse import coo_array
+
     k, prior = counts.classes, np.asarray(balance, dtype=np.float64)
     shares = counts.votes.ravel() / counts.n  # diag O
-    between = _between_functions(counts)
+    entries = counts.matrix.tocoo()
+    others = entries.row // k != entries.col // k  # of two functions: O without the blocks of one beside itself
+    kept = (entries.data[others] / counts.n, (entries.row[others], entries.col[others]))
+    between = coo_array(kept, shape=entries.shape).tocsr()
     square = float((between.data**2).sum())
 
     def at(mu: Floats) -> tuple[float, Floats]:
@@ -60,16 +61,6 @@ def objective(counts: VoteCounts, balance: Sequence[float]) -> Objective:
         return loss + float((missed**2).sum()), gradient
 
     return at
-
-
-def _between_functions(counts: VoteCounts) -> csr_array:
-    """O without the blocks of a function beside itself."""
-    entries = counts.matrix.tocoo()
-    others = entries.row // counts.classes != entries.col // counts.classes
-    from scipy.sparse import coo_array
-
-    kept = (entries.data[others] / counts.n, (entries.row[others], entries.col[others]))
-    return coo_array(kept, shape=entries.shape).tocsr()
 
 
 _MOMENTUM = 0.9  # of Snorkel's optimizer, torch.optim.SGD; importing that drags in Torch's compiler: two seconds

@@ -14,6 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Columns, Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.vote_counts import (
     PATTERN_ROWS,
@@ -87,7 +88,11 @@ def train_labeler(
         trained = _untrained_labeler(choice, heard.functions)
         if choice.learn is not None:
             trained = _learned(heard, votes, settings, choice, choice.learn)
-    say(_trained_in_words(trained, choice) + _balance_in_words(trained))
+    balance = "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
+    if trained.balance is not None:
+        how = "given" if trained.equal_p is None else "estimated"
+        balance = f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
+    say(_trained_in_words(trained, choice) + balance)
     return write_table(trained.to_table(), into=LabelModel)
 
 
@@ -132,7 +137,8 @@ def compare_labelers(
     counted = reduce_partitions(count_comparison, Columns(samples, ("gold",)), *read, reuse=Reuse())
     findings = comparison_findings(counted, labelers)
     agree = min(finding.value or 0.0 for finding in findings if finding.metric == "weak_labels.agreement")
-    say(f"{', '.join(labelers)} · two say the same of {agree:.0%} or more · {counted['known']} samples with gold")
+    alike = "all say the same" if agree == 1 else f"each two say the same of at least {percent(agree, 0)}"
+    say(f"{', '.join(labelers)} · {alike} · {counted['known']} samples with gold")
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -171,13 +177,6 @@ def _learned(
         with waiting():
             choice.load()
     return replace(learn(heard, settings), equal_p=p_value)
-
-
-def _balance_in_words(trained: Labeler) -> str:
-    if trained.balance is None:
-        return "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
-    how = "given" if trained.equal_p is None else "estimated"
-    return f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
 
 
 def _untrained_labeler(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:

@@ -42,7 +42,6 @@ from assay.tasks.reporting.parts import (
     MarkedTexts,
     Panels,
     Part,
-    Series,
     Tone,
 )
 from assay.tasks.reporting.report import Headline, headline_of
@@ -67,19 +66,13 @@ class TermFindings:
         self.models = findings.distinct("subject", stage)
         whole = [finding for finding in findings.select(f"{stage}.{self.headline}") if not finding.slice.name]
         self.sets = distinct((score.of, score.group) for score in whole)
-
-    @property
-    def subjects(self) -> list[str]:
-        """The subjects as they are, without those that were trained on attacked copies."""
-        return [name for name in self.models if not self.defended(name)]
-
-    def defended(self, model: str) -> bool:
-        """Whether a model was trained on attacked copies."""
-        return bool(self.all.select(f"{self.stage}.gain", subject=model))
+        self.defended = findings.distinct("subject", f"{stage}.gain")
+        """The models that were trained on attacked copies, and the subjects as they are."""
+        self.subjects = [name for name in self.models if name not in self.defended]
 
     def trained(self, subject: str) -> list[str]:
         """The models that were trained on attacked copies from this subject."""
-        return [name for name in self.models if name.startswith(f"{subject}+") and self.defended(name)]
+        return [name for name in self.defended if name.startswith(f"{subject}+")]
 
     def get(self, metric: str, model: str, key: Key) -> Finding | None:
         """The finding `stage.metric`, if it has a value."""
@@ -108,14 +101,6 @@ class TermFindings:
     def own_attacks(self, model: str) -> list[Key]:
         """The attacks that a model was trained on."""
         return [key for key in self.attacks if self.get("own_gain", model, key) is not None]
-
-    def cut(self, model: str) -> list[Finding]:
-        """How many samples of each set were longer than a model reads."""
-        return self.all.select(f"{self.stage}.cut", subject=model)
-
-    def severities(self, model: str, attack: str) -> list[Key]:
-        """Every severity of an attack that a model was tested on."""
-        return [key for key in self.sets if key[0] == attack and self.get(self.headline, model, key) is not None]
 
 
 def severity_text(group: str) -> str:
@@ -211,18 +196,17 @@ def drop_plots(findings: TermFindings) -> list[Block]:
     """The drop of every subject under every attack."""
     title = f"Drop of {CALLED[findings.headline]} under attack"
     plots = [plot for model in findings.subjects if (plot := _over_share(findings, model, model)) is not None]
+    if len(plots) > 1:
+        return [Panels(title, plots, _note(findings))]
     if plots:
-        return (
-            [Panels(title, plots, _note(findings))]
-            if len(plots) > 1
-            else [replace(plots[0], title=title, note=_note(findings))]
-        )
+        return [replace(plots[0], title=title, note=_note(findings))]
     return [bars for model in findings.subjects if (bars := _bars(findings, model, title)) is not None]
 
 
 def _drops(findings: TermFindings, model: str) -> list[Finding]:
     """What a model loses under every attack at every severity."""
-    keys = (key for attack, _ in findings.attacks for key in findings.severities(model, attack))
+    tested = [key for key in findings.sets if findings.get(findings.headline, model, key) is not None]
+    keys = (key for attack, _ in findings.attacks for key in tested if key[0] == attack)
     return measured(findings.get("drop", model, key) for key in keys)
 
 
@@ -234,7 +218,11 @@ def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | No
     shares = sorted({_share(drop) for drops in lines.values() for drop in drops})
     if len(shares) < 2:
         return None
-    series = [_series(name, drops, place * _ASIDE) for place, (name, drops) in enumerate(sorted(lines.items()))]
+    ordered = [(name, sorted(drops, key=_share)) for name, drops in sorted(lines.items())]
+    series = [
+        series_of(name, [_share(drop) + place * _ASIDE for drop in drops], drops)
+        for place, (name, drops) in enumerate(ordered)
+    ]
     worst = [f"{line.name} {number(line.y[-1], 2)}" for line in series]
     return LinePlot(
         title,
@@ -244,11 +232,6 @@ def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | No
         f"{CALLED[findings.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
         x_ticks={share: f"{share:g}" for share in shares},
     )
-
-
-def _series(name: str, drops: Sequence[Finding], aside: float) -> Series:
-    ordered = sorted(drops, key=_share)
-    return series_of(name, [_share(drop) + aside for drop in ordered], ordered)
 
 
 def _share(drop: Finding) -> float:
@@ -278,14 +261,9 @@ def most_telling(before: pa.Table, after: pa.Table, count: int) -> list[str]:
     >>> most_telling(before, after, 2)
     ['b']
     """
-    lost = [
-        (sum(old) - sum(new), sample)
-        for sample, old, new in zip(
-            before["id"].to_pylist(), before["gold_hits"].to_pylist(), after["gold_hits"].to_pylist(), strict=True
-        )
-    ]
-    ranked = sorted(range(len(lost)), key=lambda at: (-lost[at][0], at))
-    return [lost[at][1] for at in ranked[:count] if lost[at][0] > 0]
+    columns = before["id"].to_pylist(), before["gold_hits"].to_pylist(), after["gold_hits"].to_pylist()
+    lost = [(sum(old) - sum(new), sample) for sample, old, new in zip(*columns, strict=True)]
+    return [sample for entities, sample in sorted(lost, key=lambda pair: -pair[0])[:count] if entities > 0]
 
 
 def most_moved(before: pa.Table, after: pa.Table, count: int) -> list[str]:
@@ -296,10 +274,9 @@ def most_moved(before: pa.Table, after: pa.Table, count: int) -> list[str]:
     ['b']
     """
     distance = pc.abs(pc.subtract(after["predicted"], before["predicted"])).to_pylist()
-    known = before["gold"].is_valid().to_pylist()
-    ranked = sorted((at for at in range(len(distance)) if known[at] and distance[at] > 0), key=lambda at: -distance[at])
-    ids = before["id"].to_pylist()
-    return [ids[at] for at in ranked[:count]]
+    rows = zip(before["id"].to_pylist(), before["gold"].to_pylist(), distance, strict=True)
+    moved = [(far, sample) for sample, gold, far in rows if gold is not None and far > 0]
+    return [sample for _, sample in sorted(moved, key=lambda pair: -pair[0])[:count]]
 
 
 _COMPARED = "The original above, the attacked sentence below it: the samples that lose most under each attack."
@@ -345,17 +322,13 @@ def page(findings: FindingIndex, stage: Stage, examples: Sequence[Block] = (), c
     blocks: list[Block] = [*drop_plots(term_findings), *filter(None, gains), *examples]
     lines = [tell(term_findings, subject) for tell in (_sentence, _helped_text) for subject in term_findings.subjects]
     constant = term_findings.degenerate
-    lines += [f"{score.subject} is {score.verdict}." for score in constant if score.of == CLEAN]
-    lines += [
-        f"Under {score.of} ({severity_text(score.group)}), {score.subject} is {score.verdict}."
-        for score in constant
-        if score.of != CLEAN
-    ]
+    for score in sorted(constant, key=lambda score: score.of != CLEAN):
+        under = "" if score.of == CLEAN else f"Under {score.of} ({severity_text(score.group)}), "
+        lines.append(f"{under}{score.subject} is {score.verdict}.")
     lines += [*_notes(term_findings), counted]
     sentence = " ".join(filter(None, lines)) or "Nothing was measured."
-    return Part(
-        _TITLES[stage], sentence, blocks, stage, "bad" if constant else "neutral", "red flag" if constant else ""
-    )
+    judged: tuple[Tone, str] = ("bad", "red flag") if constant else ("neutral", "")
+    return Part(_TITLES[stage], sentence, blocks, stage, *judged)
 
 
 def _sentence(findings: TermFindings, subject: str) -> str:
@@ -401,24 +374,23 @@ def _drop_text(worst: Finding, under: str) -> str:
         return f"loses {_with_interval(worst)} under {under}"
     if worst.value == 0:
         return f"loses nothing even under {under}"
-    risen = replace(worst, value=-(worst.value or 0.0), low=_negated(worst.high), high=_negated(worst.low))
-    return f"loses nothing: even under {under} it gains {_with_interval(risen)}"
+    value, low, high = (None if end is None else -end for end in (worst.value, worst.high, worst.low))
+    gained = replace(worst, value=value, low=low, high=high)
+    return f"loses nothing: even under {under} it gains {_with_interval(gained)}"
 
 
-def _negated(end: float | None) -> float | None:
-    return None if end is None else -end
+_NOTHING_MEASURED = {"ner": "no sentence has an entity", "sts": "the pairs are too few, or their scores equal"}
 
 
 def _notes(findings: TermFindings) -> list[str]:
     """What a reader must know beside the numbers: samples that were cut, scores on another range, and no entities."""
     notes = []
     for model in findings.models:
-        cut = [count for count in findings.cut(model) if count.value]
+        cut = [count for count in findings.all.select(f"{findings.stage}.cut", subject=model) if count.value]
         if cut:
             what = "sentences" if findings.stage == "ner" else "pairs"
-            sets = ", ".join(
-                f"{integer(int(count.value or 0))} of {set_name((count.of, count.group))}" for count in cut
-            )
+            counted = [(integer(int(count.value or 0)), set_name((count.of, count.group))) for count in cut]
+            sets = ", ".join(f"{many} of {name}" for many, name in counted)
             missed = ": entities beyond count as not found" if findings.stage == "ner" else ""
             notes.append(f"{model} does not read to their end {what} that are longer than its limit ({sets}){missed}.")
         error = findings.entry("mae", model, ORIGINAL)
@@ -426,11 +398,7 @@ def _notes(findings: TermFindings) -> list[str]:
             notes.append(f"{model} is {error.verdict}; no MAE is given, and correlations hold on any range.")
         headline = findings.entry(findings.headline, model, ORIGINAL)
         if headline is not None and headline.value is None and not headline.degenerate:
-            why = (
-                "no sentence has an entity"
-                if findings.stage == "ner"
-                else "the pairs are too few, or their scores equal"
-            )
+            why = _NOTHING_MEASURED[findings.stage]
             notes.append(f"{_measure(findings).removesuffix(' =')} of {model} is not measured: {why}.")
     return notes
 

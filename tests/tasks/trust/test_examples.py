@@ -7,7 +7,7 @@ import pytest
 from assay.tasks.reporting.gallery import marked_figure
 from assay.tasks.reporting.parts import MarkedText, MarkedTexts, Stretch
 from assay.tasks.trust.findings import example_rows, most_damning
-from assay.tasks.trust.page import LEGEND, masked_stretches, stretches_of
+from assay.tasks.trust.page import LEGEND, stretches_of
 
 
 def label(name, verdict="untrustworthy", code=0, confidence=0.9, for_it=0.1, against=0.5, **words):
@@ -52,8 +52,8 @@ def test_every_occurrence_of_a_word_is_marked_and_words_against_are_neutral():
 def test_a_masked_example_has_marks_and_no_text():
     row = one_example("Friday was slow. FRIDAY, good Friday", masked=True)
     assert (row["text"], row["starts"]) == ("", [0, 2, 4, 6, 8])
-    assert {one.text for one in masked_stretches(row)} == {"■■■■", " "}
-    assert [one.tone for one in masked_stretches(row) if one.tone] == ["bad", "neutral", "bad", "good", "bad"]
+    assert {one.text for one in stretches_of(row, hidden=True)} == {"■■■■", " "}
+    assert [one.tone for one in stretches_of(row, hidden=True) if one.tone] == ["bad", "neutral", "bad", "good", "bad"]
 
 
 @pytest.mark.parametrize(
