@@ -119,19 +119,19 @@ class Pipeline(Settings):
     """The key it stands under in pipelines.yaml: letters, digits, dots, dashes and underscores."""
 
     description: str = ""
-    """One sentence for those who read `assay list` or the report."""
+    """One sentence for `assay list` and the report."""
 
     schedule: str | None = Field(default=None, examples=["0 2 * * *"])
-    """When `assay serve` runs it, as a cron line (minute, hour, day, month, weekday); left out, only on request."""
+    """When `assay serve` runs it, a cron line; left out, only on request."""
 
     budget: str | None = Field(default=None, examples=["40m", "2h", "90s"], exclude_if=lambda budget: budget is None)
-    """How long a run may take. Then no further stage is begun, what was made is reported, and the next run goes on."""
+    """After so long no further stage is begun, what was made is reported, and the next run goes on."""
 
     source: Source = Field(examples=["{dataset: sample/breast-cancer}", "{parquet: data/*.parquet, label: gold}"])
     """Where the samples come from."""
 
     subject: Subject | None = Field(default=None, examples=["{model: logistic}"])
-    """The model under audit, where there is one; several go into `subjects`."""
+    """The model under audit; several go into `subjects`."""
 
     subjects: tuple[Subject, ...] = ()
     """The models under audit, each with a name of its own."""
@@ -146,7 +146,7 @@ class Pipeline(Settings):
     """How subjects are trained to withstand attacks; each defended model is audited like the original."""
 
     classes: dict[str, ErrorCost] = Field(default_factory=dict, examples=["{malignant: {miss: 10}}"])
-    """What errors cost, by class; with it the expected cost per sample stands before every accuracy."""
+    """What errors cost, by class; the expected cost per sample then stands before every accuracy."""
 
     statistics: Statistics = Statistics()
     """How the findings are judged together."""
@@ -154,7 +154,7 @@ class Pipeline(Settings):
     gates: tuple[Gate, ...] = Field(
         default=(), examples=["[{finding: ordering.trend_p, of: ours, group: majority, at_most: 0.01}]"]
     )
-    """Bounds on findings; `assay run` and `assay gate` return 1 when one is not kept."""
+    """Bounds on findings; one that is not kept makes the exit code 1."""
 
     kinds: ClassVar[tuple[AuditKind[Any], ...]] = ()
     """The kinds of audit whose keys it may have."""
@@ -242,10 +242,10 @@ class Mlflow(Settings):
     """An MLflow that every run is written to: parameters, metrics, and the report as an artifact (extra `mlflow`)."""
 
     tracking_uri: str = Field(pattern=_PUBLIC_URI, examples=["https://mlflow.example", "sqlite:///mlflow.db"])
-    """Its address, without a user or password: MLflow takes those from its own environment variables."""
+    """Its address, without user or password: those are MLflow's environment variables."""
 
     experiment: str = Field(default="assay", min_length=1)
-    """The experiment that runs are put into; it is made where there is none."""
+    """The experiment of the runs; made where there is none."""
 
     seconds: float = Field(default=60.0, gt=0, le=600)
     """How long that may take at the end of a run."""
@@ -255,13 +255,13 @@ class OpenLineage(Settings):
     """Where every run's lineage goes as OpenLineage events (extra `openlineage`): to a server or into a file."""
 
     url: str | None = Field(default=None, pattern=_PUBLIC_URI, examples=["https://marquez.example"])
-    """The address of a server that takes OpenLineage, without a user or password."""
+    """A server that takes OpenLineage, without user or password."""
 
     file: str | None = Field(default=None, min_length=1, examples=["lineage.jsonl"])
-    """Or a file beside pipelines.yaml that the events are appended to, one a line."""
+    """Or a file beside pipelines.yaml, an event a line."""
 
     key_from: str | None = Field(default=None, pattern=VARIABLE, examples=["OPENLINEAGE_API_KEY"])
-    """The environment variable that holds the server's API key, where it wants one."""
+    """The environment variable with the server's API key."""
 
     namespace: str = Field(default="assay", min_length=1)
     """The namespace of the jobs."""
@@ -292,16 +292,16 @@ class ProjectFile(Settings):
     """What pipelines.yaml may say."""
 
     store: str = Field(default="artifacts", min_length=1, examples=["artifacts", "s3://bucket/prefix"])
-    """Where artifacts, runs and reports lie: a folder beside pipelines.yaml, or any fsspec URL."""
+    """Where everything lies: a folder beside pipelines.yaml, or any fsspec URL."""
 
     compute: Compute = Field(default=Compute(), examples=["{engine: local, workers: auto, gpu: preferred}"])
     """Where the work runs; it changes no result."""
 
     prometheus: str | None = Field(default=None, pattern=r"\.prom$", examples=["/var/lib/node_exporter/assay.prom"])
-    """A file, ending in `.prom`, that every run writes for Prometheus' node exporter (its textfile collector)."""
+    """A file, ending in `.prom`, that every run writes for Prometheus' textfile collector."""
 
     notify: Notify | None = Field(default=None, examples=["{apprise: {url_from: APPRISE_URLS}}"])
-    """Who hears when a pipeline's state has changed."""
+    """Who hears that a pipeline's state changed."""
 
     mlflow: Mlflow | None = Field(default=None, examples=["{tracking_uri: https://mlflow.example, experiment: audits}"])
     """An MLflow that every run is written to as well."""
@@ -310,14 +310,12 @@ class ProjectFile(Settings):
     """Where every run's lineage goes as OpenLineage events."""
 
     keep_mib: int = Field(default=64, ge=0, le=65536, examples=["64"])
-    """Your own files that a run stands on are kept in the store for `assay blame`, each up to so many MiB; 0 keeps
-    none."""
+    """Your own files are kept for `assay blame`, each up to so many MiB; 0 keeps none."""
 
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
-    """Kinds of audit of your own as `module:object`; those of installed packages need no line."""
+    """Kinds of audit of your own; those of installed packages need no line."""
     alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
-    """How many false alarms all gates on change may raise together; left out, each look is at the level of a 95 %
-    interval."""
+    """How many false alarms all gates on change may raise together; left out, each look is at 2.5 %, one-sided."""
 
     pipelines: dict[str, Pipeline]
     """The audits, by name."""

@@ -112,24 +112,24 @@ class VersionCommand(Settings):
     """A command whose output says which version answers."""
 
     command: str = Field(min_length=1)
-    """The program and its arguments, run without a shell in the folder of pipelines.yaml."""
+    """The program and its arguments, run without a shell beside pipelines.yaml."""
 
 
 class StandsOn(Settings):
     """What somebody's own code stands on besides itself. Left out, none of it enters a key."""
 
     files: tuple[str, ...] = Field(default=(), exclude_if=lambda files: not files)
-    """Files and folders that the code reads, beside pipelines.yaml; they enter the key. Those that its module opens on
-    import, or names as a text, are found without."""
+    """Files and folders that the code reads; they enter the key. Those that its module opens on import, or names as a
+    text, are found without."""
 
     never_cached: bool = Field(default=False, exclude_if=lambda never: not never)
-    """Whether the code is asked anew in every run, as befits one that asks an endpoint or a clock."""
+    """Whether the code is asked anew in every run."""
 
     version: Annotated[str, BeforeValidator(_as_written), Field(min_length=1)] | VersionCommand | None = Field(
         default=None, exclude_if=lambda version: version is None
     )
-    """What stands for answers that come from elsewhere: while it stays the same, they are taken from the store. A text,
-    or `{command: curl -s …}`, whose output is taken."""
+    """While it stays the same, answers are taken from the store. A text, or `{command: curl -s …}`, whose output is
+    taken."""
 
     @model_validator(mode="after")
     def _asked_anew_or_by_version(self) -> "StandsOn":
@@ -142,31 +142,29 @@ class Compute(Settings):
     """Where the work runs. None of it changes a result, so none of it enters a stage's key."""
 
     engine: str = "local"
-    """Where partitions are computed: `local` (worker processes on this machine), `serial` (this process), the address
-    of a Dask scheduler, or the dotted path of a Dask cluster class."""
+    """`local` (worker processes), `serial` (this process), the address of a Dask scheduler, or the dotted path of a
+    Dask cluster class."""
     options: dict[str, JsonValue] = {}
-    """Arguments of the Dask cluster class that `engine` names; refused with any other engine."""
+    """Arguments of the Dask cluster class that `engine` names."""
     workers: Literal["auto"] | Annotated[int, Field(ge=0, le=4096)] = "auto"
-    """How many CPU workers to start: `auto` is one per core for `local`, and the cluster class's choice elsewhere."""
+    """CPU workers; `auto` is one per core for `local`, else the cluster class's choice."""
     gpu: Literal["preferred", "required", "never"] = "preferred"
-    """Where work goes that wants a GPU: `preferred` takes a CPU where there is none, `required` refuses to run, `never`
-    always takes a CPU."""
+    """Where there is no GPU, `preferred` takes a CPU and `required` refuses to run; `never` always takes a CPU."""
     gpu_workers: Literal["auto"] | Annotated[int, Field(ge=0, le=64)] = "auto"
-    """How many GPU workers `local` starts: `auto` is one per CUDA device that this process may see."""
+    """GPU workers of `local`; `auto` is one per CUDA device that it may see."""
     partitions: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
-    """Into how many partitions a source is cut: `auto` goes by its size."""
+    """Into how many partitions a source is cut; `auto` goes by its size."""
     retries: int = Field(default=2, ge=0, le=20)
-    """How often a partition that failed, or that lost its worker, is tried again."""
+    """How often a partition is tried again that failed or lost its worker."""
     quarantine: int = Field(default=0, ge=0)
-    """How many partitions of a stage may fail for good, each reported by name, before the run does."""
+    """How many partitions of a stage may fail for good, each named, before the run does."""
     at_once: Literal["auto"] | Annotated[int, Field(ge=1, le=256)] = "auto"
-    """How many independent stages work at once: `auto` is as many as there are CPU and GPU workers (one with
-    `serial`)."""
+    """How many stages work at once; `auto` is as many as there are workers (one with `serial`)."""
     memory: Annotated[str, BeforeValidator(_as_written)] = Field(
         default="auto", pattern=r"^(auto|0?\.\d+|\d+(\.\d+)?\s*[kKMGT]?i?B)$", examples=["auto", "0.5"]
     )
     """Memory of one local worker: near it the worker pauses, beyond it the worker is restarted. `auto` shares the
-    machine's memory by cores."""
+    machine's by cores."""
 
     @field_validator("engine")
     @classmethod

@@ -11,10 +11,10 @@ from assay.infra.terminal import quietened
 
 
 class Services(NotifierSettings):
-    """Services that Apprise reaches (extra `notify`): mail, Slack, Teams, and a hundred others."""
+    """Mail, Slack, Teams and a hundred others, by Apprise (extra `notify`)."""
 
     url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_APPRISE_URLS"])
-    """The environment variable that holds Apprise's URLs, with blanks between them."""
+    """The environment variable with Apprise's URLs, blanks between them."""
 
 
 def send(message: Message, services: Services) -> None:

@@ -24,13 +24,13 @@ class Notifying(Settings):
     table: ClassVar[NamedChoices[NotifierChoice]] = NOTIFIERS
 
     report_url: str | None = Field(default=None, pattern=r"^https?://\S+$", examples=["https://audits.example/reports"])
-    """Where the store's folder `reports` can be opened; links in messages begin with it."""
+    """Where the store's folder `reports` can be opened, for links in messages."""
 
     at_latest: int = Field(default=60, ge=0, le=1440)
-    """How many minutes a message waits, at the most, for other runs that are due or under way."""
+    """At most so many minutes a message waits for other runs."""
 
     grace: int = Field(default=30, ge=1, le=1440)
-    """How many minutes after its time on the schedule a night without a run counts as missed."""
+    """How many minutes after its time a night without a run is missed."""
 
     @property
     def notifiers(self) -> list[Notifier]:

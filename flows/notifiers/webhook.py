@@ -22,13 +22,13 @@ _BUSY = (408, 425, 429)
 
 
 class Webhook(NotifierSettings):
-    """A webhook: an address of yours that takes a message as signed JSON."""
+    """An address of yours that takes a message as signed JSON."""
 
     url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_WEBHOOK_URL"])
     """The environment variable that holds the address (`https://…`)."""
 
     secret_from: str = Field(pattern=VARIABLE, examples=["ASSAY_WEBHOOK_SECRET"])
-    """The environment variable that holds the secret which messages are signed with."""
+    """The environment variable with the secret that signs messages."""
 
 
 def send(message: Message, webhook: Webhook) -> None:

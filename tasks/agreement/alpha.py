@@ -43,14 +43,14 @@ from assay.tasks.statistics.resampling import (
 
 
 class Annotators(Settings):
-    """The columns with the labels of single annotators: how far they agree beyond chance (Krippendorff's alpha), and
-    with gold.
+    """The columns with single annotators' labels: how far they agree beyond chance (Krippendorff's alpha), and with
+    gold.
 
     A list of columns alone is the short form.
     """
 
     columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
-    """A column of labels per annotator; an empty cell is a sample that this annotator did not label."""
+    """A column of labels per annotator; empty where one did not label."""
 
     @model_validator(mode="before")
     @classmethod

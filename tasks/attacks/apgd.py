@@ -31,7 +31,7 @@ class APGD(ImageAttack):
     steps: int = Field(default=50, ge=2, le=100_000)
     """How many steps it takes."""
     loss: Literal["cross-entropy", "margin"] = "cross-entropy"
-    """What it climbs: cross-entropy, or the difference of logits ratio (the plain margin with two classes)."""
+    """Cross-entropy, or the difference of logits ratio (with two classes the margin)."""
 
 
 class ClassByClass(ImageAttack):
@@ -41,7 +41,7 @@ class ClassByClass(ImageAttack):
     steps: int = Field(default=50, ge=2, le=100_000)
     """How many steps it takes towards each class."""
     classes: int = Field(default=9, ge=1, le=10_000)
-    """How many wrong classes it goes for, the likeliest first; fewer where there are fewer."""
+    """How many wrong classes it goes for, the likeliest first."""
 
     @model_validator(mode="after")
     def _any_wrong_class_will_do(self) -> Self:

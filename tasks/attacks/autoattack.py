@@ -23,7 +23,7 @@ class AutoAttack(ClassByClass):
     attack: Literal["autoattack"] = "autoattack"
     """Which attack it is."""
     steps: int = Field(default=100, ge=2, le=100_000)
-    """How many steps Auto-PGD takes, and its targeted variant and FAB towards each class."""
+    """Steps of Auto-PGD, and of its targeted variant and FAB towards each class."""
     queries: int = Field(default=5000, ge=1, le=1_000_000)
     """How many times Square may ask the subject per image."""
 

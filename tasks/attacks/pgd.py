@@ -27,13 +27,13 @@ class PGD(ImageAttack):
     steps: int = Field(default=20, ge=1, le=100_000)
     """How many steps it takes."""
     step_size: Radius | None = None
-    """How far a step goes, in the norm; left out, max(1/255, 2.5·ε/steps), of a patch 2.5/steps."""
+    """A step, in the norm; left out, max(1/255, 2.5·ε/steps), of a patch 2.5/steps."""
     restarts: int = Field(default=1, ge=1, le=1000)
-    """How many random starts are tried, and of a patch how many places; the first success counts."""
+    """How many random starts (of a patch, places) are tried; the first success counts."""
     random_start: bool = True
     """Whether it starts at a random point within ε, or at the image."""
     last: bool = False
-    """Whether the last point counts even where only an earlier one was a success, as it does in other libraries."""
+    """Whether the last point counts even where only an earlier one was a success, as in other libraries."""
 
     @model_validator(mode="after")
     def _last_point_needs_every_step(self) -> Self:

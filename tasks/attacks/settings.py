@@ -91,18 +91,17 @@ class ImageAttack(Settings):
     """What findings call it; left out, the kind of attack."""
 
     norm: Norm = Field(default="linf", exclude_if=lambda norm: norm == "linf")
-    """What ε bounds: how far any pixel may move (`linf`), the length of the whole change (`l2`), how many pixels change
-    (`l0`), or what share of the picture a square covers (`patch`)."""
+    """What ε bounds: how far any pixel moves (`linf`), the length of the change (`l2`), how many pixels change (`l0`),
+    or the share that a square covers (`patch`)."""
 
     eps: RadiusGrid = (4 / 255,)
-    """How far any pixel may move, of [0, 1], or what else `norm` bounds: one number or several (a robustness curve);
-    `4/255` is legal."""
+    """How far any pixel may move, of [0, 1], or what else `norm` bounds; several give a curve."""
 
     goal: Goal = "untargeted"
-    """Any wrong class, the class `target`, or the class the subject finds least likely."""
+    """Any wrong class, `target`, or the class the subject finds least likely."""
 
     target: int | None = Field(default=None, ge=0)
-    """The code of the class that a targeted attack aims at."""
+    """The code of the class of a targeted attack."""
 
     keep: int = Field(default=4, ge=0)
     """Adversarial images kept for the report, per class and ε."""
@@ -114,8 +113,8 @@ class ImageAttack(Settings):
     """Whether its images are shown to the other subjects as well."""
 
     only_accuracy: bool = False
-    """Whether a sample that is wrong is not attacked any further: the same robust accuracy for a fraction of the time,
-    but AUC, fooling rate and pictures show where each attack stopped. Not for several labels per image."""
+    """Whether a sample that is wrong is attacked no further: the same robust accuracy in a fraction of the time, but
+    AUC, fooling rate and pictures show where each attack stopped. Not for several labels per image."""
 
     @property
     def called(self) -> str:

@@ -223,10 +223,10 @@ class Corruptions(Settings):
     """How many frames a sequence has, the clean one among them; an odd number."""
 
     reference: str | None = Field(default=None, min_length=1)
-    """The subject whose flip probability the relative ones are divided by; left out, the first."""
+    """The subject that relative flip probabilities are divided by; left out, the first."""
 
     show: int = Field(default=1, ge=0, le=8)
-    """How many images are kept for the report as the subjects saw them."""
+    """How many images the report shows."""
 
     @model_validator(mode="before")
     @classmethod

@@ -28,28 +28,27 @@ class Defence(Settings):
     model_config = ConfigDict(populate_by_name=True)
 
     name: str | None = Field(default=None, min_length=1, max_length=60)
-    """What findings call it; left out, the kind of defence. The defended model is called `subject+name`."""
+    """What findings call it (the model is `subject+name`); left out, the kind of defence."""
 
     eps: EpsGrid | None = None
-    """The ε to defend against; left out, the largest that all of the audit's attacks try."""
+    """The ε to defend against; left out, the largest that all attacks try."""
 
     start: Starts = ("subject",)
-    """Where training starts: at the weights of the `subject`, or from `scratch` (Algorithms 1 and 2); both make two
-    models."""
+    """Where training starts: at the `subject`'s weights, or from `scratch` (Algorithms 1 and 2)."""
 
     step_size: Eps | None = None
-    """How far a step of the attack inside the training goes; left out, max(1/255, 2.5·ε/steps)."""
+    """A step of the attack inside the training; left out, max(1/255, 2.5·ε/steps)."""
 
     warmup: int = Field(default=0, ge=0, le=10_000)
-    """Over how many epochs the attack grows to its full ε. From `scratch`, without it, a network may settle on one
-    answer for everything."""
+    """Over how many epochs the attack grows to its full ε; from `scratch`, without it, a network may settle on one
+    answer."""
 
     stop: Stops = Field(default=("last",), exclude_if=lambda stop: stop == ("last",))
-    """Which epoch's weights count: the `last`, or the `best`, at which most of the held-out training samples
-    (`train.validation`) withstand PGD with 10 steps; both make two models, and show robust overfitting."""
+    """Which epoch's weights count: the `last`, or the `best`, at which most of the held-out training samples withstand
+    PGD with 10 steps; both show robust overfitting."""
 
     train: Training | None = None
-    """How the defended model is trained; left out, as the subject was (one that came with weights: by the defaults)."""
+    """How it is trained; left out, as the subject was (one that came with weights: by the defaults)."""
 
     @property
     def called(self) -> str:
@@ -146,8 +145,8 @@ class MisclassificationAware(Defence):
     steps: int = Field(default=5, ge=1, le=1000)
     """How many steps the attack inside the training takes."""
     lambda_: Weights = Field(default=(6.0,), alias="lambda")
-    """λ of Eq. 10: how much the answers to an image and to its attacked self are held together, most for images not
-    known yet."""
+    """λ of Eq. 10: how much the answers to an image and its attacked self are held together, most for images not known
+    yet."""
 
     @property
     def weight(self) -> float:
@@ -172,7 +171,7 @@ class MART(MisclassificationAware):
     defense: Literal["mart"] = "mart"
     """Which defence it is."""
     lambda_: Weights = Field(default=(5.0,), alias="lambda")
-    """λ: how much the answers to an image and to its attacked self are held together, most for images not known yet."""
+    """λ, as of `maadvt`."""
 
 
 class TRADES(Defence):
@@ -182,9 +181,9 @@ class TRADES(Defence):
     defense: Literal["trades"] = "trades"
     """Which defence it is."""
     steps: int = Field(default=5, ge=1, le=1000)
-    """How many steps the attack inside the training takes: it drives the answer away from that to the clean image."""
+    """Steps of the attack inside the training, which drives the answer away from that to the clean image."""
     beta: Weights = (6.0,)
-    """β, 1/λ in the paper: how much the answers to an image and to its attacked self are held together."""
+    """β, 1/λ in the paper: how much the answers to an image and its attacked self are held together."""
 
     def _grids(self) -> dict[str, tuple[Any, ...]]:
         return {"beta": self.beta}
@@ -216,8 +215,8 @@ class AttackedCopies(Settings):
     """The share of the training samples that get an attacked copy."""
 
     control: bool = False
-    """Whether one more model learns from the same samples and unchanged copies of the same ones, with as many steps and
-    the same seed. What attacked copies gain over it is due to the attack."""
+    """Whether one more model learns from unchanged copies of the same samples, with as many steps and the same seed:
+    what attacked copies gain over it is due to the attack."""
 
     @property
     def called(self) -> str:
@@ -240,10 +239,10 @@ class Smoothing(Settings):
     """The standard deviation of the Gaussian noise, in pixel values of [0, 1]."""
 
     train: bool = True
-    """Whether each subject that Assay trained is trained anew under this noise; without, it is certified as it is."""
+    """Whether a subject that Assay trained is trained anew under this noise, or certified as it is."""
 
     defended: bool = False
-    """Whether the models that `defenses` trained are certified as well, as they are."""
+    """Whether defended models are certified, as they are."""
 
     selection: int = Field(default=100, ge=1, le=100_000)
     """Noisy copies from which the class is guessed (n0 of Algorithm CERTIFY)."""
@@ -258,7 +257,7 @@ class Smoothing(Settings):
     """At most so many audited samples are certified, evenly over the classes."""
 
     radii: tuple[float, ...] = Field(default=(0.0, 0.25, 0.5), min_length=1)
-    """The L2 radii, over all pixel values of an image, at which the certified accuracy is reported."""
+    """The L2 radii at which certified accuracy is reported."""
 
     def for_certifying(self) -> Self:
         """As it enters the stages that certify: which subjects are certified changes nothing about any of them."""

@@ -51,13 +51,13 @@ class Hardness(Settings):
     """Whether the samples that one audit finds hard are hard for others too; `{}` takes every default."""
 
     subjects: tuple[str, ...] | None = None
-    """The subjects whose measures are related; left out, all of them. Every subject adds pairs to what is corrected."""
+    """The subjects whose measures are related; left out, all. Every subject adds pairs to what is corrected."""
 
     hardest: float = Field(default=0.25, gt=0, lt=1)
-    """A sample is hard by a measure if it is among this share of the hardest; one hard by all measures is listed."""
+    """A sample is hard by a measure if it is among this share of the hardest."""
 
     shown: int = Field(default=12, ge=0, le=100)
-    """How many of the samples that are hard by every measure the report shows of each subject."""
+    """How many samples hard by every measure the report shows of each subject."""
 
 
 METRICS = (

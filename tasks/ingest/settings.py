@@ -33,22 +33,22 @@ class Scan(Settings):
     """How a medical scan becomes pictures of 8 bits: which values are shown, and which slices."""
 
     window: tuple[float, Annotated[float, Field(gt=1)]] | None = Field(default=None, examples=["[40, 400]"])
-    """Centre and width of the values shown, in the modality's units. Left out, a DICOM file's own window, else all
-    values; of a NIfTI volume those between its 1st and 99th percentile."""
+    """Centre and width of the values shown, in the modality's units. Left out, a DICOM file's own window, else all; of
+    NIfTI those between the 1st and 99th percentile."""
 
     slices: Annotated[int, Field(ge=1, le=4096)] | None = Field(default=None, examples=["16"])
-    """So many slices of a volume (or frames of a file), evenly from its first to its last; left out, all of them."""
+    """So many slices of a volume (or frames of a file), evenly; left out, all."""
 
     plane: Literal["axial", "coronal", "sagittal"] = "axial"
-    """Across which plane a NIfTI volume is cut, by the directions that its header gives."""
+    """Across which plane of its header a NIfTI volume is cut."""
 
 
 class PeoplesGold(Settings):
     """Answers of people that are gold; exports alone (`gold: answers.json`) are the short form."""
 
     label_studio: Paths = Field(examples=["answers.json", "answers/*.json"])
-    """Exports of Label Studio in its format JSON: paths beside pipelines.yaml, patterns or URLs. Of several answers of
-    one person to one sample the last counts, so that a project may be exported again and again."""
+    """Exports of Label Studio (format JSON): paths, patterns or URLs. Of several answers of one person the last
+    counts."""
     question: str = Field(default="label", min_length=1)
     """The choice that is the class, by its `from_name`; tasks of `assay export --label-studio 100` call it `label`."""
     id: str = Field(default="sample", min_length=1)
@@ -91,17 +91,17 @@ class Pixels(Settings):
     """How an image is brought to the shape that all share. What is left out is as in the first image of the source."""
 
     size: Extent | None = Field(default=None, examples=["64", "[64, 96]"])
-    """The size that every image is drawn to (bilinear), its proportions not kept: one number, or height and width."""
+    """The size that images are drawn to (bilinear), proportions not kept: one number, or height and width."""
     resize: Side | None = Field(default=None, examples=["256"])
-    """The length that the shorter side is drawn to (bilinear), the proportions kept; needs `crop`."""
+    """The length of the shorter side (bilinear), proportions kept; needs `crop`."""
     crop: Extent | None = Field(default=None, examples=["224"])
-    """The size that is cut out of the middle, after `size` or `resize`: one number, or height and width."""
+    """The size cut out of the middle, after `size` or `resize`."""
     margin: Annotated[int, Field(ge=0, le=4096)] = 0
-    """So many pixels more are kept on every side of the crop, for what moves images a little."""
+    """So many pixels more on every side of the crop, for what moves images."""
     channels: Literal[1, 3] | None = Field(default=None, examples=["1", "3"])
-    """1 makes every image grey, 3 red, green and blue; palettes, alpha and CMYK need one of them."""
+    """1 is grey, 3 red, green and blue; palettes, alpha and CMYK need one of them."""
     shape: tuple[Side, ...] | None = Field(default=None, min_length=2, max_length=3, examples=["[28, 28]"])
-    """The shape of images that come as flat lists of numbers: height and width, with 1 or 3 channels last or first."""
+    """The shape of images that are flat lists: height and width, with 1 or 3 channels last or first."""
 
     @property
     def cut(self) -> tuple[int, int] | None:
@@ -177,7 +177,7 @@ class Source(Settings):
     places: ClassVar[tuple[str, ...]] = ORIGINS[1:]
 
     dataset: str | None = None
-    """A data set by name: an embedded one (`sample/breast-cancer`) or one of the catalogue (`youtube-spam`)."""
+    """A data set by name, embedded (`sample/breast-cancer`) or of the catalogue (`youtube-spam`)."""
     parquet: Paths | None = None
     """Parquet files: paths beside pipelines.yaml, patterns (`day/*.parquet`) or URLs (`s3://bucket/day/*.parquet`)."""
     csv: Paths | None = None
@@ -186,19 +186,17 @@ class Source(Settings):
     """JSON Lines files (one object a line), in UTF-8: paths, patterns or URLs."""
     iob: Paths | None = Field(default=None, examples=["corpus/*.tsv"])
     """Tagged sentences in IOB or CoNLL files, which become the columns `tokens` and `tags`. Files named after train,
-    devel and test get a `split`, files that begin with -DOCSTART- a `document`; IOB1, BIOES and BILOU are rewritten as
-    IOB2."""
+    devel and test get a `split`, those with -DOCSTART- a `document`; IOB1, BIOES and BILOU become IOB2."""
     iob_columns: tuple[Place, Place] = (1, -1)
     """Where a line of `iob` has its word and its tag: columns from 1, or from the end with -1."""
     votes: Paths | None = None
-    """Votes given as a table (Parquet or CSV): one integer column per labelling function, -1 where it abstains."""
+    """A table of votes (Parquet or CSV): a whole number per labelling function, -1 where it abstains."""
     images: Paths | None = Field(default=None, examples=["scans", "scans/*/*.png"])
-    """Images in folders named after their classes: a folder or a pattern. Folders named train, valid or test above them
-    become `split`."""
+    """Images in folders named after their classes; folders named train, valid or test above them become `split`."""
     files: Paths | None = Field(default=None, examples=["scores/*.xlsx"], exclude_if=_is_left_out)
     """Files of another format, which `reader` reads: paths, patterns or URLs."""
     reader: Literal["parquet", "csv", "jsonl"] | None = Field(default=None, examples=["csv"], exclude_if=_is_left_out)
-    """Who reads `files`; also a reader of an installed package, or your own as `module:object` or `file.py:object`."""
+    """Who reads `files`; also an installed package's, or your own as `module:object` or `file.py:object`."""
     sql: Annotated[tuple[str], BeforeValidator(as_many), AfterValidator(without_password)] | None = Field(
         default=None, examples=["sqlite:///comments.db", "${DATABASE_URL}"], exclude_if=_is_left_out
     )
@@ -206,16 +204,14 @@ class Source(Settings):
     others with their drivers. Secrets stand in it as names of environment variables:
     `postgresql://night:${DB_PASSWORD}@db/clinic`."""
     query: str | None = Field(default=None, min_length=1, examples=["select * from comments"], exclude_if=_is_left_out)
-    """The `select` whose rows are the samples, read only, in chunks, ordered by `id`."""
+    """The `select` whose rows are the samples."""
     query_timeout: float = Field(default=600.0, gt=0, le=86_400, exclude=True)
     """Seconds until the database has to have the next rows; SQLite and PostgreSQL stop then."""
     dicom: Paths | None = Field(default=None, examples=["scans", "scans/*/*.dcm"], exclude_if=_is_left_out)
-    """DICOM files (extra `medical`). A row is a frame, with the columns `image`, `patient` (a hash, which is the
-    `group`), `slice`, `modality`, `body_part`, `view`, `laterality` and `sex`; no other tag is handed on. `label:
-    folder` takes folders for classes."""
+    """DICOM files (extra `medical`). A row is a frame: `image`, `patient` (a hash, the `group`), `slice`, `modality`,
+    `body_part`, `view`, `laterality` and `sex`, no other tag. `label: folder` takes folders for classes."""
     nifti: Paths | None = Field(default=None, examples=["study/**/*.nii.gz"], exclude_if=_is_left_out)
-    """NIfTI volumes (extra `medical`), a row for each slice; `sub-07` in a path says whose it is, else each volume is a
-    group."""
+    """NIfTI volumes (extra `medical`), a row a slice; `sub-07` in a path is the group, else each volume."""
     scan: Scan | None = Field(
         default=None, examples=["{window: [40, 400]}", "{slices: 16, plane: coronal}"], exclude_if=_is_left_out
     )
@@ -228,48 +224,45 @@ class Source(Settings):
     """The column with the images: paths from the table's folder, bytes of PNG or JPEG files, or arrays (whole numbers 0
     to 255, or numbers 0 to 1)."""
     pixels: Pixels | None = Field(default=None, examples=["{size: 64}", "{resize: 256, crop: 224, channels: 3}"])
-    """How images are brought to one shape; without it an image that differs from the first in size or mode is
-    rejected."""
+    """How images are brought to one shape; without it one unlike the first in size or mode is rejected."""
     id: str | None = None
-    """The column that names a sample, unique over all files; without it samples are named `file:row`."""
+    """The column that names a sample, unique over all files; without it `file:row`."""
     label: str | None = None
     """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled."""
     labels: Names | None = Field(default=None, min_length=1, examples=["[effusion, oedema]", "findings"])
-    """Where a sample may bear several classes, instead of `label`: columns of 1, 0 and -1 (unknown), one per class, or
-    one column that lists their names (a list, or text such as `effusion|oedema`)."""
+    """Instead of `label`, of several classes: columns of 1, 0 and -1 (unknown), or one that lists names (a list, or
+    text such as `effusion|oedema`)."""
     tags: str | None = Field(default=None, min_length=1, examples=["tags"])
-    """Where samples are tagged sentences, instead of `label`: the column with a tag (`B-Disease`, `I-Disease`, `O`) per
-    word of `tokens`."""
+    """Instead of `label`, of sentences: the column with a tag (`B-Disease`, `I-Disease`, `O`) per word of `tokens`."""
     tokens: str = Field(default="tokens", min_length=1)
     """The column with the words that `tags` are of, a list per sample."""
     score: str | None = Field(default=None, min_length=1, examples=["similarity"])
-    """Where samples bear a number, such as how similar two sentences are, instead of `label`."""
+    """Instead of `label`: a number, such as how similar two sentences are."""
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
-    """The classes by name, in the order of their codes 0, 1, ...; without them they are read off the gold labels."""
+    """The classes in the order of their codes; left out, read off the gold labels."""
     columns: dict[str, ColumnType] | None = None
-    """Types of columns of text files; those not named are inferred from the first 10 000 rows of the first file."""
+    """Types of columns of text files; others are inferred from the first 10 000 rows."""
     features: Names | None = None
-    """The columns to keep beside id and label (default all); in a table of votes, the columns that are no votes."""
+    """The columns to keep beside id and label (default all); of votes, those that are no votes."""
     required: Names = ()
-    """Columns in which a missing value (null, NaN, empty cell) rejects the row; elsewhere it may enter."""
+    """Columns in which a missing value (null, NaN, empty cell) rejects the row."""
     split: str | None = None
-    """The column that says which part of the data a sample belongs to (train, valid, test)."""
+    """The column with the part that a sample belongs to (train, valid, test)."""
     group: str | None = Field(
         default=None, min_length=1, examples=["patient"], exclude_if=lambda column: column is None
     )
     """The column of what is independent: the patient, the document, the site. Hold-outs never part a group; intervals
-    and tests count groups. A row without a value is a group of its own."""
+    and tests count groups. No value is a group of its own."""
     gold: PeoplesGold | None = Field(default=None, examples=["answers.json"], exclude_if=_is_left_out)
-    """What people answered in Label Studio about these samples: it overrides or completes the gold column, by id."""
+    """People's answers in Label Studio, which override or complete the gold column, by id."""
     gold_in: Names | None = None
-    """The parts (values of `split`) whose gold labels are used; in the others they are hidden."""
+    """The parts (values of `split`) whose gold labels are used."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_between_cells)] = ","
     """The character between the cells of a CSV file."""
     masked: bool | None = None
-    """Whether reports and errors mask every word of the texts. Left out, as the catalogue says, else as `trust.masked`
-    does."""
+    """Whether reports and errors mask every word. Left out, as the catalogue says, else as `trust.masked`."""
     max_rejects: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
-    """The share of rows that may be rejected (each with file, row and reason) before the run stops."""
+    """The share of rows that may be rejected before the run stops."""
 
     @property
     def origin(self) -> str:

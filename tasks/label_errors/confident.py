@@ -35,10 +35,10 @@ class LabelErrors(Settings):
     """Which gold labels the subjects' out-of-sample answers confidently contradict; `{}`: every default."""
 
     planted: float = Field(default=0.1, gt=0, lt=0.5)
-    """The share of labels that are flipped on purpose, to say how many of such errors are found."""
+    """The share of labels flipped on purpose, to say how many such errors are found."""
 
     shown: int = Field(default=12, ge=0, le=100)
-    """How many doubtful samples the report shows of each subject."""
+    """How many doubtful samples the report shows of each."""
 
 
 METRICS = (

@@ -37,8 +37,8 @@ class When(Settings):
     """The column that is looked at; a rule abstains where the value is missing."""
 
     picture: Measure | None = Field(default=None, examples=["brightness"])
-    """A measure of the picture, from 0 to 1, in place of a column: its mean (`brightness`), the spread of its values
-    (`contrast`), how far its channels (`colourfulness`) or neighbouring pixels (`edges`) lie apart."""
+    """Instead, a measure of the picture, from 0 to 1: its mean (`brightness`), the spread of its values (`contrast`),
+    how far its channels (`colourfulness`) or neighbouring pixels (`edges`) lie apart."""
 
     above: float | None = Field(default=None, examples=["16.8"])
     """The value lies above this."""
@@ -79,11 +79,10 @@ _LONGEST_NAME = 80
 
 
 class WrittenRule(Settings, populate_by_name=True):
-    """One rule: `when`, `keywords`, `pattern` or `prompt`, and the class that it votes for where that holds, or else
-    abstains."""
+    """One rule: `when`, `keywords`, `pattern` or `prompt`, and the class that it votes for where that holds."""
 
     name: str = Field(default="", max_length=_LONGEST_NAME, examples=["big"])
-    """What the rule is called; left out, it is called after what it asks."""
+    """What the rule is called; left out, after what it asks."""
 
     when: When | None = Field(default=None, examples=["{column: worst_radius, above: 16.8}"])
     """Bounds on a column or on the picture, or one value of a column."""
@@ -91,27 +90,27 @@ class WrittenRule(Settings, populate_by_name=True):
     keywords: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         default=None, min_length=1, examples=["[subscribe, check out]"]
     )
-    """Words or phrases, any of which will do: whole words, whatever the case."""
+    """Whole words or phrases, any of which will do, in whatever case."""
 
     pattern: str | None = Field(default=None, min_length=1, examples=['"https?://"'])
-    """A regular expression (Python's), searched for whatever the case."""
+    """A regular expression (Python's), in whatever case."""
 
     unless: str | None = Field(default=None, min_length=1, examples=['"not good"'])
-    """A regular expression that must not be found beside the keywords or the pattern."""
+    """A regular expression that must not be found."""
 
     prompt: str | None = Field(
         default=None, min_length=1, exclude_if=lambda prompt: prompt is None, examples=['"Is this an advert? {text}"']
     )
-    """What a model that answers in words is asked (see `asking`), `{text}` where the text belongs. The rule votes where
-    it says `yes`, or the class."""
+    """What a model is asked (see `asking`), `{text}` where the text belongs. The rule votes where it says `yes`, or the
+    class."""
 
     abstain: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("no",), min_length=1, exclude_if=lambda words: words == ("no",), examples=["[no, unsure]"]
     )
-    """What it says where the rule is to abstain; any other answer is a fault of the rule on that sample."""
+    """What it says where the rule abstains; any other answer is a fault on that sample."""
 
     in_: str | None = Field(default=None, alias="in", min_length=1, examples=["text"])
-    """The column with the text that keywords, patterns and prompts are about; left out, `text`."""
+    """The column of the text; left out, `text`."""
 
     vote: ClassName = Field(examples=["malignant"])
     """The class that it votes for, by name."""
@@ -183,8 +182,7 @@ class WrittenRules(Settings):
     asking: dict[str, Any] | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{url: https://host/v1/chat/completions}"]
     )
-    """How rules with a `prompt` ask: the `url` of a model that answers in words, its `model`, and what else a subject's
-    `asking` says."""
+    """How rules with a `prompt` ask: a model's `url`, and what a subject's `asking` says."""
 
     def asking_of(self, rule: WrittenRule) -> Asking:
         """How the model is asked about one rule; raises `ValueError` where that does not say enough."""
@@ -230,7 +228,7 @@ class Labeling(StandsOn, WrittenRules):
     `file.yaml` (`rules` and `classes` as here)."""
 
     fault_limit: float = Field(default=0.01, ge=0.0, le=1.0)
-    """The share of samples on which a labelling function may raise (it abstains there) before the run stops."""
+    """The share of samples on which a function may raise (it abstains there) before the run stops."""
 
     @model_validator(mode="after")
     def _one_rulebook(self) -> Self:

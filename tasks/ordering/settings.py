@@ -18,7 +18,7 @@ SCORES: tuple[Score, ...] = get_args(Score)
 
 
 class Ordering(Settings):
-    """How the samples are ordered into data sets D1 … DN, ever more adversarial."""
+    """How samples are ordered into D1 … DN, ever more adversarial."""
 
     alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
     """α: the chance that a Clopper-Pearson interval misses the true confidence."""
@@ -27,25 +27,24 @@ class Ordering(Settings):
     """N: how many curated sets D1 … DN, each holding the one before it; the trend test needs three."""
 
     by: Score = Field(default="bound", exclude_if=lambda score: score == "bound")
-    """What samples are ordered by: the lower `bound` of the confidence's interval, the `confidence`, the `entropy` of
-    the votes, or a score `learned` from gold by a model that has not seen the sample."""
+    """What orders: the lower `bound` of the confidence's interval, the `confidence`, the votes' `entropy`, or a score
+    `learned` from gold of other samples."""
 
     compare: bool = False
-    """Whether the paper's three other approaches are measured beside ours (Table 1 and Figure 2), and the other scores
-    of `by`."""
+    """Whether the paper's three other approaches (Table 1 and Figure 2) and the other scores are measured as well."""
 
     curate: Literal["all", "labelled"] = "all"
-    """Which samples are ordered: all, or only those whose true class is known; all of them train the labeler."""
+    """Which samples are ordered: all, or only those with gold; all train the labeler."""
 
     undecided: Literal["apart", "default"] = Field(default="apart", exclude_if=lambda chosen: chosen == "apart")
-    """Samples for which no class wins: `apart` counts them beside the order's test; `default` tests them with their
-    default label, as the hardest."""
+    """Samples that no class wins: `apart` from the order's test, or in it with their `default` label, as the
+    hardest."""
 
     permutations: int = Field(default=2000, ge=2000, le=1_000_000)
     """How many random orders the observed trend is compared with."""
 
     significance: float = Field(default=0.01, gt=0.0, lt=1.0)
-    """γ: a trend counts if chance alone would show one as strong at most this often."""
+    """γ: how often chance alone may show such a trend for it to count."""
 
 
 @dataclass(frozen=True)

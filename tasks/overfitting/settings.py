@@ -15,7 +15,7 @@ Bound = Literal["paper", "maurer-pontil", "betting"]
 
 
 class Dishonest(Settings):
-    """A positive control made to order: a copy of each subject, fitted to the very crops it is then tested on."""
+    """A copy of each subject, fitted to the very crops it is then tested on."""
 
     epochs: int = Field(default=10, ge=1, le=1000)
     """How often the copy sees every test sample's centred window."""
@@ -28,11 +28,10 @@ class Dishonest(Settings):
 
 
 class Translations(Settings):
-    """The paper's test for images: the window that a subject sees is shifted (`crop` of the subject says how large it
-    is), and nothing is padded."""
+    """The paper's test for images: the window that a subject sees (its `crop`) is shifted, and nothing is padded."""
 
     eps: int = Field(default=2, ge=1, le=16)
-    """How many pixels the window may move in each direction; images need a margin of three times as many."""
+    """How many pixels the window may move each way; images need a margin of three times as many."""
 
     generators: tuple[Generator, ...] = Field(default=("strongest",), min_length=1)
     """How the shift is chosen. More than one is corrected for (Holm)."""
@@ -41,14 +40,13 @@ class Translations(Settings):
     """How many seeds each subject is trained with, for the N-model test."""
 
     fresh: str | None = Field(default=None, min_length=1)
-    """The value of the split column with samples that nobody has ever measured a subject on: the negative control."""
+    """The part with samples that nobody ever measured a subject on: the negative control."""
 
     training: bool = True
-    """Whether each subject is also tested on its training samples: the positive control."""
+    """Whether it is also tested on its training samples: a positive control."""
 
     dishonest: Dishonest | None = None
-    """Whether a copy of each subject is fitted to the test samples, which the test must find: a positive control. It is
-    no subject."""
+    """Whether a copy fitted to the test samples must be found: a positive control."""
 
     @model_validator(mode="after")
     def _each_generator_once(self) -> Self:
@@ -61,7 +59,7 @@ class Orbit(Settings):
     """The exact test for closed symmetries: samples that come in several forms which mean the same."""
 
     orbit: str = Field(min_length=1)
-    """The column that names the orbit a sample belongs to: all forms of one sample bear the same name."""
+    """The column that names the sample that a form is of."""
 
     original: str = Field(min_length=1)
     """The column that says which form stands in the test set (true or false)."""
@@ -99,13 +97,13 @@ class Synthetic(Settings):
 
 
 class Overfitting(Settings):
-    """Whether the test score can be believed, or the subject has been fitted to the samples it is measured on.
+    """Whether the subject was fitted to the samples it is measured on.
 
     At least one test is made.
     """
 
     translations: Translations | None = None
-    """The test by shifted windows, for image subjects."""
+    """Shifted windows, for image subjects."""
 
     orbit: Orbit | None = None
     """The exact test for closed symmetries."""
@@ -121,7 +119,7 @@ class Overfitting(Settings):
     """The level, for one test set and all nights together: night t may spend alpha / (t (t + 1))."""
 
     gap: float = Field(default=0.05, gt=0, lt=1)
-    """The smallest gap worth finding; a test set on which no gap of this size could show is called underpowered."""
+    """The smallest gap worth finding; where none of this size could show, the test is underpowered."""
 
     @model_validator(mode="after")
     def _something_is_tested(self) -> Self:

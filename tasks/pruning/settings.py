@@ -13,16 +13,16 @@ from assay.tasks.statistics.metrics import metric
 
 
 class Pruning(Settings):
-    """Which labelling functions are kept; left out, all of them are.
+    """Which labelling functions are kept; left out, all.
 
     Algorithm 1 keeps a set of labelling functions no two of which depend on each other.
     """
 
     correlation: float = Field(default=0.5, ge=0.0, le=1.0)
-    """δ: two labelling functions whose votes correlate more strongly than this, either way, depend on each other."""
+    """δ: two functions whose votes correlate more strongly, either way, depend on each other."""
 
     clique_budget: int = Field(default=1_000_000, ge=1)
-    """How many maximal cliques may be counted before the stage gives up with an error: their number can explode."""
+    """How many maximal cliques may be counted before the stage gives up: their number can explode."""
 
     rank: Literal["cliques", "degree"] = "cliques"
     """What ranks the functions: their maximal cliques (the paper) or their neighbours (never explodes)."""

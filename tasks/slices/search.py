@@ -36,21 +36,20 @@ from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
 class Slices(Settings):
-    """The columns by whose values subjects are looked at: a site, a sex, a device; where they are worse than elsewhere
-    is searched on one half and confirmed on the other.
+    """The columns (a site, a sex, a device) by whose values subjects are looked at; where they are worse is searched on
+    one half and confirmed on the other.
 
     A list of columns alone is the short form.
     """
 
     columns: tuple[str, ...] = Field(min_length=1, max_length=20, examples=[["site", "sex"]])
-    """The columns of the samples whose values are slices: a site, a sex, a device. Numbers of many values are cut into
-    quarters."""
+    """The columns whose values are slices; numbers of many values are cut into quarters."""
 
     deepest: int = Field(default=2, ge=1, le=3)
     """How many columns the search puts together: with 2, also women of one site."""
 
     most: int = Field(default=5, ge=1, le=50)
-    """How many slices the search may take to the other half; the more, the more each has to show (Holm)."""
+    """How many slices the search takes to the other half; the more, the more each has to show (Holm)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -19,20 +19,20 @@ class Statistics(Settings):
     """How the findings of a run are judged together."""
 
     significance: float = Field(default=0.01, gt=0, lt=1)
-    """The level at which a p-value, corrected as below, counts as a result."""
+    """The level at which a corrected p counts as a result."""
 
     correction: Literal["holm", "none"] = "holm"
-    """How the p-values of one run are corrected for their number: Holm's step-down method, or not at all."""
+    """How a run's p-values are corrected for their number: by Holm's method, or not."""
 
     margin: float = Field(default=0.05, gt=0, lt=1)
-    """How much of a class's recall a defence may cost for the class to count as kept: 0.05 is five points."""
+    """How much of a class's recall a defence may cost (0.05: five points)."""
 
 
 class ErrorCost(Settings):
     """What errors on one class cost."""
 
     miss: float = Field(default=1.0, ge=0)
-    """What a sample of this class costs that is called something else, beside 1 for the classes that are not named."""
+    """What a missed sample of this class costs, beside 1 for classes not named."""
 
 
 class Claim(Settings):
@@ -68,7 +68,7 @@ class Gate(Settings, populate_by_name=True):
     """Which finding, as `stage.metric`."""
 
     of: str | None = None
-    """What the finding is about: an approach, an attack, a perturbation, a defence, `weak` or `gold`."""
+    """What it is about: an approach, an attack, a perturbation, a defence, `weak` or `gold`."""
 
     group: str | None = None
     """Which slice: a labeler, an ε, a severity, a class, a data set such as `D10`."""
@@ -77,18 +77,17 @@ class Gate(Settings, populate_by_name=True):
     """Which subject, by its name in the pipeline."""
 
     at_most: float | None = None
-    """The finding's value may not be above this."""
+    """The value may not be above this."""
 
     at_least: float | None = None
-    """The finding's value may not be below this."""
+    """The value may not be below this."""
 
     verdict: str | None = None
-    """The verdict the finding must carry, word for word."""
+    """The verdict it must carry, word for word."""
 
     on: Literal["value", "interval", "all", "shared", "new"] = "value"
-    """What keeps to a constant bound: the value, or the whole 95 % interval. For a bound on change, which samples are
-    compared: `all` of each run (the default), those that both have (`shared`), or the `new` ones with all earlier
-    ones."""
+    """What keeps to a constant bound: the value, or the whole 95 % interval. On change, which samples are compared:
+    `all` of each run (the default), those of both (`shared`), or the `new` ones with all earlier ones."""
 
     against: str | None = Field(
         default=None, min_length=1, examples=["last-passed", "accepted", "2026-11-22-0200-k3f9"]
@@ -96,7 +95,7 @@ class Gate(Settings, populate_by_name=True):
     """For a bound on change: an earlier run by name, `last-passed`, or `accepted` (by `assay accept`)."""
 
     drop_at_most: float | None = Field(default=None, ge=0)
-    """The finding may not have fallen by more than this since that run, judged by the interval of the drop."""
+    """It may not have fallen by more than this since, judged by the interval of the drop."""
 
     rise_at_most: float | None = Field(default=None, ge=0)
     """The same for what should not rise."""
@@ -105,7 +104,7 @@ class Gate(Settings, populate_by_name=True):
     """What becomes of a gate on change that has too few samples to tell."""
 
     for_: str | None = Field(default=None, alias="for", examples=["2 of 3 nights"])
-    """On how many of the latest nights, this one included, it must have failed before it fails the run."""
+    """On how many of the latest nights it must have failed before it fails the run."""
 
     severity: Literal["warn", "fail"] = "fail"
     """Whether a failure fails the run or only warns."""

@@ -95,7 +95,7 @@ ONLY_ABOUT: dict[str, tuple[KindName, ...]] = {
 
 
 class Training(Settings):
-    """How a network, or a text classifier, is trained. What is audited never trains: see `evaluation`."""
+    """How a network, or a text classifier, is trained. What is audited never trains."""
 
     epochs: int = Field(default=15, ge=1, le=10_000)
     """How often every training sample is seen."""
@@ -107,7 +107,7 @@ class Training(Settings):
     """Adam, or stochastic gradient descent with Nesterov momentum."""
 
     learning_rate: float = Field(default=1e-3, gt=0, le=10)
-    """The step size; with the schedule `one-cycle`, the highest one."""
+    """The step size; with `one-cycle`, the highest."""
 
     momentum: float = Field(default=0.9, ge=0, lt=1)
     """The momentum of `sgd`."""
@@ -116,46 +116,45 @@ class Training(Settings):
     """The L2 penalty on the weights."""
 
     schedule: Literal["one-cycle", "step", "constant"] = "one-cycle"
-    """How the step size moves: up and down once, a tenth of it every `step_epochs`, or not at all."""
+    """How the step size moves: up and down once, to a tenth every `step_epochs`, or not at all."""
 
     step_epochs: int = Field(default=10, ge=1)
     """After how many epochs the schedule `step` divides by ten."""
 
     loss: Literal["cross-entropy", "focal"] = "cross-entropy"
-    """The loss; where samples bear several labels, binary cross-entropy per label in either case."""
+    """The loss; of several labels, binary cross-entropy per label in either case."""
 
     augment: tuple[Literal["flip-horizontal", "flip-vertical", "shift", "rotate", "crop", "window"], ...] = ()
-    """How training images are varied; `window` cuts the subject's `crop` out of an image wherever it fits."""
+    """How training images are varied; `window` cuts the subject's `crop` out anywhere."""
 
     validation: float = Field(default=0.1, ge=0, lt=1)
-    """The share of the training samples that is set aside for the validation curve; it chooses nothing by default."""
+    """The share of the training samples set aside for the validation curve; it chooses nothing by default."""
 
     snapshots: int = Field(default=0, ge=0, le=50, exclude_if=lambda snapshots: not snapshots)
-    """At how many epochs on the way weights are kept, for `hardness` (`dynamics`: how late an answer came)."""
+    """At how many epochs weights are kept, for `dynamics` of `hardness`."""
 
 
 class Evaluation(Settings):
     """Which samples are audited, and which may train. No sample is ever in both."""
 
     column: str | None = Field(default=None, min_length=1)
-    """The column that says which part of the data a sample belongs to; left out, the source's `split`, or `split`."""
+    """The column with the part a sample belongs to; left out, the source's `split`, or `split`."""
 
     split: str = "test"
-    """The value of the split column that is audited; everything in `train` may train."""
+    """The part that is audited."""
 
     train: str = "train"
-    """The value of the split column that subjects and generators learn from."""
+    """The part that subjects and generators learn from."""
 
     since: str | float | None = Field(default=None, exclude_if=lambda since: since is None, examples=["2026-09-01"])
-    """In place of `split` and `train`, for a `column` of dates or numbers: what is not below this is audited, what lies
-    before may train."""
+    """Instead, for a `column` of dates or numbers: what is not below this is audited, what lies before may train."""
 
     holdout: float = Field(default=0.25, gt=0, lt=1)
-    """Without a split column: the share that is audited, chosen by a hash of the content, so that copies, pairs that
-    share a sentence and sentences of one `document` stay together."""
+    """Without a split column: the share that is audited, by a hash of the content; copies, pairs that share a sentence
+    and sentences of one `document` stay together."""
 
     limit: int | None = Field(default=None, ge=1)
-    """At most so many samples are audited, in proportion to the classes, at least one of each."""
+    """At most so many are audited, in proportion to the classes, at least one of each."""
 
 
 class Subject(StandsOn):
@@ -173,13 +172,13 @@ class Subject(StandsOn):
     asking: Asking | None = Field(
         default=None, exclude_if=lambda asking: asking is None, examples=["{batch: 64, rate: 5}"]
     )
-    """How a model behind `https://…` is asked: its form, batches, retries, rate, and how often."""
+    """How a model behind `https://…` is asked."""
 
     predictions: str | None = Field(default=None, min_length=1)
-    """A column of the samples that already holds another system's predictions, as class names or class codes."""
+    """A column with another system's predictions, as class names or codes."""
 
     weights: str | None = Field(default=None, min_length=1)
-    """A safetensors file with the weights of the Torch module that `model` builds."""
+    """A safetensors file for the Torch module that `model` builds."""
 
     network: str | None = Field(default=None, min_length=1)
     """An image network by name (small-cnn, attnmel, attnmel-softmax, vgg19, vgg19-bn, resnet50, resnet101, resnet152,
@@ -188,22 +187,20 @@ class Subject(StandsOn):
     `https://…`, `model.onnx`."""
 
     width: float = Field(default=1.0, gt=0, le=4)
-    """The number of channels of a named network, as a multiple of the published one."""
+    """The channels of a named network, as a multiple of the published ones."""
 
     crop: int | None = Field(default=None, ge=4, le=4096)
-    """The side of the centred square that `network` sees, in pixels; the margin is what the overfitting test shifts
-    within. Left out, whole images."""
+    """The side of the centred square that `network` sees, in pixels; left out, whole images."""
 
     mean: tuple[float, ...] | None = None
-    """What `network` subtracts per channel from pixels between 0 and 1; left out, measured on the training images, or 0
-    with `weights`."""
+    """What `network` subtracts per channel from pixels in [0, 1]; left out, measured on the training images, or 0 with
+    `weights`."""
 
     std: tuple[float, ...] | None = None
-    """What `network` divides by per channel; left out, measured on the training images, or 1 with `weights`."""
+    """What `network` divides by per channel; left out, measured likewise, or 1 with `weights`."""
 
     block: int = Field(default=64, ge=1, le=4096)
-    """How many images `network` looks at together; fewer need less memory. Another number may change the last bits of a
-    result."""
+    """How many images `network` looks at together; fewer need less memory, another number may change last bits."""
 
     classifier: str | None = Field(default=None, min_length=1)
     """A text classifier: `small-bert` or `minilm-linear` (trained by Assay), a Hugging Face directory or hub id, a
@@ -237,18 +234,17 @@ class Subject(StandsOn):
     """The column of scores that `scorer` should give; left out, the one of `source.score`."""
 
     train: Training | None = None
-    """How it is trained; left out, it comes with `weights`, or as it is. Taggers and scorers that Assay knows by name
-    are always trained."""
+    """How it is trained; left out, it comes as it is, or with `weights`. Taggers and scorers that Assay names are
+    always trained."""
 
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """The feature columns the model sees, in this order; left out, `logistic` takes every numeric column."""
+    """The columns that the model sees, in this order; left out, `logistic` takes every numeric one."""
 
     train_on: Literal["gold", "weak"] = "gold"
-    """What a subject that Assay trains learns from: gold labels, or the first labeler's weak ones (samples without a
-    decided label are left out). Gold judges."""
+    """What it learns from: gold labels, or the first labeler's weak ones, where decided. Gold judges."""
 
     folds: int = Field(default=5, ge=2, le=100)
-    """Into how many parts the samples are split so that `logistic` never predicts what it has learned from."""
+    """Into how many parts samples are split so that `logistic` predicts none it learned from."""
 
     @property
     def kind(self) -> KindName:

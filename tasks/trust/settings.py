@@ -15,7 +15,7 @@ class Naming(Settings):
     """How words are spelled, and which words stand for a class."""
 
     class_names: dict[str, str] = Field(default_factory=dict)
-    """What a class is about, in words, where its name does not say it: `{"0": negative, "1": positive}`."""
+    """What a class is about, in words, where its name does not say it."""
 
     lemmatise: bool = False
     """Whether words are reduced to their lemmas before they are pooled."""
@@ -51,12 +51,12 @@ class Trust(Asking):
     """How many perturbed texts LIME asks the subject about."""
 
     training_texts: int = Field(default=200, ge=1)
-    """How many correctly predicted training texts are explained for the word pools, drawn evenly over the classes."""
+    """How many right training texts are explained for the word pools, evenly over the classes."""
 
     providers: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """The word embeddings that vote, an odd number: `fasttext` and `ppmi` (trained on the corpus), `subject` (its input
-    embeddings), `encoder` and `encoder-prompted` (MiniLM, extra `encoders`), a file of word vectors, or
-    `module:object`. Left out, the first three, or `fasttext` for a subject without tokens."""
+    """The word embeddings that vote, an odd number: `fasttext` and `ppmi` (trained on the corpus), `subject` (its own),
+    `encoder` and `encoder-prompted` (MiniLM, extra `encoders`), a file of word vectors, or `module:object`. Left out,
+    the first three, or `fasttext` for a subject without tokens."""
 
     theta_relate: float | None = Field(default=None, ge=-1, le=1)
     """How related a cluster must be to its class name (Eq. 4); left out, found per provider from word pairs."""
@@ -69,8 +69,8 @@ class Trust(Asking):
     """The column of human rationales (character spans, token masks or phrases) that trust is measured against."""
 
     truth: str | None = Field(default=None, min_length=1)
-    """Where the true trust labels are known from: `counterfactual` (the columns `sentiment_words` and `shortcut_words`
-    say what to delete), or a table of human verdicts (Parquet or CSV)."""
+    """Where trust is known from: `counterfactual` (the columns `sentiment_words` and `shortcut_words` say what to
+    delete), or a table of people's verdicts (Parquet or CSV)."""
 
     masked: bool = False
     """Whether the report masks every word of the texts: for hateful or private ones."""

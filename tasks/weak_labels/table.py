@@ -37,30 +37,27 @@ class WeakLabelling(Settings):
     """How votes become a label and a confidence."""
 
     labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
-    """Which labelers run: every vote counts the same (`majority`), Snorkel's label model, Dawid and Skene's (to which
-    abstaining is an answer), or FlyingSquid's, for two classes (`triplets`). Subjects are measured along the order of
-    the first."""
+    """Which labelers run: every vote counts the same (`majority`), Snorkel's model, Dawid and Skene's (abstaining is an
+    answer), or FlyingSquid's, for two classes (`triplets`). The first one's order counts."""
 
     epochs: int = Field(default=500, ge=1)
-    """How many steps Snorkel's label model is trained, and Dawid and Skene's at most; the report says whether its loss
-    has converged."""
+    """Steps of Snorkel's training, and at most of Dawid and Skene's; the report says whether the loss converged."""
 
     learning_rate: float = Field(default=0.01, gt=0.0)
     """The step size of that training."""
 
     seed: int = Field(default=0, ge=0, lt=2**32)
-    """Where the training starts; the same seed gives the same weights, bit by bit."""
+    """Where the training starts."""
 
     default_label: str | int = 0
-    """The class, by name or by code, of a sample that no class wins: nobody voted, or all classes are exactly equal."""
+    """The class, by name or code, of a sample that no class wins."""
 
     class_balance: Annotated[
         Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"],
         BeforeValidator(lambda balance: "estimated" if balance == "estimate" else balance),
     ] = Field(default="estimated", exclude_if=lambda balance: balance == "uniform")
-    """How frequent the classes are, for labelers that learn: `estimated` from which votes are cast together, where they
-    tell it clearly (else as `uniform`); `uniform`; `gold`, as the samples with gold; or by name (`{spam: 0.2, ham:
-    0.8}`) or in the order of the codes."""
+    """How frequent the classes are, for labelers that learn: `estimated` from votes cast together, where they tell it
+    clearly (else `uniform`); `uniform`; as in `gold`; or by name (`{spam: 0.2, ham: 0.8}`) or code."""
 
     @field_validator("class_balance")
     @classmethod

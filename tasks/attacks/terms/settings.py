@@ -25,18 +25,17 @@ class TermAttack(Settings):
     """What findings call it, without a `|`, and neither `clean` nor `mixed`; left out, the kind of attack."""
 
     terms: str = Field(default="gold", min_length=1)
-    """Who finds the terms: `gold` (tagged entities; pairs have none), `lexicon` (Assay's), `disease-chemical-synonyms`
-    (DOID, DrugBank and MeSH, from the catalogue), a lexicon file (tabs between concept, type and name), or
-    `spacy:NAME`."""
+    """Who finds the terms: `gold` (tagged entities), `lexicon` (Assay's), `disease-chemical-synonyms` (the
+    catalogue's), a lexicon file (tabs between concept, type and name), or `spacy:NAME`."""
 
     share: Shares = (1.0,)
-    """The share of the terms that are attacked, each drawn by itself: the severity."""
+    """The share of the terms that are attacked: the severity."""
 
     sentence: Literal["first", "second"] = "first"
     """Which sentence of a pair is attacked; the other stays."""
 
     examples: int = Field(default=4, ge=0, le=100)
-    """How many attacked samples the report shows; none where the source is `masked`."""
+    """How many attacked samples the report shows."""
 
     @property
     def called(self) -> str:

@@ -29,21 +29,21 @@ class TypoAttack(TermAttack):
     changes: Annotated[
         tuple[Annotated[int, Field(ge=1, le=10)], ...], BeforeValidator(as_many), Field(min_length=1)
     ] = (1,)
-    """How many changes per attacked word, one or several: the other severity."""
+    """How many changes per attacked word: the other severity."""
 
     min_letters: int = Field(default=4, ge=2, le=100)
     """Words with fewer letters stay as they are."""
 
 
 class Swap(TypoAttack):
-    """Swap noise: in each attacked word a random pair of neighbouring letters changes places."""
+    """In each attacked word a random pair of neighbouring letters changes places."""
 
     attack: Literal["swap"] = "swap"
     """Which attack it is."""
 
 
 class Keyboard(TypoAttack):
-    """Keyboard noise: in each attacked word a random letter becomes one beside it on the keyboard."""
+    """In each attacked word a random letter becomes one beside it on the keyboard."""
 
     attack: Literal["keyboard"] = "keyboard"
     """Which attack it is."""

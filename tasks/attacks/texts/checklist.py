@@ -25,8 +25,7 @@ class Check(TextRewrite):
 
 
 class Names(Check):
-    """Every given name replaced by another: an answer that depends on who it is about is none about the text. The names
-    are those of Assay's list, of many countries; for texts in any language."""
+    """Every given name of Assay's list, of many countries, replaced by another; in any language."""
 
     attack: Literal["names"] = "names"
     """Which attack it is."""
@@ -40,8 +39,8 @@ class Numbers(Check):
 
 
 class Negation(Check):
-    """Every statement turned round, by `not` behind a form of *be*, *do* or a modal verb, or without the `not` that is
-    there: the answer must change. English only, and for classes that a negation turns (sentiment, not topics)."""
+    """Every statement turned round, by a `not` more or less: the answer must change. English only, and for classes that
+    a negation turns (sentiment, not topics)."""
 
     attack: Literal["negation"] = "negation"
     """Which attack it is."""

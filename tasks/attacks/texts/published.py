@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DeepWordBug(WordAttack):
-    """Misspellings of the words whose replacement by an unknown word costs the prediction most, in any language."""
+    """Misspellings, in any language."""
 
     attack: Literal["deepwordbug"] = "deepwordbug"
     """Which attack it is."""
@@ -34,7 +34,7 @@ class DeepWordBug(WordAttack):
     """The share of a text's words that may be changed."""
 
     part_of_speech: bool = False
-    """Whether a replacement must share a part of speech with the word; a misspelt word has none."""
+    """As of `a2t`; a misspelt word has none."""
 
     edits: int = Field(default=30, ge=1)
     """How many characters of a text may be edited in all (Levenshtein's distance)."""
@@ -76,8 +76,7 @@ DEEPWORDBUG_ATTACK = TextAttackChoice(DeepWordBug, replacements=misspellings)
 
 
 class BertAttack(WordAttack):
-    """What a masked language model thinks likely in the place of the words whose replacement by an unknown word costs
-    the prediction most."""
+    """What a masked language model thinks likely there."""
 
     attack: Literal["bert-attack"] = "bert-attack"
     """Which attack it is."""
@@ -89,14 +88,13 @@ class BertAttack(WordAttack):
     """Which words are tried first, as of `a2t`."""
 
     candidates: int = Field(default=8, ge=1, le=1000)
-    """How many replacements are tried for a word; the paper's 48 take hours where a word has several pieces."""
+    """How many replacements are tried for a word; the paper's 48 take hours."""
 
     modified: float = Field(default=0.4, gt=0, le=1)
     """The share of a text's words that may be changed."""
 
     encoder: str | None = Field(default="minilm", min_length=1)
-    """Who says how similar texts are, as of `a2t`; word vectors of the training texts do not know what the model puts
-    in."""
+    """As of `a2t`; word vectors of the training texts do not know what the model puts in."""
 
 
 BERT_ATTACK = TextAttackChoice(BertAttack, replacements=lambda *_: {})

@@ -35,9 +35,9 @@ class WordAttack(NamedAttack):
     """What every word attack has."""
 
     ranking: Ranking = "gradient"
-    """Which words are tried first: those with the largest gradient (a subject without gradients gets `deletion`); whose
-    deletion costs the prediction most, or an unknown word in their place (`unknown`); or what that costs weighted by
-    what their best replacement does (`saliency`)."""
+    """Which words are tried first: those with the largest gradient (without gradients `deletion`); whose deletion, or
+    an unknown word in their place (`unknown`), costs the prediction most; or that weighted by what their best
+    replacement does (`saliency`)."""
 
     candidates: int = Field(default=20, ge=1, le=1000)
     """How many replacements are tried for a word."""
@@ -49,25 +49,24 @@ class WordAttack(NamedAttack):
     """How many words may be changed in any text, however short."""
 
     similarity: float = Field(default=0.9, ge=-1, le=1)
-    """How similar the changed text is to the original by the sentence encoder, at least."""
+    """How similar the changed text is to the original, at least."""
 
     encoder: str | None = Field(default=None, min_length=1)
-    """Who says how similar texts are: `word-vectors` (the mean of fastText vectors from the training texts; the
-    default), `minilm` (extra `encoders`), or the folder of a sentence encoder."""
+    """Who says so: `word-vectors` (the mean of fastText vectors from the training texts; the default), `minilm` (extra
+    `encoders`), or the folder of a sentence encoder."""
 
     part_of_speech: bool = True
-    """Whether a replacement must share a part of speech with the word (an English dictionary says so)."""
+    """Whether a replacement must share a part of speech with the word (in English)."""
 
     antonyms: Literal["refuse", "wordnet", "allow"] = "refuse"
-    """Whether a word may give way to its opposite: `refuse` leaves out what Assay's list and the prefixes of negation
-    know (the list is not complete), `wordnet` also WordNet's antonyms, where NLTK has it; with `allow` a success may
-    mean the opposite."""
+    """Whether a word may give way to its opposite: `refuse` leaves out what Assay's list and prefixes of negation know,
+    `wordnet` also WordNet's antonyms, where NLTK has it."""
 
     keep: str | tuple[str, ...] | None = Field(default=None, examples=["[soup, waiter]"])
     """Words that are never replaced, besides stop words and negations: a list, or a UTF-8 file of them."""
 
     texts: int | None = Field(default=None, ge=1, examples=["100"])
-    """How many of the audited texts are attacked, in proportion to the classes; left out, all."""
+    """How many audited texts are attacked, in proportion to the classes; left out, all."""
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""
@@ -92,14 +91,12 @@ class A2T(WordAttack):
     vectors: str | None = Field(default=None, min_length=1)
     """Where neighbours come from: a provider or file of word vectors (see `trust.providers`), the catalogue's
     `counterfitted-neighbors`, a file of neighbour lists (.json, .json.gz), or the synonyms of `open-english-wordnet`
-    (the catalogue's), `wordnet` or `wordnet:fra` (NLTK's, another language by its code). Left out, `fasttext`, which
-    learns little from few texts; `encoder` (MiniLM, extra `encoders`) knows more. Where a replacement must be a
-    synonym, name lists made for that."""
+    (the catalogue's), `wordnet` or `wordnet:fra` (NLTK's, by language). Left out, `fasttext`, which learns little from
+    few texts; `encoder` (MiniLM, extra `encoders`) knows more."""
 
     min_cosine: Cosine | Literal["related"] | None = None
     """How similar a replacement's vector is to the word's, at least. Left out, 0.8 in a file of vectors, else the
-    cosine that half of Assay's synonym pairs reach; `related` is θ_relate of these vectors, the looser limit of the
-    guided attack."""
+    cosine that half of Assay's synonym pairs reach; `related` is the looser θ_relate of `guided`."""
 
     @property
     def least_cosine(self) -> float | str | None:
@@ -109,15 +106,15 @@ class A2T(WordAttack):
 
 class Guided(WordAttack):
     """A2T guided by the trust oracle: a word that the class is about gives way to a similar keyword of its class, any
-    other word to a similar word of another class that is no keyword. Needs `trust`. Its limit of similarity is looser
-    than that of `a2t`: compare it with `a2t: {name: a2t-related, min_cosine: related}`."""
+    other to a similar word of another class that is no keyword. Needs `trust`; compare it with `a2t: {name:
+    a2t-related, min_cosine: related}`."""
 
     attack: Literal["guided"] = "guided"
     """Which attack it is."""
 
     similar: int = Field(default=50, ge=1, le=100_000)
-    """How many nearest words of the pools count as similar; of those the `candidates` of the lowest (or highest)
-    importance are tried."""
+    """How many nearest words of the pools count as similar; the `candidates` of lowest (or highest) importance are
+    tried."""
 
     min_cosine: Cosine | None = None
     """How similar a replacement's vector is to the word's, at least; left out, θ_relate of every provider, by
@@ -153,17 +150,17 @@ class Noise(NamedAttack):
 
 
 class QuestionAttack(NamedAttack):
-    """What every attack has that puts the same question otherwise, to a model that answers in words."""
+    """The same question put otherwise, to a model that answers in words."""
 
     texts: int | None = Field(default=None, ge=1, examples=["100"])
-    """How many of the audited texts are asked about, the classes in the proportions that they have; left out, all."""
+    """How many audited texts are asked about, in proportion to the classes; left out, all."""
 
 
 class TextRewrite(NamedAttack):
-    """What every attack on texts has that swaps no words: a function makes another text of each."""
+    """What every attack on texts has that swaps no words."""
 
     texts: int | None = Field(default=None, ge=1, examples=["100"])
-    """How many of the audited texts are attacked, the classes in the proportions that they have; left out, all."""
+    """How many audited texts are attacked, in proportion to the classes; left out, all."""
 
     examples: int = Field(default=6, ge=0, le=100)
     """How many attacked texts the report shows."""

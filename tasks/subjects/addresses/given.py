@@ -36,10 +36,10 @@ class TokenPrice(Settings):
     """What tokens cost."""
 
     input: float = Field(ge=0, examples=["0.15"])
-    """What a million tokens cost that are sent."""
+    """Of a million tokens sent."""
 
     output: float = Field(ge=0, examples=["0.60"])
-    """What a million tokens cost that come back."""
+    """Of a million tokens that come back."""
 
 
 def plain_word(text: str) -> str:
@@ -55,42 +55,40 @@ class Asking(Settings):
     """How a model behind an HTTP endpoint is asked."""
 
     form: FormName = "auto"
-    """What is sent: `instances` (`{"instances": […]}` answered by `{"predictions": […]}` or the rows alone: TensorFlow
-    Serving, Vertex AI, MLflow, KServe v1), `kserve` (Open Inference Protocol, version 2), `chat` or `completions` (a
-    `prompt`). `auto` goes by the address."""
+    """What is sent: `instances` (`{"instances": […]}`: TensorFlow Serving, Vertex AI, MLflow, KServe v1), `kserve`
+    (Open Inference Protocol, version 2), `chat` or `completions` (a `prompt`). `auto` goes by the address."""
 
     model: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["gpt-4o-mini"])
-    """The model that is asked in words, as its server calls it."""
+    """The model asked in words, as its server calls it."""
 
     prompt: str | None = Field(default=None, min_length=1, exclude_if=not_, examples=["spam_prompt.txt"])
-    """The file with what it is asked, `{text}` where the sample's text belongs: a text, or (`.yaml`, `.json`) a list of
+    """The file with the question, `{text}` where the sample's text belongs: a text, or (`.yaml`, `.json`) a list of
     messages with `role` and `content`."""
 
     answers: dict[str, tuple[str, ...]] | None = Field(
         default=None, min_length=2, exclude_if=not_, examples=["{spam: [junk], ham: []}"]
     )
-    """The classes, each with the words that mean it beside its own name, whatever the case."""
+    """The classes, each with the words that mean it beside its name."""
 
     read: Literal["label", "first-token", "json"] = Field(default="label", exclude_if=lambda read: read == "label")
-    """What of an answer names the class: all of it, its first word, or the `label`, `answer` or `class` of the JSON
-    object that it is. Any other answer is none: counted, shown and wrong."""
+    """What of an answer names the class: all of it, its first word, or the `label`, `answer` or `class` of its JSON
+    object. Any other answer is none: counted, shown and wrong."""
 
     logprobs: bool = Field(default=False, exclude_if=not_)
-    """Whether log probabilities are asked for. Without them nothing is said of AUC, calibration and confidence."""
+    """Whether log probabilities are asked for, which AUC, calibration and confidence need."""
 
     parameters: dict[str, Any] = Field(default={}, exclude_if=not_, examples=["{temperature: 0.7, seed: 1}"])
-    """What else is sent with every question: how answers are drawn (`temperature` is 0 where left out) or constrained
-    (`response_format`, `guided_choice`)."""
+    """What else is sent: how answers are drawn (`temperature`, 0 where left out) or constrained (`response_format`,
+    `guided_choice`)."""
 
     repeats: int = Field(default=1, ge=1, le=20, exclude_if=lambda repeats: repeats == 1, examples=["3"])
-    """How often each audited text is asked about, as it is and attacked; an attack counts only beyond what changes by
-    itself."""
+    """How often each audited text is asked about; an attack counts only beyond what changes by itself."""
 
     at_once: int = Field(default=1, ge=1, le=256, exclude_if=lambda at_once: at_once == 1, examples=["16"])
-    """How many requests a worker has under way at the same time."""
+    """How many requests a worker has under way at once."""
 
     rows: Literal["named", "listed"] = "named"
-    """How a row of a table is sent with `instances`: `{"age": 61}`, or `[61]` in the order of `features`."""
+    """How a row of a table is sent: `{"age": 61}`, or `[61]` in the order of `features`."""
 
     batch: int = Field(default=32, ge=1, le=4096)
     """At most so many samples a request."""
@@ -99,8 +97,8 @@ class Asking(Settings):
     """Seconds until an answer has to be there, whole."""
 
     retries: int = Field(default=4, ge=0, le=20)
-    """How often a request is made again that got no answer, or 429, 500, 502, 503 or 504: after half a second, then
-    twice as long each time, or as `Retry-After` says, up to a minute."""
+    """How often a request is made again after no answer, 429, 500, 502, 503 or 504: after half a second, then twice as
+    long each time, or as `Retry-After` says, up to a minute."""
 
     rate: float | None = Field(default=None, gt=0, le=10_000, examples=["5"])
     """At most so many requests a second, of all workers together."""
@@ -109,22 +107,21 @@ class Asking(Settings):
     """At most so many requests in one run, retries included."""
 
     price: Annotated[float, Field(gt=0)] | TokenPrice | None = Field(default=None, examples=["0.002"])
-    """What a request costs; or, asked in words, a million tokens: `{input: 0.15, output: 0.60}`."""
+    """What a request costs; or, in words, a million tokens: `{input: 0.15, output: 0.60}`."""
 
     cost: float | None = Field(default=None, gt=0, examples=["5"])
-    """At most so much may the requests of one run cost, at their `price`. By tokens, what is under way at the end is
-    paid for, too."""
+    """At most so much may one run's requests cost. By tokens, what is under way at the end is paid for, too."""
 
     headers: dict[str, VariableName] = Field(default={})
-    """Headers, each with the name of the environment variable that holds its value, on workers too: `{Authorization:
+    """Headers, each with the environment variable that holds its value, on workers too: `{Authorization:
     SPAM_AUTHORIZATION}`."""
 
     version_header: str | None = Field(default=None, min_length=1, examples=["X-Model-Version"])
-    """The header that says which version answers: while it stays the same, answers are taken from the store. KServe
-    says its versions by itself."""
+    """The header with the version that answers: while it stays the same, answers are taken from the store. KServe says
+    its versions by itself."""
 
     output: str | None = Field(default=None, min_length=1, examples=["probabilities"])
-    """The name of the output with the probabilities, where a model has several."""
+    """The output with the probabilities, where there are several."""
 
     @property
     def most_requests(self) -> int | None:
