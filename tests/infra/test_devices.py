@@ -8,8 +8,8 @@ import torch
 
 from assay.infra.engines.devices import deterministic_torch, deterministically
 from assay.infra.stages import runs
-from assay.infra.stages import stage as stages
 from assay.infra.stages.stage import stage
+from assay.infra.storage import keys as storage_keys
 from assay.infra.storage.keys import numeric_profile, package_versions
 
 H200 = {"gpu": "NVIDIA H200", "cuda": "12.8", "cudnn": "91002", "tf32": "convolutions"}
@@ -35,7 +35,7 @@ def test_the_versions_of_a_stages_own_libraries_are_in_its_key_alone(make_run, m
 
     keys = []
     for version in ("4.4.0", "4.5.0"):
-        monkeypatch.setattr(stages, "package_versions", lambda version=version: {"gensim": version})
+        monkeypatch.setattr(storage_keys, "package_versions", lambda version=version: {"gensim": version})
         with make_run():
             keys.append((counts.key((), {}), embeds.key((), {})))
     assert keys[0][0] == keys[1][0]
