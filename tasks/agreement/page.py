@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.tasks.reporting.estimates import bars_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, number
 from assay.tasks.reporting.parts import BarPlot, Paragraph, Part
-from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, measured
+from assay.tasks.statistics.findings import FindingIndex, lowest, measured
 
 _NOTE = (
     "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
@@ -23,16 +23,13 @@ def page(findings: FindingIndex) -> Part:
     if whole is not None:
         sentence = (
             f"{len(people)} annotators agree with α = {number(whole.value or 0.0)} "
-            f"{_ends(whole)} on {integer(whole.n)} samples with two labels or more."
+            f"{interval(whole.low, whole.high, 'number')} on {integer(whole.n)} samples with two labels or more."
         )
     pairs = [alpha for alpha in measured(findings.select("annotators.alpha")) if alpha.of]
     if (least := lowest(pairs)) is not None and pairs[1:]:
-        sentence += f" Least of all pairs agree {least.of}: α = {number(least.value)} {_ends(least)}."
+        ends = interval(least.low, least.high, "number")
+        sentence += f" Least of all pairs agree {least.of}: α = {number(least.value)} {ends}."
     return Part("Annotators", sentence, [*_plots(findings, people), Paragraph(_NOTE)], "annotators")
-
-
-def _ends(alpha: Finding) -> str:
-    return interval(alpha.low, alpha.high, "number")
 
 
 def _plots(findings: FindingIndex, people: Sequence[str]) -> list[BarPlot]:

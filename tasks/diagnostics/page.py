@@ -55,7 +55,14 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     where = f"{first['attack']}, {_written(eps_name(first['eps']))}"
     sides = {side: _matrix(rows, side, len(classes)) for side in dict.fromkeys(row["side"] for row in rows)}
     if "moved" in sides:
-        return [_transition_table(sides["moved"], classes, first["subject"], where, first["images"])]
+        heads = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
+        moved: list[list[Cell]] = [
+            [name, *counts] for name, counts in zip(classes, sides["moved"].tolist(), strict=True)
+        ]
+        note = "Rows: what is said of the clean image; columns: of the same image "
+        note += f"under {where}. {integer(first['images'])} images."
+        title = f"{first['subject']}: what became of what it said, {where}"
+        return [DataTable(title, heads, moved, note, len(classes) > _SHOWN)]
     alone = {
         side: [row["alone"] for row in rows if row["side"] == side and row["first"] == row["second"]] for side in sides
     }
@@ -76,13 +83,6 @@ def label_blocks(findings: FindingIndex, counts: pa.Table, classes: Sequence[str
     )
     title = f"{first['subject']}: labels named together, {where}"
     return [Chords(title, list(classes), diagrams, "images", note)]
-
-
-def _transition_table(matrix: Matrix, classes: Sequence[str], subject: str, where: str, images: int) -> DataTable:
-    columns = [Column("Said clean"), *(Column(name, "integer") for name in classes)]
-    rows: list[list[Cell]] = [[name, *(int(count) for count in matrix[at])] for at, name in enumerate(classes)]
-    note = f"Rows: what is said of the clean image; columns: of the same image under {where}. {integer(images)} images."
-    return DataTable(f"{subject}: what became of what it said, {where}", columns, rows, note, len(classes) > _SHOWN)
 
 
 def _matrix(rows: Sequence[Row], side: str, classes: int) -> Matrix:
@@ -333,18 +333,11 @@ def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
         return ""
     layer = agreements[-1].of
     last = {share.group: share for share in agreements if share.of == layer}
-    shares = [
-        f"{share_text(share, 0)} {_circumstance(group, seen.several)}"
-        for group, share in last.items()
-        if group != TRAIN
-    ]
+    clean = "of the labels of clean samples" if seen.several else "of the clean samples"
+    shown = [(share, clean if group == CLEAN else f"under {_written(group)}") for group, share in last.items()]
+    shares = [f"{share_text(share, 0)} {where}" for share, where in shown if share.group != TRAIN]
     n = integer(last[CLEAN].n) if CLEAN in last else ""
     whose = f"In the last layer of {seen.subject} ({layer}) the nearest training samples"
     if seen.several:
         return f"{whose} agree on {', on '.join(shares)} (n = {n})."
     return f"{whose} are of the same class for {', for '.join(shares)} (n = {n})."
-
-
-def _circumstance(group: str, several: bool) -> str:
-    of = "of the labels of clean samples" if several else "of the clean samples"
-    return of if group == CLEAN else f"under {_written(group)}"

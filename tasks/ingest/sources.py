@@ -52,9 +52,8 @@ class Arrivals:
             parts.append(f"{plural(len(self.new), 'file')} new{late}")
         for names, how in ((self.changed, "changed"), (self.gone, "gone")):
             if names:
-                parts.append(
-                    f"{len(names) if parts else plural(len(names), 'file')} {how} ({first_named(names, _NAMED)})"
-                )
+                count = len(names) if parts else plural(len(names), "file")
+                parts.append(f"{count} {how} ({first_named(names, _NAMED)})")
         return ", ".join(parts) or "no file new, changed or gone"
 
 

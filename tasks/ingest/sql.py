@@ -75,10 +75,9 @@ def filled_address(written: str) -> FilledAddress:
     secrets = [url.password, *(value for name, value in url.query.items() if SECRET_OPTION.search(name))]
     for name, filled in values.items():
         register_address(name, filled)
-        for secret in (
-            str(secret) for secret in secrets if secret and (filled in str(secret) or str(secret) in filled)
-        ):
-            register(name, secret)
+        for secret in filter(None, map(str, filter(None, secrets))):
+            if filled in secret or secret in filled:
+                register(name, secret)
     return FilledAddress(url, values)
 
 
@@ -142,9 +141,8 @@ def reading_from(written: str, name: str) -> Iterator[Connection]:
                 connection = connection.execution_options(postgresql_readonly=True)
             yield connection
     except (sqlalchemy.exc.SQLAlchemyError, ImportError, OSError, sqlite3.Error) as error:
-        raise InputError(
-            filled.without_values(_sentence(error, filled.url, name))
-        ) from None  # the cause tells the address
+        sentence = filled.without_values(_sentence(error, filled.url, name))
+        raise InputError(sentence) from None  # the cause tells the address
 
 
 def _engine(url: URL) -> Engine:

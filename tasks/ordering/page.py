@@ -217,19 +217,14 @@ def _sentence(findings: FindingIndex, labeler: str, samples: int) -> str:
             f"measured{colon}{why}."
         )
     outcome, _ = _outcome(test)
-    ends = _ends(findings, labeler)
+    first, last = (findings.get(f"ordering.{end}_tenth", of="ours", group=labeler) for end in ("first", "last"))
+    ends = ""  # how many labels are right at both ends, which share no sample
+    if first is not None and last is not None:
+        ends = f"{percent(first.value, 0)} right in the first tenth, {percent(last.value, 0)} in the last"
     return (
         f"{outcome}{': ' if ends else ''}{ends}; {_effect(findings, test)} by true labels "
         f"({labeler}, n = {integer(test.n)}).{_apart(findings, labeler)}"
     )
-
-
-def _ends(findings: FindingIndex, labeler: str) -> str:
-    """How many labels are right at both ends: the first and the last tenth, which share no sample."""
-    first, last = (findings.get(f"ordering.{end}_tenth", of="ours", group=labeler) for end in ("first", "last"))
-    if first is None or last is None:
-        return ""
-    return f"{percent(first.value, 0)} right in the first tenth, {percent(last.value, 0)} in the last"
 
 
 def _effect(findings: FindingIndex, test: Finding) -> str:

@@ -35,9 +35,10 @@ from assay.tasks.ordering.ranges import Order, cluster_table, labelled_by_scores
 from assay.tasks.ordering.scores import known_rows, learned_lines, rival_findings, scored_rows
 from assay.tasks.ordering.settings import OURS, SCORES, Ordering, approach_named
 from assay.tasks.ordering.sorting import By
-from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, undecided_finding, validity
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.ordering.validity import Validity, ordering_curve, ordering_findings, validity
+from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.multiplicity import verdict_in_words
+from assay.tasks.statistics.proportions import share
 
 _SKETCHED, _HARDEST = 20_000, 15  # samples of a long order that the report draws, and those it lists
 
@@ -171,7 +172,9 @@ def judge_order(
     findings = order_test_findings(counts, other, settings.significance, approach, labeler, generator)
     if other.calibration is not None:
         findings += calibration_findings(other.calibration, labeler, stage_seeds().generator())
-    say(_judged_in_words(findings, approach, labeler))
+    area, p = (next(each for each in findings if each.metric == f"ordering.{name}") for name in ("auc", "trend_p"))
+    measured = "" if area.value is None or p.value is None else f"{verdict_in_words(p)}, AUC {area.value:.3f}"
+    say(f"{approach}, {labeler} · {measured or area.verdict}")
     return write_table(findings_table(findings), into=Findings)
 
 
@@ -186,7 +189,7 @@ def measure_ordering(
     findings = ordering_findings(ordered, tested, settings.significance, approach, labeler)
     if approach == OURS.name:
         undecided = pc.sum(collect(intervals, columns=["undecided"])["undecided"], min_count=0).as_py()  # a bit each
-        findings.append(undecided_finding(undecided, intervals.rows, labeler))
+        findings.append(share("weak_labels.undecided", undecided, intervals.rows, group=labeler))
     say(_in_words(tested, approach, labeler))
     return Measured(
         curve=write_table(ordering_curve(ordered, approach, labeler), into=OrderingCurve),
@@ -226,14 +229,6 @@ def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[C
         rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=first_of_last
     )
     return chosen
-
-
-def _judged_in_words(findings: list[Finding], approach: str, labeler: str) -> str:
-    found = {finding.metric: finding for finding in findings}
-    area, p = found["ordering.auc"], found["ordering.trend_p"]
-    if area.value is None or p.value is None:
-        return f"{approach}, {labeler} · {area.verdict}"
-    return f"{approach}, {labeler} · {verdict_in_words(p)}, AUC {area.value:.3f}"
 
 
 def _in_words(tested: Validity | None, approach: str, labeler: str) -> str:

@@ -258,8 +258,3 @@ def _trend(name: str, trend: Trend, n: int, significance: float) -> Finding:
     return Finding(
         f"ordering.{name}", value=trend.rho, p_value=trend.p_value, n=n, verdict=trend.verdict(significance), unit="ρ"
     )
-
-
-def undecided_finding(undecided: int, n: int, labeler: str) -> Finding:
-    """The share of samples for which no class wins, so that they get the default label."""
-    return share("weak_labels.undecided", undecided, n, group=labeler)

@@ -266,11 +266,9 @@ def _detectable(bound: float, reach: float, spread: float, difference: RunDiffer
 
 def _loss(gate: Gate, difference: RunDifference) -> tuple[float, float, float]:
     """How far it went the way that the gate forbids, and the interval of that."""
-    return (
-        (-difference.value, -difference.high, -difference.low)
-        if gate.drop_at_most is not None
-        else (difference.value, difference.low, difference.high)
-    )
+    if gate.drop_at_most is None:
+        return difference.value, difference.low, difference.high
+    return -difference.value, -difference.high, -difference.low
 
 
 def _needed(loss: float, least: float, most: float, bound: float, n: int) -> str:
@@ -329,14 +327,9 @@ def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) ->
 
 def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
     """The gates as one JSON object: `run`, `pipeline`, `passed`, and one entry per gate with the deciding finding."""
+    passed = all(result.passed for result in results)
     return json_text(
-        {
-            "run": run,
-            "pipeline": pipeline,
-            "passed": all(result.passed for result in results),
-            "gates": [_entry(result) for result in results],
-        },
-        indent=2,
+        {"run": run, "pipeline": pipeline, "passed": passed, "gates": list(map(_entry, results))}, indent=2
     )
 
 

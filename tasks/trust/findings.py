@@ -126,16 +126,11 @@ def truth_findings(
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
     findings.append(_confidence_auc(confident, known, about, groups))
     if precisions:
-        findings.append(_explanation_precision(precisions, about, generator))
+        values, together = list(precisions.values()), about.groups(list(precisions))
+        mean = mean_difference(values, np.zeros(len(values)), together, generator, RESAMPLES)
+        precision = about.finding("explanation_precision", n=mean.n, unit="share")
+        findings.append(replace(precision, value=mean.value, low=max(0.0, mean.low), high=mean.high))
     return findings
-
-
-def _explanation_precision(precisions: Mapping[str, float], about: About, generator: np.random.Generator) -> Finding:
-    """The mean share of an explanation's words that people name too, with its bootstrap interval, by group if any."""
-    values, together = list(precisions.values()), about.groups(list(precisions))
-    mean = mean_difference(values, np.zeros(len(values)), together, generator, RESAMPLES)
-    blank = about.finding("explanation_precision", n=mean.n, unit="share")
-    return replace(blank, value=mean.value, low=max(0.0, mean.low), high=mean.high)
 
 
 def _corrected(called: Sequence[str], known: Sequence[str | None], about: About, groups: Groups) -> list[Finding]:

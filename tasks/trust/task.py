@@ -124,15 +124,10 @@ def _summary(explained: Artifact[Explanations], settings: Explaining, correct: b
     read, words = counts["read_words"].to_numpy(), counts["text_words"].to_numpy()
     what = "correct predictions" if correct else "predictions"
     opening = f"{settings.explainer} · {explained.rows} {what}, {settings.top_words} words each"
-    parts = [
-        f"{count} texts {why}"
-        for count, why in (
-            (int((words == 0).sum()), "without words"),
-            (int(np.count_nonzero(read < words)), "explained only as far as the subject reads"),
-        )
-        if count
-    ]
-    return " · ".join([opening, *parts])
+    silent, cut = int((words == 0).sum()), int(np.count_nonzero(read < words))
+    parts = [opening, *([f"{silent} texts without words"] if silent else [])]
+    parts += [f"{cut} texts explained only as far as the subject reads"] if cut else []
+    return " · ".join(parts)
 
 
 LABELS_AT_ONCE = 1024  # explanations labelled at a time

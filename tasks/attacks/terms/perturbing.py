@@ -61,10 +61,14 @@ class ResolvedAttack:
 
 def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
     """Everything the options name, found before anything runs; paths count from the folder `beside`."""
-    finder = _finder(settings.terms, beside)
-    named = TERM_ATTACKS.of(settings).lexicon
-    lexicon = None if named is None else _lexicon(named(settings), finder, beside)
-    return ResolvedAttack(settings.for_perturbing(), TermMeans(finder, lexicon))
+    finder, lexicon = _finder(settings.terms, beside), None
+    if (asked := TERM_ATTACKS.of(settings).lexicon) is not None:
+        if (named := asked(settings)) is not None:
+            lexicon = _lexicon_named(named, beside)
+        else:
+            lexicon = finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()
+    # only what the attacked sentences depend on: neither its name nor how many of them are shown
+    return ResolvedAttack(settings.model_copy(update={"name": None, "examples": 0}), TermMeans(finder, lexicon))
 
 
 def require_attack(settings: TermAttack, beside: Path) -> None:
@@ -99,12 +103,6 @@ def _finder(terms: str, beside: Path) -> TermFinder:
 
 def _lexicon_named(name: str, beside: Path) -> Lexicon:
     return catalogue_lexicon() if name == CATALOGUE else read_lexicon(beside / name)
-
-
-def _lexicon(named: str | None, finder: TermFinder, beside: Path) -> Lexicon:
-    if named is not None:
-        return _lexicon_named(named, beside)
-    return finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,3 @@ class TermAttack(Settings):
             for share in sorted(set(self.share), reverse=True)
             for change in sorted(set(changes)) or [0]
         ]
-
-    def for_perturbing(self) -> Self:
-        """Only what the attacked sentences depend on: not its name, nor how many of them are shown."""
-        return self.model_copy(update={"name": None, "examples": 0})

@@ -70,14 +70,10 @@ def perturb_terms(
             "does to them; bring tagged sentences, or name their column with the subject's `tags`."
         )
     named = " or ".join(dict.fromkeys(TERM_ATTACKS.of(attack.settings).word for attack in attacks))
-    rest = " · ".join(f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED)
-    severity = attacks[0].settings.group
-    stays = f" · {untagged} sentences without tags stay" if untagged else ""
-    say(
-        f"{named}, {severity}: {outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
-        + (f" · {rest}" if rest else "")
-        + stays
-    )
+    changed = f"{outcomes.get(CHANGED, 0)} of {counted.get('terms', 0)} terms changed"
+    rest = [f"{outcome} {count}" for outcome, count in sorted(outcomes.items()) if outcome != CHANGED]
+    rest += [f"{untagged} sentences without tags stay"] if untagged else []
+    say(" · ".join([f"{named}, {attacks[0].settings.group}: {changed}", *rest]))
     return perturbed
 
 
