@@ -7,9 +7,13 @@ while a store or a service is busy, and why one did not answer.
 from __future__ import annotations
 
 import errno
+import heapq
+import itertools
+import math
 import os
 import random
 import re
+import select
 import socket
 import ssl
 import threading
@@ -17,7 +21,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, TypeVar
 
@@ -142,6 +146,51 @@ def _causes(fault: BaseException) -> Iterator[BaseException]:
         waiting += [part for part in parts if isinstance(part, BaseException)]
 
 
+class _Alarms:
+    """What has a time limit, watched by one thread: to start one for each takes longer than to ask most questions."""
+
+    def __init__(self) -> None:
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)  # a child has neither the thread nor what it watched
+
+    def reset(self) -> None:
+        """Nothing is watched, and nobody watches."""
+        self._due = list[tuple[float, int, Callable[[], object]]]()
+        self._numbers, self._changed = itertools.count(), threading.Condition()
+        self._asleep_until = -math.inf
+        """-∞ before the thread is started."""
+
+    def set(self, seconds: float, ring: Callable[[], object]) -> int:
+        """The number of an alarm that will `ring` after so many seconds."""
+        with self._changed:
+            number, when = next(self._numbers), time.monotonic() + seconds
+            heapq.heappush(self._due, (when, number, ring))
+            if self._asleep_until == -math.inf:
+                threading.Thread(target=self._watch, name="time limits", daemon=True).start()
+            elif when < self._asleep_until:
+                self._changed.notify()
+        return number
+
+    def off(self, number: int) -> None:
+        """That alarm does not ring any more."""
+        with self._changed:
+            self._due = sorted(alarm for alarm in self._due if alarm[1] != number)
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                self._asleep_until = self._due[0][0] if self._due else math.inf
+                pause = self._asleep_until - time.monotonic()
+                ring = heapq.heappop(self._due)[2] if pause <= 0 else None
+                if ring is None:
+                    self._changed.wait(None if pause == math.inf else min(pause, threading.TIMEOUT_MAX))
+            if ring is not None:
+                ring()
+
+
+_ALARMS = _Alarms()
+
+
 @contextmanager
 def ended_after(seconds: float, end: Callable[[], object]) -> Iterator[threading.Event]:
     """Within the block somebody else is at work, and is told to `end` after so many seconds; the event says whether."""
@@ -151,27 +200,29 @@ def ended_after(seconds: float, end: Callable[[], object]) -> Iterator[threading
         over.set()
         end()
 
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
+    alarm = _ALARMS.set(seconds, stop)
     try:
         yield over
     finally:
-        timer.cancel()
+        _ALARMS.off(alarm)
 
 
 @contextmanager
-def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[HTTPResponse]:
+def answer_within(
+    request: urllib.request.Request, seconds: float, kept: list[Connection] | None = None
+) -> Iterator[HTTPResponse]:
     """The answer of an HTTP service, all of it within so many seconds: TimeoutError for what takes longer, be it the
     handshake, the status line, headers that drip, `100 Continue` for ever, or the body.
 
-    Other schemes are refused, and nobody is followed elsewhere.
+    Other schemes are refused, and nobody is followed elsewhere. Connections that are `kept` to a service are used
+    again, and kept once more when the answer was read whole.
 
     >>> with answer_within(urllib.request.Request("file:///etc/hostname"), 1.0): pass
     Traceback (most recent call last):
     urllib.error.URLError: <urlopen error unknown url type: file>
     """
-    opened = _SOCKETS.opened = list[socket.socket]()
+    opened = _EXCHANGE.opened = list[socket.socket]()
+    _EXCHANGE.kept, _EXCHANGE.connection = kept, None
 
     def hang_up() -> None:
         for connection in opened:
@@ -183,52 +234,110 @@ def answer_within(request: urllib.request.Request, seconds: float) -> Iterator[H
             with _opener(*map(os.environ.get, _PROXIES)).open(request, timeout=seconds) as answer:
                 assert isinstance(answer, HTTPResponse)
                 yield answer
+                whole = answer.isclosed() or answer.length == 0
         except (OSError, HTTPException) as fault:
             if over.is_set():
                 raise TimeoutError from fault
             raise
     if over.is_set():  # what was read until then may look like a whole answer
         raise TimeoutError
+    if whole and kept is not None and _EXCHANGE.connection is not None:
+        kept.append(_EXCHANGE.connection)
 
 
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
-_SOCKETS = threading.local()
-"""The sockets that were `opened` for the request under way in a thread."""
+_EXCHANGE = threading.local()
+"""Of the request under way in a thread the sockets that were `opened`, its `connection`, and those that are `kept`."""
+_IDLE_SECONDS = 2.0  # servers hang up on who is idle, the first after five
 
 
-class _Noted(HTTPConnection):
+class Connection(HTTPConnection):
+    """A connection that can be kept: what urllib closes with every answer, and what `opened` must know of."""
+
+    idle: tuple[socket.socket, float, int] | None = None
+    """Its socket between two requests, since when, and in which process."""
+
     def connect(self) -> None:
+        """Connect, each socket noted."""
         create = self._create_connection  # type: ignore[has-type]
 
         def noted(*arguments: Any, **options: Any) -> Any:
-            _SOCKETS.opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
-            return _SOCKETS.opened[-1]
+            _EXCHANGE.opened.append(create(*arguments, **options))  # before the handshake, which can take for ever, too
+            return _EXCHANGE.opened[-1]
 
         self._create_connection = noted
         super().connect()
-        _SOCKETS.opened.append(self.sock)
+        _EXCHANGE.opened.append(self.sock)
+
+    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:
+        """Send a request over the socket that was kept, or a new one."""
+        if _EXCHANGE.kept is not None:
+            headers = {**headers, "Connection": "keep-alive"}
+        if self.idle is not None:
+            self.sock, self.idle = self.idle[0], None
+            _EXCHANGE.opened.append(self.sock)
+        super().request(method, url, body, headers, **options)
+
+    def getresponse(self) -> HTTPResponse:
+        """The answer; the socket is kept where it may be."""
+        answer = super().getresponse()
+        if _EXCHANGE.kept is not None and self.sock is not None:
+            self.idle, self.sock = (self.sock, time.monotonic(), os.getpid()), None
+            _EXCHANGE.connection = self
+        return answer
+
+    def is_usable(self) -> bool:
+        """Whether it was kept a moment ago, and nothing came since: that would be that the other side hangs up."""
+        if self.idle is None:
+            return False
+        kept, since, process = self.idle
+        look = select.poll()
+        look.register(kept, select.POLLIN)
+        return process == os.getpid() and time.monotonic() - since < _IDLE_SECONDS and not look.poll(0)
+
+    def __del__(self) -> None:
+        if self.idle is not None:
+            self.idle[0].close()
 
 
-class _NotedOverTLS(_Noted, HTTPSConnection):
+class _OverTLS(Connection, HTTPSConnection):
     """`connect` as noted, then TLS."""
 
 
-class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+def _connection(kind: type[Connection], host: str, **options: Any) -> Connection:
+    """One of those that are kept to the host, or a new one."""
+    new = kind(host, **options)
+    while _EXCHANGE.kept:
+        old: Connection = _EXCHANGE.kept.pop()
+        if (type(old), old.host, old.port) == (kind, new.host, new.port) and old.is_usable():
+            return old
+    return new
+
+
+class _Handler(urllib.request.HTTPHandler):
+    https_request = urllib.request.HTTPHandler.http_request
+
     def http_open(self, request: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(_Noted, request)
+        return self.do_open(partial(_connection, Connection), request)
 
     def https_open(self, request: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(_NotedOverTLS, request, context=self._context)  # type: ignore[attr-defined]
+        with _FIRST:  # who asks from many threads reads the certificates once
+            context = _certificates()
+        return self.do_open(partial(_connection, _OverTLS), request, context=context)
+
+
+_FIRST = threading.Lock()
+_certificates = lru_cache(ssl.create_default_context)
 
 
 @lru_cache
 def _opener(*_proxies: str | None) -> urllib.request.OpenerDirector:
     """An opener without the handlers that would leave the address it is given; it notes every socket it opens, and is
-    kept, with its certificates, while the environment names the same proxies."""
+    kept while the environment names the same proxies."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        _Handler(context=ssl.create_default_context()),
+        _Handler(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.UnknownHandler(),

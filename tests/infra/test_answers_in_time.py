@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from assay.infra.storage.network import answer_within
+from assay.infra.storage.network import Connection, answer_within
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SLOW: dict[str, tuple[bytes, bytes]] = {
@@ -90,6 +90,33 @@ def test_a_proxy_that_is_named_later_is_asked_from_then_on(monkeypatch: pytest.M
     with service(WHOLE.replace(b"ok", b"by"), b"") as proxy:
         monkeypatch.setenv("http_proxy", f"http://{proxy.partition('/')[0]}")
         assert read("http://elsewhere.invalid/predict", seconds=30) == b"by"
+
+
+def test_a_connection_is_kept_after_a_whole_answer_and_not_once_the_other_side_hangs_up() -> None:
+    accepted, asked = list[socket.socket](), threading.Semaphore(0)
+
+    def serve(listening: socket.socket) -> None:
+        with suppress(OSError):
+            for answers in (2, 1):
+                connection, _ = listening.accept()
+                accepted.append(connection)
+                for _ in range(answers):
+                    connection.recv(1 << 16)
+                    connection.sendall(WHOLE)
+                connection.close()
+                asked.release()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        kept: list[Connection] = []
+        request = urllib.request.Request(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"{}")
+        for time_asked in range(3):
+            if time_asked == 2:
+                asked.acquire()
+            with answer_within(request, 30, kept) as answer:
+                assert answer.read() == b"ok"
+            assert len(kept) == 1
+    assert len(accepted) == 2
 
 
 def test_threads_that_ask_at_once_hang_up_on_their_own_requests_alone() -> None:

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.message import Message
 from http.client import HTTPException
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
-from assay.infra.storage.network import SECRET_OPTION, answer_within, no_answer_reason, secret_from
+from assay.infra.storage.network import SECRET_OPTION, Connection, answer_within, no_answer_reason, secret_from
 from assay.tasks.subjects.addresses.chat import UnreadableReplyError
 from assay.tasks.subjects.addresses.given import Asking
 
@@ -120,6 +120,7 @@ class Client:
     before: Callable[[], None] = lambda: None
     wait: Callable[[float], None] = time.sleep
     count: Callable[..., None] = lambda **_: None
+    _connections: list[Connection] = field(default_factory=list, compare=False)
 
     @property
     def who(self) -> str:
@@ -173,7 +174,7 @@ class Client:
         )
 
     def _once(self, request: urllib.request.Request) -> Answer:
-        with answer_within(request, self.asking.timeout) as answer:
+        with answer_within(request, self.asking.timeout, self._connections) as answer:
             body = bytearray()
             while part := answer.read1(_CHUNK):
                 body += part
@@ -199,8 +200,8 @@ def _refusal(code: int, headers: Mapping[str, str]) -> str:
         how = "name the environment variable with its header under `asking: {headers: {Authorization: VARIABLE}}`"
         return f"does not let Assay in ({code}): {how}"
     if code == 404:
-        return "has nothing at that address (404): correct the address"
-    return f"refuses what it is asked ({code}): correct the address, `asking.form` or `features`"
+        return "has nothing at that address, or no such model (404): correct the address or `asking.model`"
+    return f"refuses what it is asked ({code}): correct the address, or `form`, `model`, `parameters` or `features`"
 
 
 def _why(fault: BaseException, seconds: float) -> str:
