@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
 from assay.data.samples.registry import EMBEDDED
+from assay.flows.audits.services import silent
 from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
 from assay.flows.configuration.loading import EMBEDDED_FILE, Project, load_project, load_usable, readable_sources
 from assay.flows.configuration.menu import GROUP, Menu, audit_named
@@ -294,11 +295,15 @@ def named_things(project: Project) -> tuple[list[str], list[str]]:
     """Whether the data, rules and models that pipelines name are there: what is only to be got, and what is wrong."""
     notes, wrong, absent = list[str](), list[str](), dict[str, None]()
     for pipeline in project.pipelines.values():
-        for missing in pipeline.missing_things(project.folder):
+        lacking = list(pipeline.missing_things(project.folder))
+        for missing in lacking:
             if missing.to_get and not project.file.exists():  # of what comes with Assay nobody has chosen any yet
                 absent[str(missing.word)] = None
             else:
                 (notes if missing.to_get else wrong).append(missing.in_words(project.lines, pipeline.name))
+        if project.file.exists() and not lacking:  # who does not answer yet may be started before the run
+            closed = silent(pipeline, project.folder, retries=0)
+            notes += [missing.in_words(project.lines, pipeline.name) for missing in closed]
     if absent:
         counted = f"{plural(len(absent), 'data set')} that they name are not here ({', '.join(absent)})"
         notes.append(f"{counted}: `assay data get NAME` fetches one, and `assay data list` says where each comes from.")

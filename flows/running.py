@@ -70,7 +70,7 @@ def run_pipeline(
     below 1, it is a run on a sample.
     """
     prepare_environment()
-    check_inputs(project, pipeline)
+    check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     server = None if configured_api() else PrefectServer().launch()
     try:
@@ -93,7 +93,7 @@ def run_pipeline(
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     prepare_environment()
-    check_inputs(project, pipeline)
+    check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     with _open_run(project, pipeline, store, seed, fresh=False, verify=0, share=1.0, stream=None) as run:
         return perform(run, project, pipeline)

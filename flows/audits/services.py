@@ -5,7 +5,6 @@ those that may answer otherwise when they are asked again, how often they do, as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from assay.flows.kind import (
     each_subject,
     missing_if_fails,
     of_type,
+    placed_subjects,
 )
 from assay.flows.yaml_document import Value
 from assay.infra.stages.branches import subflow
@@ -33,8 +33,8 @@ from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
 from assay.tasks.labeling.settings import Labeling, WrittenRules
-from assay.tasks.subjects.addresses.chat import PLACE, Message, Prompt, form_at, read_prompt, with_prompt
-from assay.tasks.subjects.addresses.endpoint import counted_as
+from assay.tasks.subjects.addresses.chat import PLACE, PLACES, Message, Prompt, form_at, read_prompt, with_prompt
+from assay.tasks.subjects.addresses.endpoint import asking_at, counted_as, require_answer
 from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
 from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
@@ -83,7 +83,7 @@ def ask_again(ground: Ground) -> Measurements:
     if examination is None:
         return Measurements()
     for model in (*examination.of("classifier"), *examination.of("network")):
-        again = [answers_about(examination.evaluation, model, subject) for subject in _again(model.resolved)]
+        again = [answers_about(examination.evaluation, model, subject) for subject in model.resolved.asked_again()]
         if again:
             findings += _above_chance(ground, examination.evaluation, model, again)
         if model.resolved.settings.kind == "classifier":
@@ -100,26 +100,12 @@ def answers_about(texts: Artifact[Samples], model: Examined, subject: ResolvedSu
     return predict(texts, model.model.classes, model.model.files, subject)
 
 
-def _again(subject: ResolvedSubject) -> Iterator[ResolvedSubject]:
-    """The subject for every further time that it is asked: what it answered before does not answer for it."""
-    given = subject.code
-    if isinstance(given, GivenModel):
-        for time in range(1, given.asking.repeats):
-            yield _asked_as(subject, replace(given, time=time), "again")
-
-
-def _asked_as(subject: ResolvedSubject, given: GivenModel, how: str) -> ResolvedSubject:
-    from assay.infra.user_code.references import note_elsewhere
-
-    note_elsewhere(f"answers of {given.written}", f"{given.written}, {how}", given.fingerprint)  # a clean-up keeps them
-    return replace(subject, code=given)
-
-
 def _put_otherwise(
     ground: Ground, samples: Artifact[Samples], model: Examined, again: Sequence[Artifact[Predictions]]
 ) -> Iterator[Artifact[Findings]]:
     """How far answers depend on how the question is put, by each attack that puts it otherwise."""
-    from assay.tasks.attacks.texts.task import limit_texts, measure_variants
+    from assay.tasks.attacks.chance.task import measure_variants
+    from assay.tasks.attacks.texts.task import limit_texts
 
     subject, significance = model.resolved, ground.pipeline.statistics.significance
     given = subject.code
@@ -129,7 +115,7 @@ def _put_otherwise(
         if isinstance(attack, QuestionAttack):
             texts = samples if attack.texts is None else limit_texts(samples, attack.texts)
             variants = dict(variants_of(attack, read_prompt(given.asking, given.content), ground.folder))
-            others = [_asked_as(subject, with_prompt(given, each), name) for name, each in variants.items()]
+            others = [subject.asked_as(with_prompt(given, each), name) for name, each in variants.items()]
             varied = [answers_about(texts, model, other) for other in others]
             yield measure_variants(
                 texts, varied, model.predictions, again, samples, attack.called, model.name, significance
@@ -154,7 +140,7 @@ def _above_chance(
     """How often answers change by themselves, and how much oftener under each attack."""
     from assay.flows.audits.images_flow import Flips, Robustness
     from assay.flows.audits.texts_flow import WordAudit
-    from assay.tasks.attacks.texts.task import (
+    from assay.tasks.attacks.chance.task import (
         measure_above_chance,
         measure_chance,
         measure_corruptions_above_chance,
@@ -172,13 +158,13 @@ def _above_chance(
     for called, attack in ({} if audit is None else audit.attacked.get(model.name, {})).items():
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
             texts = take_attacked_texts(attack.attacked, model.resolved.settings.text)
-            changed[called] = texts, [answers_about(texts, model, subject) for subject in _again(model.resolved)]
+            changed[called] = texts, [answers_about(texts, model, subject) for subject in model.resolved.asked_again()]
         elif attack.noisy is not None and attack.answers is not None:
             changed[called] = attack.noisy, [attack.answers]
     norms = {attack.called: attack.norm for attack in of_type(ground.pipeline.attacks, ImageAttack)}
     for called, shown in ({} if robustness is None else robustness.attacked.get(model.name, {})).items():
         images = take_attacked_images(shown.audited.images, norms[called])
-        changed[called] = images, [answers_about(images, model, subject) for subject in _again(model.resolved)]
+        changed[called] = images, [answers_about(images, model, subject) for subject in model.resolved.asked_again()]
     for called, (asked, answers) in changed.items():
         yield measure_above_chance(asked, answers, model.predictions, again, samples, called, model.name, significance)
 
@@ -191,10 +177,12 @@ def count_requests(ground: Ground, services: Measurements, run: Run) -> tuple[Me
 
 def page(ground: Ground, _services: Measurements, findings: FindingIndex) -> Iterator[Part]:
     """Questions, requests and cost, and what answers in words cannot tell."""
+    from assay.tasks.attacks.chance.page import by_chance, put_otherwise
     from assay.tasks.subjects.addresses.services import services_page
 
     if findings.select("services"):
-        yield services_page(findings, [subject.name for subject in ground.pipeline.subjects if withholds(subject)])
+        withheld = [subject.name for subject in ground.pipeline.subjects if withholds(subject)]
+        yield services_page(findings, withheld, by_chance(findings), put_otherwise(findings))
 
 
 def gate(pipeline: Written, named: dict[str, Value], where: Where) -> Iterator[Clash]:
@@ -242,6 +230,23 @@ def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
 
 def _put(attack: QuestionAttack, asking: Asking, folder: Path) -> object:
     return list(variants_of(attack, prompt_in(asking, str(asking.prompt), folder), folder))
+
+
+def silent(pipeline: AuditRequest, folder: Path, retries: int | None = None) -> Iterator[MissingThing]:
+    """The models in words that give no answer to a question about nothing, asked again as often as they say or so many
+    `retries`: their service is not there or lets nobody in, or has no such model. Where a `version` stands for the
+    answers, nobody is asked."""
+    for where, subject in placed_subjects(pipeline):
+        if subject.asking is not None and subject.asking.prompt is not None and subject.stands_on.version is None:
+            asking, place = asking_at(subject.named, subject.asking), PLACES[subject.kind]
+            prompt = prompt_in(asking, str(asking.prompt), folder, place)
+            yield from missing_if_fails(where, {}, partial(require_answer, subject.named, prompt, place, retries))
+    rules = written_rules(pipeline, folder)
+    prompted = [rule for rule in rules.rules if rule.prompt is not None] if rules is not None else []
+    if rules is not None and prompted:
+        prompt = read_prompt(rules.asking_of(prompted[0]), str(prompted[0].prompt).encode())
+        url = str((rules.asking or {}).get("url"))
+        yield from missing_if_fails(("labeling",), {}, partial(require_answer, url, prompt, PLACE, retries))
 
 
 SERVICES = AuditKind(

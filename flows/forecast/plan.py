@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from assay.flows.audit import audit
-from assay.flows.audits.services import prompt_in, variants_of, written_rules
+from assay.flows.audits.services import prompt_in, silent, variants_of, written_rules
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.cost_model import (
     Forecast,
@@ -55,10 +55,11 @@ if TYPE_CHECKING:
     ReadSamples = Callable[[], tuple[pa.Table, int]]
 
 
-def check_inputs(project: Project, pipeline: Pipeline) -> None:
-    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line."""
+def check_inputs(project: Project, pipeline: Pipeline, ask: bool = False) -> None:
+    """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line.
+    Before a run models that answer in words are asked as well (`ask`)."""
     require_gpu_here(project.compute)
-    missing = list(pipeline.missing_things(project.folder))
+    missing = list(pipeline.missing_things(project.folder)) or list(silent(pipeline, project.folder) if ask else ())
     lost = [absent for absent in missing if is_subject(absent)]
     if len({absent.where[:2] for absent in lost}) < len(pipeline.subjects):  # one that is wrong stops no other
         missing = [absent for absent in missing if absent not in lost]
@@ -289,7 +290,8 @@ def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, shar
                 asked += min(audited, texts) * (count or 0)
                 unknown += [] if count else [attack.called]
             elif sees and isinstance(attack, ImageAttack):
-                asked += audited * sum(eps > 0 for eps in attack.eps) * int(getattr(attack, "queries", 0))
+                searched = int(getattr(attack, "queries", 0)) + asking.repeats - 1  # what it made is asked about afresh
+                asked += audited * sum(eps > 0 for eps in attack.eps) * searched
         if sees and (noise := pipeline.asked(Corruptions)) is not None:
             asked += audited * len(noise.perturbations) * len(noise.severities) * noise.frames
         letters = float(_PICTURE * _LETTERS) if sees else _letters(samples, subject.text)

@@ -22,12 +22,13 @@ from assay.flows.report.scorecard import (
     worst_class,
 )
 from assay.tasks.attacks.settings import norm_and_slice
-from assay.tasks.attacks.texts.settings import MUST_CHANGE, NO_MORE
+from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
 from assay.tasks.reporting.numerals import coefficient, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Tone, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest, measured
+from assay.tasks.statistics.noise_floor import NO_MORE
 
 _APART = 0.05
 """How far a class must lie below the rest to be named."""
@@ -161,13 +162,12 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""
     success = _success(findings, base)
     if at := norm_and_slice(left.group)[1].eps_text:
-        text = f"At ε = {at} the strongest attack leaves {base} right on {_share(left)}{kept}."
+        beyond = _by_chance(findings, left)
+        text = f"At ε = {at} the strongest attack leaves {base} right on {_share(left)}{beyond}{kept}."
     elif left.stage == "attack" and success is not None:
         copy = lowest(_success(findings, name) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
-        floor = findings.get("attack.above_chance", base, success.of)
-        by_chance = ", not shown to be more than chance" if floor is not None and floor.verdict == NO_MORE else ""
-        changed = f"{_share(success)} of the texts it attacks{by_chance}{spared}"
+        changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
         text = f"{capital(success.of)} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:
         fall = f"from {number(whole.value, 2)} to {_score(left)}"
@@ -175,6 +175,16 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     else:
         return
     yield text, "neutral"
+
+
+def _by_chance(findings: FindingIndex, about: Finding) -> str:
+    """How much oftener answers change under an attack than by themselves, where the model was asked again."""
+    floor = findings.get("attack.above_chance", about.subject, about.of, about.group)
+    if floor is None:
+        return ""
+    if floor.verdict == NO_MORE:
+        return ", not shown to be more than chance"
+    return f", changing {_share(floor)} beyond what {about.subject} changes by itself"
 
 
 def _success(findings: FindingIndex, subject: str) -> Finding | None:
@@ -350,6 +360,12 @@ _ABOUT = (
 )
 
 
+def _in_words(findings: FindingIndex, base: str) -> bool:
+    """Whether a subject answers in words; findings of services do not say of whom they are, where there are several."""
+    own = findings.select("subject.unanswered", subject=base) or findings.select("attack.flips_by_chance", subject=base)
+    return bool(own or (len(bases_of(findings)) == 1 and findings.select("services.unparsed")))
+
+
 def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     """Settings that would tell more, the one that tells most first."""
     from assay.tasks.attacks.red_flags import FLAGS
@@ -358,7 +374,15 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
         answer = clean(findings, base)
         if answer is not None and is_beaten(findings, answer):
             better = f"Train {base} longer or on more samples (trained here: train: epochs)."
+            if _in_words(findings, base):
+                better = f"Put the question to {base} otherwise (asking: prompt, with examples of each class; model)."
+                if (none := findings.first("subject.unanswered", subject=base)) is not None:
+                    named = "list its words under answers, or constrain them (parameters)"
+                    better += f" {_share(none)} of its answers name no class: {named}."
             yield f"{better} Until it beats one constant answer, attacks on it tell little."
+        floor = findings.first("attack.flips_by_chance", subject=base)
+        if floor is None and _in_words(findings, base) and findings.select("attack.success_rate", subject=base):
+            yield f"Ask {base} more than once (asking: repeats: 3): nobody knows what it changes by itself."
     for flag in _raised(findings):
         yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
     for need in measured(findings.select("overfitting.samples_needed")):

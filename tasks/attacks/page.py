@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from assay.infra.errors import all_named
+from assay.tasks.attacks.chance.page import beyond_chance
 from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST, worst_called
 from assay.tasks.attacks.red_flags import FLAGS
@@ -37,7 +38,6 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of, red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
-from assay.tasks.subjects.addresses.services import beyond_chance
 
 
 def eps_value(group: str) -> float:

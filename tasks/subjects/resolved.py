@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, Self, get_args
 
 from assay.infra.errors import blame_setting
-from assay.infra.user_code.references import CodeReference, refer_to_code
+from assay.infra.user_code.references import CodeReference, note_elsewhere, refer_to_code
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.networks.libraries import LibraryNetwork
@@ -73,6 +74,17 @@ class ResolvedSubject:
         if self.kind in ("classifier", "tagger", "scorer"):
             state.update(f"{self.way}\0{self.source.fingerprint if self.source else ''}".encode())
         return state.hexdigest()
+
+    def asked_again(self) -> Iterator[Self]:
+        """The subject for every further time that it is asked: what it answered before does not answer for it."""
+        if isinstance(self.code, GivenModel):
+            for time in range(1, self.code.asking.repeats):
+                yield self.asked_as(replace(self.code, time=time), "again")
+
+    def asked_as(self, given: GivenModel, how: str) -> Self:
+        """The subject as it is asked otherwise; its answers are noted, so that a clean-up keeps them."""
+        note_elsewhere(f"answers of {given.written}", f"{given.written}, {how}", given.fingerprint)
+        return replace(self, code=given)
 
     @property
     def asked_in(self) -> str:

@@ -129,7 +129,8 @@ def word_findings(
         unmeasured = Finding(f"attack.{metric}", name, group, subject, unit=unit)
         return _mean(unmeasured, _floats(table, column)[chosen], _groups_of(groups, chosen))
 
-    findings += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
+    if not won.any() or any(map(any, table["originals"].filter(pa.array(won)).to_pylist())):  # else nothing gave way
+        findings += [mean("perturbed_words", "changed", won, "words"), mean("modified_share", "modified", won, "share")]
     for column, encoder in (("similarity", "encoder"), ("second_similarity", "second_encoder")):
         who = table[encoder][0].as_py() if table.num_rows else ""
         findings.append(mean("similarity", column, won, "cosine", who))

@@ -11,8 +11,6 @@ from assay.infra.settings import Settings
 Ranking = Literal["gradient", "deletion", "unknown", "saliency"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 RELATED: Literal["related"] = "related"
-MORE, NO_MORE = "more than chance", "no more than chance"
-"""The verdicts on an attack of `attack.above_chance`: whether it does what asking again would not."""
 
 
 MUST_CHANGE = "the prediction must change"

@@ -10,16 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assay.data.schemas import (
-    AdversarialImages,
     AttackedTexts,
     ChangedTexts,
     Classes,
     CosineLimits,
     Findings,
-    FrameFlips,
     Keywords,
     Predictions,
     Samples,
@@ -37,19 +34,8 @@ from assay.infra.stages.partitions import collect, map_partitions, map_pieces, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.red_flags import Reading
-from assay.tasks.attacks.settings import Norm
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
-from assay.tasks.attacks.texts.chance import (
-    attacked_as_samples,
-    attacked_images_as_samples,
-    chance_finding,
-    changed_shares,
-    corruptions_above_chance,
-    findings_above_chance,
-    self_agreement,
-    variant_findings,
-)
 from assay.tasks.attacks.texts.measures import (
     SHOWN,
     comparison_findings,
@@ -77,7 +63,7 @@ from assay.tasks.attacks.texts.noise import (
 )
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
-from assay.tasks.attacks.texts.settings import MORE, Guided, NoiseKind, TextRewrite
+from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
     SubjectVectors,
@@ -97,7 +83,7 @@ from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
 from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.statistics.classification import answer_name, one_answer
-from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import groups_of, groups_of_ids
 from assay.tasks.subjects.holding_out import draw_in_proportion, rows_with_ids
 from assay.tasks.subjects.predictions import codes_known, require_same_samples
@@ -379,7 +365,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=10, title="word findings")
+@stage(version=11, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,
@@ -562,99 +548,3 @@ def _known(
 def _unchanged(noisy: Artifact[Samples]) -> str:
     unchanged = tally_of(noisy).get("unchanged", 0)
     return f" · {unchanged} of {noisy.rows} have no place to change" if unchanged else ""
-
-
-@stage(version=1, title="attacked texts again")
-def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifact[Samples]:
-    """The attacked texts as samples, to be asked about once more."""
-    texts: Artifact[Samples] = map_partitions(attacked_as_samples, attacked, into=Samples, text=text)
-    say(f"{texts.rows} attacked texts")
-    return texts
-
-
-@stage(version=1, title="attacked images again")
-def take_attacked_images(images: Artifact[AdversarialImages], norm: Norm) -> Artifact[Samples]:
-    """The attacked images as samples, to be asked about once more."""
-    samples: Artifact[Samples] = map_partitions(attacked_images_as_samples, images, into=Samples, norm=norm)
-    say(f"{samples.rows} attacked images")
-    return samples
-
-
-@stage(version=3, title="noise floor")
-def measure_chance(
-    clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
-) -> Artifact[Findings]:
-    """How often a subject's answers change when it is asked again about the same texts."""
-    first, *others = _answered([clean, *again], samples, name)
-    floor = chance_finding(first, others, groups_of(samples), name)
-    say(f"{name} · {floor.value or 0:.1%} of the answers change by themselves, asked {len(again) + 1} times")
-    findings = [floor, self_agreement(first, others[0], groups_of(samples), name)]
-    return write_table(findings_table(findings), into=Findings)
-
-
-@stage(version=2, title="above the noise floor")
-def measure_above_chance(
-    asked: Artifact[Samples],
-    fresh: Sequence[Artifact[Predictions]],
-    clean: Artifact[Predictions],
-    again: Sequence[Artifact[Predictions]],
-    samples: Artifact[Samples],
-    called: str,
-    subject: str,
-    significance: float,
-) -> Artifact[Findings]:
-    """How much oftener answers change under an attack than by themselves."""
-    rows, about = collect(asked, ["id", ORIGINAL, NOISE, SEVERITY]), Finding("", of=called, subject=subject)
-    first, *others = _answered([clean, *again], samples, subject)
-    ids, answers = collect(samples, ["id"])["id"].to_pylist(), _answered(fresh, asked, subject)
-    findings = [*findings_above_chance(rows, answers, (first, others), ids, groups_of(samples), about, significance)]
-    say(f"{called} on {subject} · {sum(each.verdict == MORE for each in findings)} of {len(findings)} more than chance")
-    return write_table(findings_table(findings), into=Findings)
-
-
-@stage(version=1, title="corruptions above the noise floor")
-def measure_corruptions_above_chance(
-    flips: Artifact[FrameFlips],
-    clean: Artifact[Predictions],
-    again: Sequence[Artifact[Predictions]],
-    samples: Artifact[Samples],
-    subject: str,
-    significance: float,
-) -> Artifact[Findings]:
-    """How much oftener answers change from frame to frame of corruptions than by themselves."""
-    first, *others = _answered([clean, *again], samples, subject)
-    rows = collect(flips, ["id", "subject", "perturbation", "flips", "comparisons"])
-    own, floor = rows.filter(pc.equal(rows["subject"], subject)), changed_shares(first, others)
-    ids, about = collect(samples, ["id"])["id"], Finding("", subject=subject)
-    findings = list(corruptions_above_chance(own, ids, floor, groups_of(samples), about, significance))
-    say(f"{subject} · {sum(each.verdict == MORE for each in findings[1:])} of {len(findings) - 1} more than chance")
-    return write_table(findings_table(findings), into=Findings)
-
-
-@stage(version=1, title="question put otherwise")
-def measure_variants(
-    texts: Artifact[Samples],
-    varied: Sequence[Artifact[Predictions]],
-    clean: Artifact[Predictions],
-    again: Sequence[Artifact[Predictions]],
-    samples: Artifact[Samples],
-    called: str,
-    subject: str,
-    significance: float,
-) -> Artifact[Findings]:
-    """How far answers about these texts depend on how the question is put: those to each variant of it are `varied`."""
-    ids, asked = (collect(table, ["id"])["id"].to_pylist() for table in (samples, texts))
-    at, groups = np.flatnonzero(np.isin(ids, asked)), groups_of_ids(samples, asked)
-    first, *others = (answers[at] for answers in _answered([clean, *again], samples, subject))
-    about, answers = Finding("", of=called, subject=subject), _answered(varied, texts, subject)
-    findings = list(variant_findings(first, others, answers, groups, about, significance))
-    say(f"{called} on {subject} · {findings[0].value or 0:.1%} of the answers depend on it, {len(varied)} variants")
-    return write_table(findings_table(findings), into=Findings)
-
-
-def _answered(times: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str) -> list[Codes]:
-    """The answers of each time that the subject was asked about these samples, in their order."""
-    asked, answers = collect(samples, ["id"]), [collect(time, ["id", "predicted"]) for time in times]
-    for each in answers:
-        require_same_samples(each, asked, name)
-    return [np.asarray(each["predicted"].to_numpy(), dtype=np.int64) for each in answers]

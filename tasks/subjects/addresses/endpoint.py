@@ -110,6 +110,14 @@ def prompted(
     return _with_version(given, stands_on, "", beside)
 
 
+def require_answer(url: str, prompt: Prompt, place: str, retries: int | None) -> None:
+    """Raises where a model gives no answer, whatever it says, to its prompt with a word or a grey picture in place."""
+    tries = {} if retries is None else {"retries": retries}
+    client = Client(url, prompt.asking.model_copy(update=tries))
+    item = np.full((3, 64, 64), 0.5, np.float32) if place == PLACES["network"] else "text"
+    client.post(prompt.body([item]), lambda answer: reply_in(answer.json(client.who), client.who))
+
+
 def _with_version(given: GivenModel, stands_on: StandsOn, named: str, beside: Path) -> GivenModel:
     """The service with what stands for its answers: the version that a person says, or that the service `named`."""
     run, store, version = _this_run(f"{given.url}\0{given.fingerprint}", stands_on)

@@ -5,11 +5,10 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from assay.infra.storage.store import Store, asked_in
-from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -107,58 +106,24 @@ _NOTE = (
 )
 
 
-def services_page(findings: FindingIndex, withheld: Sequence[str] = ()) -> Part:
+def services_page(
+    findings: FindingIndex, withheld: Sequence[str] = (), by_chance: Iterable[str] = (), otherwise: Iterable[str] = ()
+) -> Part:
     """The part of the report about services, from the findings `services.*`; of the subjects `withheld` there are no
-    probabilities."""
+    probabilities. The sentences on what changes `by_chance`, and with the question put `otherwise`, are given."""
     names = findings.distinct("of", "services.requests")
     requests, cost = (
         sum(finding.value or 0 for finding in findings.select(f"services.{metric}")) for metric in ("requests", "cost")
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    lines = (*_put_otherwise(findings), *_in_words(findings), _NOTE)
+    lines = (*otherwise, *_in_words(findings), _NOTE)
     blocks = list(map(Paragraph, lines))
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
-    whole = " ".join((sentence, *_by_chance(findings)))
+    whole = " ".join((sentence, *by_chance))
     return Part("Services that were asked", whole, blocks, "services", findings="services.")
-
-
-def beyond_chance(findings: FindingIndex, about: Finding) -> str:
-    """How much oftener answers change so than by themselves, where a service was asked again; else nothing."""
-    above = findings.get("attack.above_chance", about.subject, about.of, about.group)
-    if above is None:
-        return ""
-    verdict = above.verdict.replace("no more", "not shown to be more")
-    return f"; beyond what {about.subject} changes by itself {share_text(above)}: {verdict}"
-
-
-def _by_chance(findings: FindingIndex) -> Iterator[str]:
-    """Of services that were asked again: how often answers change by themselves, and which attacks change more."""
-    for floor in findings.select("attack.flips_by_chance"):
-        above = findings.select("attack.above_chance", subject=floor.subject)
-        more = [each for each in above if each.verdict == "more than chance"]
-        named = ", ".join(f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}" for each in more)
-        beyond = (
-            f" Beyond that, attacks change {named}." if named else " No attack is shown to change more." * bool(above)
-        )
-        corrupted = findings.get("corruption.above_chance", floor.subject, "mean", "all")
-        if corrupted is not None:
-            beyond += f" From frame to frame of corruptions {share_text(corrupted)} more: {corrupted.verdict}."
-        yield (
-            f"Asked again about the same {plural(floor.n or 0, 'sample')}, {floor.subject} changes "
-            f"{share_text(floor)} of its answers.{beyond.replace('no more', 'not shown to be more')}"
-        )
-
-
-def _put_otherwise(findings: FindingIndex) -> Iterator[str]:
-    """Of questions that were put otherwise: how many answers depend on it, and whether that is more than chance."""
-    for depends in findings.select("attack.depends"):
-        yield (
-            f"How the question is put ({depends.of}) decides {share_text(depends)} of the answers of {depends.subject} "
-            f"to {plural(depends.n or 0, 'text')}{beyond_chance(findings, depends)}."
-        )
 
 
 _WHY = {UNPARSED: "name no class", REFUSED: "are refusals", TRUNCATED: "were cut short"}

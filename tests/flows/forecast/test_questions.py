@@ -69,7 +69,7 @@ pipelines:
     pipeline = load_project(tmp_path / "pipelines.yaml", pipeline="night").pipeline("night")
     samples = pa.table({"id": list(map(str, range(100)))})
     (sentence,) = expected_questions(pipeline, tmp_path, lambda: (samples, 100), 1.0)
-    asked = 90 * (3 + 2 * 1 * 5 + 100)
+    asked = 90 * (3 + 2 * 1 * 5 + 100 + 2)  # what the attack made is asked about afresh, twice
     tokens = asked * (255 + 40 // 4)
     cost = (10 * tokens + 20 * asked * 16) / 1e6
     said = sentence.replace("\u202f", "")

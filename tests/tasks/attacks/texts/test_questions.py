@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from assay.tasks.attacks.chance.flips import self_agreement, variant_findings
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.chance import self_agreement, variant_findings
 from assay.tasks.attacks.texts.questions import (
     Distractors,
     ExampleOrder,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from chat_server import ChatServer, chat_server
 
 from assay.infra.errors import InputError
 from assay.infra.storage.store import asked_in
-from assay.tasks.reporting.parts import Paragraph
-from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, read_reply, reply_in
 from assay.tasks.subjects.addresses.client import secret_headers
 from assay.tasks.subjects.addresses.endpoint import counts_of
@@ -95,19 +93,6 @@ def test_answers_that_name_no_class_are_wrong_and_told_with_examples(
     assert words[0].startswith("m answers in words without log probabilities, so nothing is said of AUC")
     assert "of the answers of it are refusals, such as \u201cI'm sorry" in words[2]
     assert not any(each.verdict for each in answers_in_words(counts, "it", masked=True)[:3])
-
-
-def test_what_is_not_shown_is_not_called_chance_beside_an_interval_without_0() -> None:
-    asked = [
-        Finding("attack.flips_by_chance", "nothing", subject="m", value=0.1, low=0.05, high=0.15, n=99, unit="share"),
-        Finding("attack.depends", "orbit", subject="m", value=0.2, low=0.1, high=0.3, n=99, unit="share"),
-        Finding("attack.above_chance", "orbit", subject="m", value=0.095, low=0.017, high=0.173, unit="share"),
-    ]
-    page = services_page(FindingIndex([*asked[:2], replace(asked[2], verdict="no more than chance")]))
-    text = " ".join(block.text for block in page.blocks if isinstance(block, Paragraph))
-    assert page.sentence.endswith(" of its answers. No attack is shown to change more.")
-    assert "; beyond what m changes by itself 9.5" in text
-    assert ": not shown to be more than chance." in text
 
 
 def test_a_text_that_the_server_will_not_read_is_a_refusal_of_that_text_alone(server: ChatServer, prompt: Path) -> None:

@@ -9,16 +9,9 @@ from scipy.stats import ttest_1samp
 
 from assay.data.images import image_columns
 from assay.flows.report.sentences import _fallen
-from assay.tasks.attacks.texts.chance import (
-    above_chance,
-    attacked_images_as_samples,
-    changed_shares,
-    corruptions_above_chance,
-    findings_above_chance,
-    mean_share,
-)
-from assay.tasks.attacks.texts.settings import MORE, NO_MORE
+from assay.tasks.attacks.chance.flips import attacked_images_as_samples, corruptions_above_chance, findings_above_chance
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.noise_floor import MORE, NO_MORE, above_chance, changed_shares, mean_share
 
 ABOUT = Finding("", of="attack")
 
@@ -81,8 +74,9 @@ def test_the_head_of_a_page_says_where_an_attack_does_no_more_than_asking_again(
     for verdict in (NO_MORE, ""):
         floor = Finding("attack.above_chance", value=0.0, low=-0.1, high=0.1, verdict=verdict, **share)
         ((sentence, _),) = _fallen(FindingIndex([*findings, floor]), "chat")
-        ends.append(sentence.partition(" of the texts it attacks")[2])
-    assert ends == [", not shown to be more than chance.", "."]
+        ends.append(sentence.partition(" of the texts it attacks")[2].replace("\N{NO-BREAK SPACE}", " "))
+    assert ends[0] == ", not shown to be more than chance."
+    assert ends[1].endswith(" beyond what chat changes by itself.")
 
 
 def test_attacked_images_are_held_against_themselves_under_each_eps() -> None:
