@@ -63,6 +63,10 @@ class Ball:
         """The projection: every pixel into its range (the Clip of Xu et al., Eq. 2)."""
         return images.clamp(self.lower, self.upper)
 
+    def holds(self, images: Tensor) -> Tensor:
+        """Which images lie in the ball, bool [n]."""
+        return ((self.lower <= images) & (images <= self.upper)).flatten(1).all(dim=1)
+
     def of(self, rows: Tensor | slice) -> Ball:
         """The ball of some of the samples."""
         return Ball(self.lower[rows], self.upper[rows])
@@ -79,6 +83,10 @@ class L2Ball:
         """What is too far pulled towards the centre, and every pixel into [0, 1]."""
         move = images - self.centre
         return (self.centre + move * (self.radius / lengths(move)).clamp(max=1.0)).clamp(0, 1)
+
+    def holds(self, images: Tensor) -> Tensor:
+        """Which images lie in the ball, bool [n]."""
+        return lengths(images - self.centre).flatten() <= self.radius
 
     def of(self, rows: Tensor | slice) -> L2Ball:
         """The ball of some of the samples."""

@@ -136,18 +136,22 @@ class Walk:
         from assay.tasks.attacks.batch import lengths
 
         left = self.most - int(self.asked[row]) - self.halvings - 1
-        shape = (max(1, min(int(FIRST_QUESTIONS * math.sqrt(turn)), left)), *near.shape)
+        questions, block = max(1, min(int(FIRST_QUESTIONS * math.sqrt(turn)), left)), self.batch.model.block
         generator = self.batch.draws.generator(row, f"turn {turn}")
-        drawn = generator.standard_normal(shape, np.float32)
-        if self.norm == "linf":
-            drawn = generator.random(shape, np.float32) * 2 - 1
-        probes = torch.from_numpy(drawn).to(near)
         size = max(FIRST_PROBE if turn == 1 else distance / near.numel(), LEVEL * near.numel() ** 0.5 * self.coarse)
-        seen = (near + size * probes / lengths(probes)).clamp(0, 1)
-        signs = self.is_over(seen, torch.full((len(seen),), row, device=near.device)).float() * 2 - 1
-        mean = signs.mean()
-        signs = signs - mean if mean.abs() < 1 else signs
-        return self.batch.direction((signs[:, None, None, None] * (seen - near) / size).mean(dim=0, keepdim=True))[0]
+        moved, signed, over = torch.zeros_like(near), torch.zeros_like(near), 0  # sums over the probes
+        for start in range(0, questions, block):
+            shape = (min(block, questions - start), *near.shape)
+            drawn = generator.standard_normal(shape, np.float32)
+            if self.norm == "linf":
+                drawn = generator.random(shape, np.float32) * 2 - 1
+            probes = torch.from_numpy(drawn).to(near)
+            seen = (near + size * probes / lengths(probes)).clamp(0, 1)
+            wrong, moves = self.is_over(seen, torch.full((len(seen),), row, device=near.device)), seen - near
+            over, moved = over + int(wrong.sum()), moved + moves.sum(dim=0)
+            signed = signed + torch.where(wrong[:, None, None, None], moves, -moves).sum(dim=0)
+        mean = 2 * over / questions - 1
+        return self.batch.direction((signed - mean * moved if abs(mean) < 1 else signed)[None])[0]
 
     def jump(self, near: Tensor, which: Tensor, turn: int) -> Tensor:
         """One turn: along the way the distance over √turn, or half as far until that is answered wrongly, and back."""

@@ -1,11 +1,13 @@
 """Attacks that look for the nearest adversarial image and count it where it lies within ε: targeted FAB (Croce and Hein
 2020, *Minimally distorted adversarial examples*, Algorithm 1), which steps to the boundary as the network's
-linearisation has it, pulled back towards the image; and DDN (Rony et al. 2019), which widens and narrows an L2 ball."""
+linearisation has it, pulled back towards the image; and DDN (Rony et al. 2019, L2) and FMN (Pintor et al. 2021), which
+widen and narrow a ball around the image as they step."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -16,10 +18,12 @@ from assay.tasks.attacks.settings import ImageAttack, Norm, RadiusGrid
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from assay.tasks.attacks.batch import Batch, L2Ball, Ledger
+    from assay.tasks.attacks.batch import Batch, Climbing, Ledger
+
+    Stepped = Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
 ALPHA_MAX = 0.1  # how far a step may lean towards the image
-OVERSHOOT = 1.05  # η: so that the boundary is crossed, not touched
+OVERSHOOT = 1.05  # η: so that the boundary is crossed, not touched, by FAB and by FMN
 BACKWARD = 0.9  # β: how much of the way to an adversarial point is kept when the search goes on from it
 _LEAST = 1e-8
 
@@ -132,13 +136,32 @@ class DDN(ImageAttack):
     """By what share the ball shrinks or grows at each step."""
 
 
-def step_sizes(steps: int) -> list[float]:
-    """The length of each step: from 1 down to 0.01 along a cosine.
+class FMN(ImageAttack):
+    """Fast minimum norm (Pintor et al. 2021): steps along the margin's gradient, on a ball whose radius is first where
+    the linearised boundary lies, then shrinks while the image fools the subject and grows while it does not."""
 
-    >>> [round(size, 4) for size in step_sizes(4)]
+    attack: Literal["fmn"] = "fmn"
+    """Which attack it is."""
+    norms = ("l2", "linf")
+    norm: Norm = "l2"
+    """What ε bounds: the length of the whole change, or how far any pixel may move (`linf`)."""
+    eps: RadiusGrid = (0.5,)
+    """The length of the change: one number or several."""
+    steps: int = Field(default=100, ge=1, le=100_000)
+    """How many steps it takes."""
+    step_size: float = Field(default=1.0, gt=0, le=1000)
+    """The L2 length of the first step; of the last it is a hundredth."""
+    gamma: float = Field(default=0.05, ge=0.001, lt=1)
+    """By what share the radius shrinks or grows at first; at the end it is 0.001."""
+
+
+def annealed(first: float, last: float, steps: int) -> list[float]:
+    """A number for each step, along a cosine from the first down to the last.
+
+    >>> [round(size, 4) for size in annealed(1.0, 0.01, 4)]
     [1.0, 0.855, 0.505, 0.155]
     """
-    return [0.01 + 0.99 * (1 + math.cos(math.pi * step / steps)) / 2 for step in range(steps)]
+    return [last + (first - last) * (1 + math.cos(math.pi * step / steps)) / 2 for step in range(steps)]
 
 
 def ddn(settings: DDN, batch: Batch) -> Ledger:
@@ -147,24 +170,67 @@ def ddn(settings: DDN, batch: Batch) -> Ledger:
 
     from assay.tasks.attacks.batch import lengths
 
-    ledger, ball = batch.ledger(steps=settings.steps), cast("L2Ball", batch.ball)
-    start = x = batch.images
+    start, sizes = batch.images, annealed(1.0, 0.01, settings.steps)
     farthest = lengths(torch.maximum(start, 1 - start))
     radius = torch.ones_like(farthest)
-    for step, size in enumerate(step_sizes(settings.steps)):
-        gradient, logits, _ = batch.slope(x) if step else batch.first_slope(x)
-        harm = batch.criterion.harm(logits)
-        within = lengths(x - start) <= ball.radius
-        ledger.look(torch.where(within, x, ball.clip(x)), harm * within.flatten(), step)
-        fooled = (harm >= batch.criterion.enough)[:, None, None, None]
-        radius = (radius * torch.where(fooled, 1 - settings.gamma, 1 + settings.gamma)).minimum(farthest)
-        move = x - start + size * batch.direction(gradient)
-        x = (start + move * (radius / lengths(move))).clamp(0, 1)
-    x = ball.clip(x)
-    ledger.look(x, batch.criterion.harm(batch.ask(x)), settings.steps)
+
+    def stepped(x: Tensor, gradient: Tensor, _: Tensor, fooled: Tensor, step: int) -> Tensor:
+        nonlocal radius
+        gamma = torch.where(fooled, 1 - settings.gamma, 1 + settings.gamma)[:, None, None, None]
+        radius = (radius * gamma).minimum(farthest)
+        move = x - start + sizes[step] * batch.direction(gradient)
+        return (start + move * (radius / lengths(move))).clamp(0, 1)
+
+    return _walk(batch, settings.steps, "losses", stepped)
+
+
+def fmn(settings: FMN, batch: Batch) -> Ledger:
+    """Algorithm 1 of Pintor et al., from the image itself; of what it finds, what lies within ε counts.
+
+    Once a sample has fooled the subject its radius is no larger than the least distance at which it did; until then it
+    goes a little beyond the linearised boundary, and pixels that can go no farther take no part in a step. (By the
+    letter of the algorithm the boundary of a linear network is reached and never crossed.)
+    """
+    import torch
+
+    from assay.tasks.attacks.batch import distances, lengths
+
+    start, norm = batch.images, settings.norm
+    sizes = annealed(settings.step_size, settings.step_size / 100, settings.steps)
+    gammas = annealed(settings.gamma, 0.001, settings.steps)
+    farthest = nearest = distances(norm, torch.maximum(start, 1 - start))
+    radius, found = torch.full_like(farthest, math.inf), torch.zeros_like(farthest, dtype=torch.bool)
+
+    def stepped(x: Tensor, gradient: Tensor, margin: Tensor, fooled: Tensor, step: int) -> Tensor:
+        nonlocal nearest, radius, found
+        gradient = gradient * torch.where(gradient > 0, x < 1, x > 0)
+        distance, found = distances(norm, x - start), found | fooled
+        nearest = distance.where(fooled & (distance > 0), nearest).minimum(nearest)
+        slope = torch.linalg.vector_norm(gradient.double().flatten(1), ord=1 if norm == "linf" else 2, dim=1)
+        boundary = distance + OVERSHOOT * margin.abs() / slope.clamp(min=_LEAST**2)
+        shrunk = (radius * (1 - gammas[step])).minimum(nearest)
+        radius = shrunk.where(fooled, (radius * (1 + gammas[step])).where(found, boundary)).minimum(farthest)
+        move, within = x - start + sizes[step] * gradient / lengths(gradient), radius.to(x)[:, None, None, None]
+        near = move.clamp(-within, within) if norm == "linf" else move * (within / lengths(move)).clamp(max=1.0)
+        return (start + near).clamp(0, 1)
+
+    return _walk(batch, settings.steps, "margins", stepped)
+
+
+def _walk(batch: Batch, steps: int, climbing: Climbing, stepped: Stepped) -> Ledger:
+    """From the image itself step by step, whether or not it fools the subject; what lies within ε is looked at."""
+    ledger, x = batch.ledger(steps=steps), batch.images
+    for step in range(steps):
+        gradient, logits, value = batch.slope(x, climbing) if step else batch.first_slope(x, climbing)
+        harm, within = batch.criterion.harm(logits), batch.ball.holds(x)
+        ledger.look(x.where(within[:, None, None, None], batch.ball.clip(x)), harm * within, step)
+        x = stepped(x, gradient, value, harm >= batch.criterion.enough, step)
+    x = batch.ball.clip(x)
+    ledger.look(x, batch.criterion.harm(batch.ask(x)), steps)
     ledger.settle()
     return ledger
 
 
 FABT_ATTACK = ImageAttackChoice(FABT, fab_t, follows_gradients=True, drops_fallen=True, one_class=True)
 DDN_ATTACK = ImageAttackChoice(DDN, ddn, follows_gradients=True)
+FMN_ATTACK = ImageAttackChoice(FMN, fmn, follows_gradients=True, one_class=True)

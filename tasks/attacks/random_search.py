@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -191,6 +192,7 @@ def squares(corner: Tensor, side: int, images: Tensor) -> Tensor:
     return rows[:, None, :, None] & columns[:, None, None, :]
 
 
+@cache
 def wave(side: int) -> Tensor:
     """η of Algorithm 3 [side, side]: a bump upwards over one downwards, of L2 length one."""
     import torch
@@ -233,7 +235,7 @@ def _with_wave(batch: Batch, best: Tensor, corner: Tensor, signs: Tensor, side: 
     side = min(max(side, 3) | 1, *best.shape[2:])
     n, channels, *_ = best.shape
     move = best - batch.images
-    inside, other = (squares(corner[:, at : at + 2], side, best) for at in (0, 2))
+    inside, other = squares(corner[:, :4].reshape(2 * n, 2), side, best).unflatten(0, (n, 2)).unbind(dim=1)
     places = inside.expand_as(move)
     old = move[places].reshape(n, channels, side, side)
     up = wave(side)

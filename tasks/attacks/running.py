@@ -72,8 +72,8 @@ def run_attack(
         )
     if IMAGE_ATTACKS.of(settings).one_class and model.multilabel:
         raise InputError(
-            f"The attack {settings.called} goes from class to class, and the subject {model.name} knows several labels "
-            "per image: take apgd and square."
+            f"The attack {settings.called} is for one class per image, and the subject {model.name} knows several "
+            "labels: take apgd and square."
         )
     _require_sound(settings, model, images, targets, eps, draws)
     if len(images) == 0:

@@ -21,7 +21,7 @@ from assay.tasks.attacks.choice import (
     TextAttackChoice,
 )
 from assay.tasks.attacks.hop_skip_jump import HOP_SKIP_JUMP_ATTACK
-from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT_ATTACK
+from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT_ATTACK, FMN_ATTACK
 from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
 from assay.tasks.attacks.random_search import SPARSE_RS_ATTACK, SQUARE_ATTACK
 from assay.tasks.attacks.settings import GAP, ImageAttack
@@ -85,6 +85,7 @@ IMAGE_ATTACKS: TaggedChoices[AnyImageAttackChoice] = TaggedChoices(
         APGDT_ATTACK,
         FABT_ATTACK,
         DDN_ATTACK,
+        FMN_ATTACK,
         SQUARE_ATTACK,
         SPARSE_RS_ATTACK,
         HOP_SKIP_JUMP_ATTACK,

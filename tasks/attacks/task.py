@@ -120,7 +120,7 @@ class Attacks(NamedTuple):
     images: Artifact[AdversarialImages]
 
 
-@stage(version=1, title="attack", draws=True, gpu=True)
+@stage(version=2, title="attack", draws=True, gpu=True)
 def attack_subject(
     evaluation: Artifact[Samples],
     classes: Artifact[Classes],
@@ -164,7 +164,7 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
     return worst
 
 
-@stage(version=1, title="transfer", draws=True, gpu=True)
+@stage(version=2, title="transfer", draws=True, gpu=True)
 def transfer_attacks(
     evaluation: Artifact[Samples],
     classes: Artifact[Classes],

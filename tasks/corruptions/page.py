@@ -42,9 +42,10 @@ def name_of(perturbation: str) -> str:
     """A perturbation as the page calls it.
 
     >>> name_of("gaussian-noise"), name_of("dermamnist/jpeg")
-    ('Gaussian noise', 'Jpeg')
+    ('Gaussian noise', 'Jpeg (dermamnist)')
     """
-    return perturbation.rpartition("/")[2].replace("-", " ").capitalize()
+    data_set, _, word = perturbation.rpartition("/")
+    return word.replace("-", " ").capitalize() + (f" ({data_set})" if data_set else "")
 
 
 _BESIDE = tuple(

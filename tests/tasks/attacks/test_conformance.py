@@ -152,6 +152,7 @@ def test_what_flags_know_of_an_attack_is_what_its_value_says():
         "apgd-t": (True, False, False),
         "fab-t": (True, False, True),
         "ddn": (True, False, False),
+        "fmn": (True, False, False),
         "autoattack": (True, False, True),
         "square": (False, True, True),
         "sparse-rs": (False, True, True),

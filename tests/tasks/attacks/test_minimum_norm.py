@@ -97,7 +97,7 @@ def test_success_is_what_the_model_says_and_only_accuracy_is_the_same_accuracy(a
 @pytest.mark.parametrize("attack", [APGDT(), FABT()], ids=["apgd-t", "fab-t"])
 def test_several_labels_have_no_rival_class(attack):
     model, images = tiny_model(3, multilabel=True), tiny_images(2)
-    with pytest.raises(InputError, match=r"goes from class to class.*take apgd and square"):
+    with pytest.raises(InputError, match=r"is for one class per image.*take apgd and square"):
         run_attack(attack, model, images, answers(model, images), 0.1, draws_for(2))
 
 

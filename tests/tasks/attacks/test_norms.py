@@ -14,7 +14,7 @@ from assay.tasks.attacks import minimum_norm
 from assay.tasks.attacks.apgd import APGD, APGDT, checkpoints
 from assay.tasks.attacks.autoattack import AutoAttack
 from assay.tasks.attacks.batch import Ledger, distances, lengths
-from assay.tasks.attacks.minimum_norm import DDN, FABT, to_hyperplane
+from assay.tasks.attacks.minimum_norm import DDN, FABT, FMN, to_hyperplane
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.random_search import SparseRS, Square, wave
 from assay.tasks.attacks.running import run_attack
@@ -30,6 +30,7 @@ IN_L2 = [
     APGDT(norm="l2", eps=(EPS,), steps=10, classes=2),
     FABT(norm="l2", eps=(EPS,), steps=10, classes=2),
     DDN(eps=(EPS,), steps=10),
+    FMN(eps=(EPS,), steps=30),
     Square(norm="l2", eps=(EPS,), queries=80, share=0.8),
     AutoAttack(norm="l2", eps=(EPS,), steps=5, queries=20),
 ]
@@ -98,7 +99,12 @@ def test_nobody_leaves_the_ball_or_the_range_of_pixels(attack, channels):
         assert moved.max() <= eps
         assert result.images.min() >= 0
         assert result.images.max() <= 1
-        assert moved.max() > 0.5 * eps or attack.attack in ("fab-t", "ddn", "autoattack")  # the nearest may be nearer
+        assert moved.max() > 0.5 * eps or attack.attack in (
+            "fab-t",
+            "ddn",
+            "fmn",
+            "autoattack",
+        )  # the nearest may be nearer
         assert (answers(model, result.images) != answers(model, images)).equal(result.success)
 
 
@@ -215,18 +221,40 @@ def shortest(monkeypatch, steps: int) -> torch.Tensor:
     sizes = [1.0]
     for step in range(steps):
         sizes.append(0.01 + (sizes[-1] - 0.01) * (1 + math.cos(math.pi * step / steps)) / 2)
-    monkeypatch.setattr(minimum_norm, "step_sizes", lambda _: sizes[1:])
-    best, images, seen = torch.full((24,), torch.inf), tiny_images(24), Ledger.look
+    with monkeypatch.context() as patched:
+        patched.setattr(minimum_norm, "annealed", lambda *_: sizes[1:])
+        return nearest_seen(monkeypatch, DDN(eps=(99.0,), steps=steps), tiny_images(24))
+
+
+def nearest_seen(monkeypatch, attack, images) -> torch.Tensor:
+    """How far the nearest image is that an attack saw fool `tiny_model()`, the clipped last one aside."""
+    best, seen = torch.full((len(images),), torch.inf, dtype=torch.float64), Ledger.look
 
     def note(ledger, now, harm, step):
-        length = lengths(now - images).flatten()
-        best.copy_(torch.where((harm > 0) & (step < steps), length.minimum(best), best))
+        moved = distances(attack.norm, now.double() - images.double())
+        best.copy_(torch.where((harm > 0) & (step < attack.steps), moved.minimum(best), best))
         seen(ledger, now, harm, step)
 
-    monkeypatch.setattr(Ledger, "look", note)
-    model = tiny_model()
-    run_attack(DDN(eps=(99.0,), steps=steps), model, images, answers(model, images), 99.0, draws_for(24))
+    model, eps = tiny_model(), attack.eps[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "look", note)
+        run_attack(attack, model, images, answers(model, images), eps, draws_for(len(images)))
     return best
+
+
+INF = math.inf
+FMN_GOLDEN = {
+    "l2": (
+        *(0.02185, 0.1407, INF, 0.28021, INF, 0.4428, 0.10804, INF, INF, 0.40539, 0.19844, 0.22943, 0.10748, INF),
+        *(0.27744, INF, INF, 0.20055, 0.27219, INF, INF, INF, 0.29426, 0.12505),
+    ),
+    "linf": (
+        *(0.00186, 0.01252, 0.00306, 0.02593, 0.01006, 0.03837, 0.00963, 0.0045, 0.01097, 0.03482, 0.01855, 0.01959),
+        *(0.00975, 0.01312, 0.02466, 0.00011, 0.00028, 0.01751, 0.02241, 0.00144, 0.00181, 0.02135, 0.02519, 0.01089),
+    ),
+}
+"""By norm the distances that foolbox's FMN finds on them in 100 steps. It finds ten none in L2: what it adds at a step
+the range of pixels cuts off."""
 
 
 def test_ddn_finds_what_foolbox_finds(monkeypatch):
@@ -253,6 +281,50 @@ def test_foolbox_agrees_on_the_same_images(monkeypatch):
     apart = (lengths(found - images).flatten() - shortest(monkeypatch, 30)).abs()
     assert (apart < 1e-3).sum() >= 20  # one step of 5 % apart where an image lies on the boundary
     assert apart.max() < 0.05
+    for norm, fmn in foolbox_fmn(foolbox).items():
+        found = fmn(steps=100)(theirs, images, truth, epsilons=None)[0]
+        there = answers(model, found) != truth
+        length = distances(norm, found.double() - images.double()).where(there, torch.tensor(INF, dtype=torch.float64))
+        assert np.allclose(length, FMN_GOLDEN[norm], atol=1e-5)
+
+
+def foolbox_fmn(foolbox):
+    """foolbox's FMN by norm; its projection in L2, which divides each length by itself and so never moves anything, is
+    put right."""
+
+    class InL2(foolbox.attacks.L2FMNAttack):
+        def project(self, x, x0, epsilon):
+            length = (x - x0).flatten(1).norms.l2(axis=-1).maximum(1e-12)
+            return x0 + (x - x0) * (epsilon / length).minimum(1.0).reshape((-1, 1, 1, 1))
+
+    return {"l2": InL2, "linf": foolbox.attacks.LInfFMNAttack}
+
+
+@pytest.mark.parametrize("norm", FMN_GOLDEN)
+def test_fmn_finds_what_foolbox_finds(monkeypatch, norm):
+    found, golden = (
+        nearest_seen(monkeypatch, FMN(norm=norm, eps=(99.0 if norm == "l2" else 1.0,)), tiny_images(24)),
+        FMN_GOLDEN[norm],
+    )
+    assert found.isfinite().all()
+    known = np.isfinite(golden)
+    assert np.allclose(found.numpy()[known], np.array(golden)[known], rtol=0.02, atol=2e-5)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_fmn_comes_to_the_boundary_of_a_linear_network_from_wherever_it_is(norm):
+    weights, images = torch.linspace(-1, 1, 256), 0.3 + 0.4 * tiny_images(12)
+    scores = images.flatten(1) @ weights
+    model = linear_model(weights, float(scores.mean()))
+    exact = (scores - scores.mean()).abs() / (weights.norm() if norm == "l2" else weights.abs().sum())
+    truth = answers(model, images)
+    for row in range(12):
+        at = slice(row, row + 1)
+        fell = [
+            bool(run_attack(FMN(norm=norm, eps=(eps,)), model, images[at], truth[at], eps, draws_for(1)).success)
+            for eps in (0.99 * float(exact[row]), 1.02 * float(exact[row]) + 1e-4)
+        ]
+        assert fell == [False, True]
 
 
 def test_no_attack_in_l2_moves_a_smoothed_answer_below_its_certificate():
