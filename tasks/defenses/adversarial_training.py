@@ -3,7 +3,8 @@
 PGD on the batch, against the network as it would answer, drawn per epoch and sample: standard adversarial training
 (Madry et al. 2017; Xu et al. 2020, Eq. 6), Multi-Perturbations Adversarial Training (Xu et al., Algorithm 1),
 Misclassification-Aware Adversarial Training (Xu et al., Algorithm 2 and Eq. 7-10), MART (Wang et al. 2020), and TRADES
-(Zhang et al. 2019). Its authors start an attack at x + 0.001·N; here every attack starts uniformly within ε.
+(Zhang et al. 2019). Its authors start an attack at x + 0.001·N; here every attack starts uniformly within ε. With `awp`
+any of them attacks the weights as well (Wu et al. 2020).
 """
 
 from __future__ import annotations
@@ -146,16 +147,50 @@ def answering(network: Module) -> Iterator[None]:
         network.train(was)
 
 
+def descent(settings: Defence, batch: Batch, objective: Callable[[ImageModel], tuple[Tensor, Tensor]]) -> Descent:
+    """The objective, a loss and its logits, at the network's weights, or with `awp` at worse ones nearby."""
+    from assay.tasks.subjects.images.training import Descent
+
+    model = batch.model
+    if settings.awp is not None:
+        model = replace(model, network=at_worse_weights(model, settings.awp, lambda model: objective(model)[0]))
+    return Descent(*objective(model))
+
+
+def at_worse_weights(
+    model: ImageModel, gamma: float, loss: Callable[[ImageModel], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    """The network at w + γ·‖w‖·∇/‖∇‖, layer by layer (Wu et al. 2020, section 4, in one step); a gradient there is one
+    of w. Biases and the scales of normalisations stay as they are, as in the authors' code, and the look at where the
+    loss rises leaves the averages of normalisations alone.
+    """
+    import torch
+    from torch.func import functional_call
+
+    weights = {name: w for name, w in model.network.named_parameters() if w.requires_grad and w.ndim > 1}
+    averages = {name: buffer.clone() for name, buffer in model.network.named_buffers()}
+    at_weights = replace(model, network=partial(functional_call, model.network, weights | averages))
+    slopes = torch.autograd.grad(loss(at_weights), [*weights.values()], materialize_grads=True)
+    steps = zip(weights.items(), slopes, strict=True)
+    moved = {name: w + gamma * w.detach().norm() * s / s.norm().clamp_min(_LEAST) for (name, w), s in steps}
+    return partial(functional_call, model.network, moved)
+
+
 def standard(settings: Standard, seeds: Seeds) -> BatchHook:
     """A hook that trains on attacked images alone: min over θ of the mean of max ℓ(C(x'), y), |x' - x| ≤ ε (Eq. 6)."""
-    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         eps = settings.budget * settings.reach(batch.epoch)
-        logits = batch.model.logits(attacked(batch, eps, settings.steps, settings.step_size, seeds))
-        return Descent(batch.loss(logits, batch.targets), logits)
+        images = attacked(batch, eps, settings.steps, settings.step_size, seeds)
+        return descent(settings, batch, partial(configured_loss, batch, images))
 
     return hook
+
+
+def configured_loss(batch: Batch, images: Tensor, model: ImageModel) -> tuple[Tensor, Tensor]:
+    """The configured loss of what the model answers to the images, and the answers."""
+    logits = model.logits(images)
+    return batch.loss(logits, batch.targets), logits
 
 
 STANDARD = ImageDefenceChoice(Standard, standard)
@@ -184,7 +219,6 @@ def draw_perturbation(settings: MPAdvT, seeds: Seeds) -> Perturbation:
 
 def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
     """A hook that trains on a batch attacked with a strength of its own where p ≥ .5, else on the batch as it is."""
-    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         drawn = draw_perturbation(settings, batch.seeds)
@@ -192,8 +226,7 @@ def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
         if drawn.attacked:
             eps = drawn.eps * settings.reach(batch.epoch)
             images = attacked(batch, eps, drawn.steps, settings.step_size, seeds)
-        logits = batch.model.logits(images)
-        return Descent(batch.loss(logits, batch.targets), logits)
+        return descent(settings, batch, partial(configured_loss, batch, images))
 
     return hook
 
@@ -206,16 +239,17 @@ _LEAST = 1e-12  # probabilities below it are taken for it, lest their logarithm 
 
 def maadvt(settings: MisclassificationAware, seeds: Seeds, *, margin: bool = False) -> BatchHook:
     """A hook that trains on attacked images, and holds the answers to them near those to the clean ones (Alg. 2)."""
-    from assay.tasks.subjects.images.training import Descent
 
     def hook(batch: Batch) -> Descent:
         eps = settings.budget * settings.reach(batch.epoch)
         images = attacked(batch, eps, settings.steps, settings.step_size, seeds)
-        clean = log_probabilities(batch.model, batch.model.logits(batch.images))
-        logits = batch.model.logits(images)
-        adversarial = log_probabilities(batch.model, logits)
-        loss = misclassification_aware_loss(clean, adversarial, batch.targets, settings.weight, margin=margin)
-        return Descent(loss, logits)
+
+        def objective(model: ImageModel) -> tuple[Tensor, Tensor]:
+            clean, logits = log_probabilities(model, model.logits(batch.images)), model.logits(images)
+            adversarial, weight = log_probabilities(model, logits), settings.weight
+            return misclassification_aware_loss(clean, adversarial, batch.targets, weight, margin=margin), logits
+
+        return descent(settings, batch, objective)
 
     return hook
 
@@ -275,17 +309,19 @@ def trades(settings: TRADES, seeds: Seeds) -> BatchHook:
     """A hook that trains on clean images, and holds the answers within ε near them (Zhang et al.)."""
     import torch
 
-    from assay.tasks.subjects.images.training import Descent
-
     def hook(batch: Batch) -> Descent:
         model, eps = batch.model, settings.budget * settings.reach(batch.epoch)
         with answering(model.network), torch.no_grad():
             before = log_probabilities(model, model.logits(batch.images))
         drifting = replace(batch, loss=lambda logits, _: divergence(before, log_probabilities(model, logits)).mean())
         images = attacked(drifting, eps, settings.steps, settings.step_size, seeds)
-        clean, logits = model.logits(batch.images), model.logits(images)
-        apart = divergence(log_probabilities(model, clean), log_probabilities(model, logits)).mean()
-        return Descent(batch.loss(clean, batch.targets) + settings.beta[0] * apart, logits)
+
+        def objective(model: ImageModel) -> tuple[Tensor, Tensor]:
+            clean, logits = model.logits(batch.images), model.logits(images)
+            apart = divergence(log_probabilities(model, clean), log_probabilities(model, logits)).mean()
+            return batch.loss(clean, batch.targets) + settings.beta[0] * apart, logits
+
+        return descent(settings, batch, objective)
 
     return hook
 

@@ -47,6 +47,10 @@ class Defence(Settings):
     """Which epoch's weights count: the `last`, or the `best`, at which most of the held-out training samples withstand
     PGD with 10 steps; both show robust overfitting."""
 
+    awp: float | None = Field(default=None, gt=0, le=1, exclude_if=lambda awp: awp is None)
+    """Adversarial weight perturbation (Wu et al. 2020): how far weights are moved, as a share of their length, to where
+    the batch is known worst, before each step is taken; the authors take 0.005. Left out, weights are not attacked."""
+
     train: Training | None = None
     """How it is trained; left out, as the subject was (one that came with weights: by the defaults)."""
 

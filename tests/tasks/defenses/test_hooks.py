@@ -1,6 +1,7 @@
 """The attack inside a training keeps to its ball and to eval mode, and what each defence makes of a batch."""
 
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -175,3 +176,62 @@ def test_trades_without_a_beta_learns_clean_images_and_with_one_drives_answers_a
     assert plain.loss.item() == pytest.approx(clean.item(), rel=1e-6)
     held = trades(TRADES(eps=(0.1,), steps=3, beta=(6,)), SEEDS)(given)
     assert held.loss.item() > plain.loss.item() + 0.01
+
+
+def published_awp(network, images, targets, gamma):
+    """The gradients of a step of AT-AWP as its authors take it (utils_awp.py, train_cifar10.py): a copy of the network
+    takes a step up, each layer's difference gets the length of the layer, and the loss is descended there."""
+    proxy = deepcopy(network).train()
+    step = torch.optim.SGD(proxy.parameters(), lr=0.01)
+    (-functional.cross_entropy(proxy(images), targets)).backward()
+    step.step()
+    new, moved = dict(proxy.named_parameters()), deepcopy(network).train()
+    with torch.no_grad():
+        for name, old in moved.named_parameters():
+            if old.dim() > 1 and "weight" in name:
+                difference = new[name] - old
+                old += gamma * old.norm() / (difference.norm() + 1e-20) * difference
+    loss = functional.cross_entropy(moved(images), targets)
+    return loss.item(), torch.autograd.grad(loss, [*moved.parameters()])
+
+
+def normalised(given: Batch) -> Batch:
+    """With batch normalisation behind the first layer, whose averages are not to be touched twice."""
+    network, width = given.model.network, next(given.model.network.parameters()).shape[0]
+    layers = torch.nn.Sequential(network[0], torch.nn.BatchNorm2d(width), *network[1:]).train()
+    return replace(given, model=replace(given.model, network=layers))
+
+
+def test_awp_descends_the_gradient_that_its_authors_descend():
+    given = normalised(batch())
+    images, network = attacked(given, 0.1, 5, None, SEEDS), given.model.network
+    mean, std = (torch.tensor(value).reshape(1, -1, 1, 1) for value in (given.model.mean, given.model.std))
+    loss, gradients = published_awp(network, (images - mean) / std, given.targets, 0.05)
+    kept, tracked = (
+        [weights.detach().clone() for weights in network.parameters()],
+        network[1].num_batches_tracked.clone(),
+    )
+    descended = standard(Standard(eps=(0.1,), awp=0.05), SEEDS)(given).loss
+    assert float(descended) == pytest.approx(loss, rel=1e-5)
+    plain = standard(Standard(eps=(0.1,)), SEEDS)(given).loss
+    assert float(descended) > float(plain) + 0.01
+    for ours, theirs in zip(torch.autograd.grad(descended, [*network.parameters()]), gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert all(map(torch.equal, kept, network.parameters()))
+    assert network[1].num_batches_tracked - tracked == 2  # once per training step, and one of those was without
+
+
+@pytest.mark.parametrize(("hook", "settings"), [(mpadvt, MPAdvT(attacked=1)), (maadvt, MAAdvT()), (trades, TRADES())])
+def test_awp_goes_with_every_defence_and_moves_no_weight(hook, settings):
+    given = batch()
+    kept = [weights.detach().clone() for weights in given.model.network.parameters()]
+    plain, moved = (
+        float(hook(settings.model_copy(update={"eps": (0.1,), "awp": awp}), SEEDS)(given).loss) for awp in (None, 0.05)
+    )
+    assert moved > plain
+    assert all(map(torch.equal, kept, given.model.network.parameters()))
+
+
+def test_without_awp_a_defence_has_the_key_it_had():
+    assert "awp" not in Standard().model_dump()
+    assert Standard(awp=0.005).model_dump()["awp"] == 0.005
