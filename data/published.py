@@ -1,4 +1,5 @@
-"""The numbers that the five papers print, beside which `assay reproduce` puts ours: published.yaml, table by table."""
+"""The numbers that the five papers print, beside which `assay reproduce` puts ours, and those of two
+public benchmarks: published.yaml, table by table."""
 
 from __future__ import annotations
 
@@ -172,6 +173,22 @@ class Defended:
 
 XU_TABLE_5 = TypeAdapter(tuple[Defended, ...]).validate_python(_PRINTED["xu_5"])
 XU_TABLE_5_DEFENCES = {"standard": "Standard", "mpadvt": "MPAdvT", "maadvt": "MAAdvT"}
+
+
+@dataclass(frozen=True)
+class RobustBenchEntry:
+    """An entry of a board of RobustBench for CIFAR-10: what is right clean, and under AutoAttack in a norm."""
+
+    norm: str
+    entry: str
+    network: str
+    clean: float
+    robust: float
+
+
+ROBUSTBENCH = TypeAdapter(tuple[RobustBenchEntry, ...]).validate_python(_PRINTED["robustbench"])
+MEDMNIST_C = TypeAdapter(dict[str, float]).validate_python(_PRINTED["medmnist_c"])
+"""The balanced errors of MedMNIST-C's AlexNet on PneumoniaMNIST: `clean`, and by corruption."""
 
 
 REJECTED_EPS = (10.0, 20.0, 30.0, 50.0)

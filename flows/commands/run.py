@@ -128,7 +128,7 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
 
 TABLES = (
     *("pugh-1", "xu-1", "xu-2", "xu-3", "xu-4", "xu-5", "toki-3", "toki-4", "werpachowski-5", "werpachowski-6"),
-    *("araujo-2", "araujo-3", "araujo-4", "araujo-5", "araujo-6", "seeds"),
+    *("araujo-2", "araujo-3", "araujo-4", "araujo-5", "araujo-6", "robustbench", "medmnist-c", "seeds"),
 )
 
 

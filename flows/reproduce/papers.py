@@ -12,6 +12,7 @@ from statistics import median
 
 from assay.data import published
 from assay.data.published import AttackRow, TermsRow
+from assay.flows.reproduce.leaderboards import MEDMNIST_C, ROBUSTBENCH
 from assay.flows.reproduce.paper_table import (
     PLAIN,
     Cell,
@@ -597,4 +598,6 @@ SEEDS = paper_table(
     ),
 )
 
-TABLES: Mapping[str, PaperTable] = {table.name: table for table in (PUGH, *XU, *TOKI, *WERPACHOWSKI, *ARAUJO, SEEDS)}
+TABLES: Mapping[str, PaperTable] = {
+    table.name: table for table in (PUGH, *XU, *TOKI, *WERPACHOWSKI, *ARAUJO, ROBUSTBENCH, MEDMNIST_C, SEEDS)
+}
