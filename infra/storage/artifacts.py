@@ -210,13 +210,13 @@ class StageRecord:
         """What was taken from earlier results; nothing where that is none.
 
         >>> StageRecord("s", "s", "k", False, 1.0, "", {}, 1, 0, 11, 12, 2).taken_in_words
-        '11 of 12 partitions taken from earlier results, 2 of them verified'
+        '11 of 12 partitions taken from the store, 2 of them verified'
         """
         if not self.partitions_taken:
             return ""
         verified = f", {self.partitions_verified} of them verified" if self.partitions_verified else ""
         looked_for = self.partitions_of_known_content
-        return f"{self.partitions_taken} of {looked_for} partitions taken from earlier results{verified}"
+        return f"{self.partitions_taken} of {looked_for} partitions taken from the store{verified}"
 
 
 @dataclass

@@ -35,7 +35,7 @@ def test_one_more_file_is_all_that_is_computed_and_digests_are_those_of_an_empty
     assert {taken(second)[stage] for stage in STAGES} == {(3, 4)}
     assert {stage.partitions_verified for stage in second.stages if stage.partitions_taken} == {1}
     label = next(line for line in heard.stages if line.startswith("label:"))
-    assert label.endswith("480 samples · 3 of 4 partitions taken from earlier results, 1 of them verified")
+    assert label.endswith("480 samples · 3 of 4 partitions taken from the store, 1 of them verified")
     assert f"1 file new since run {first.id}." in heard.notices
     assert "Verified  7 partitions computed again" in "\n".join(heard.notices)
     assert digests(second) == digests(night(folder, "empty")[0])
@@ -57,7 +57,7 @@ def test_late_changed_and_removed_files_are_computed_and_told(tmp_path):
     assert digests(second) == digests(night(folder, "empty")[0])
     page = (folder / "store" / "reports" / second.id / "index.html").read_text()
     assert said in page
-    assert "label: 2 of 5 partitions taken from earlier results" in page
+    assert "label: 2 of 5 partitions taken from the store" in page
 
 
 def test_a_night_with_nothing_new_says_so(tmp_path):
