@@ -387,7 +387,7 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
         yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
     for need in measured(findings.select("overfitting.samples_needed")):
         many = f"Audit {integer(round(need.value or 0))} samples in place of {integer(need.n)}"
-        yield f"{many} (evaluation: limit): so many would show overfitting."
+        yield f"{many} (evaluation: limit): so many could show overfitting, if there is any."
     sized = [answer for answer in answers_of(findings) if answer.high is not None and answer.metric not in SCORES]
     for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
         whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
