@@ -4,10 +4,11 @@ parts, and the records of runs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
@@ -168,7 +169,7 @@ class Manifest:
         return _readers()[1].validate_python(value)
 
 
-@dataclass
+@dataclass(frozen=True)
 class StageRecord:
     """What one stage did in one run."""
 
@@ -204,6 +205,11 @@ class StageRecord:
         1.5
         """
         return round(max(0.0, self.seconds - self.cost.get("waited", 0.0)), 3)
+
+    @cached_property
+    def text(self) -> str:
+        """It as JSON, made once: a run's record is written whenever one of its stages begins or ends."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @property
     def taken_in_words(self) -> str:
@@ -280,6 +286,13 @@ class RunRecord:
         """The record as plain JSON values; in its sentences no secret stands."""
         written = asdict(self)
         return written | {name: masked_in(written[name]) for name in _SENTENCES}
+
+    def to_text(self) -> str:
+        """What `to_json` describes, in a line: of the stages it takes the texts that they have."""
+        others = {name: value for name, value in vars(self).items() if name != "stages"}
+        others |= {name: masked_in(others[name]) for name in _SENTENCES}
+        text = json.dumps(others, sort_keys=True, ensure_ascii=False)
+        return f'{text[:-1]}, "stages": [{", ".join(stage.text for stage in self.stages)}]}}'
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRecord:
