@@ -2,9 +2,9 @@
 
 Where every partition has something for every call of the next step (keys by range, as a sort deals them out), it
 writes one file with a parcel per addressee and an index of them at its end. Who takes what was sent to it out of all
-files reads the ends and its own parcels; no process holds what all of them sent. Where they are many, a first round
-puts parcels of some senders to some addressees together, so that the requests of each grow with the root of their
-number.
+files reads the ends and its own parcels; no process holds what all of them sent. Where they are many, in a store over
+a network, a first round puts parcels of some senders to some addressees together, so that the requests of each grow
+with the root of their number.
 """
 
 from __future__ import annotations

@@ -83,26 +83,58 @@ def test_letters_come_by_sender_and_answers_go_back(run, partitions, addressees)
     assert run.record.stages[-1].summary == f"{ ({str(at): each for at in range(partitions)}) } ['gold']"
 
 
-@pytest.mark.parametrize(("partitions", "addressees", "held"), [(5, 4, 50), (9, 7, 200), (6, 11, 90)])
-def test_letters_that_are_put_together_on_the_way_are_the_same(make_run, monkeypatch, partitions, addressees, held):
-    def outcome() -> tuple[str, str]:
-        with make_run(fresh=True) as run:
-            result = exchange(partitions, addressees)
-            return result.digest, run.record.stages[-1].summary
-
-    straight, planned = outcome(), []
+def many(monkeypatch, held: int) -> list[int]:
+    """From now on a few parcels are many; how many squares were planned each time."""
+    planned: list[int] = []
 
     def seen(*of: int) -> list[post.Square]:
-        planned.append(squares(*of))
-        return planned[-1]
+        wanted = squares(*of)
+        planned.append(len(wanted))
+        return wanted
 
     monkeypatch.setattr(post, "DIRECT", 0)
     monkeypatch.setattr(post, "LEAST", 1)
     monkeypatch.setattr(post, "BUNDLED_BYTES", held * 20)
     monkeypatch.setattr("assay.infra.stages.partitions.squares", seen)
-    assert outcome() == straight
-    assert min(map(len, planned)) > 1
+    return planned
+
+
+@pytest.mark.parametrize(("partitions", "addressees", "held"), [(5, 4, 50), (9, 7, 200), (6, 11, 90)])
+def test_letters_that_are_put_together_on_the_way_are_the_same(make_run, monkeypatch, partitions, addressees, held):
+    def outcome(**store: str) -> tuple[str, str]:
+        with make_run(fresh=True, **store) as run:
+            result = exchange(partitions, addressees)
+            return result.digest, run.record.stages[-1].summary
+
+    planned = many(monkeypatch, held)
+    straight = outcome()
+    assert planned == []  # on a disk nothing is put together
+    assert outcome(store=f"memory://together-{partitions}") == straight
+    assert min(planned) > 1
     assert len(planned) == 3  # the letters are read twice, the answers once
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_after_a_fault_while_letters_are_put_together_the_result_is_the_same(make_run, monkeypatch, retries):
+    with make_run() as run:
+        straight = exchange(9, 7).digest
+    many(monkeypatch, 200)
+    calls, bundled = iter([True, False]), Post.bundled
+
+    def failing(self: Post, square: post.Square) -> pa.Table:
+        if next(calls, True) is False:
+            raise OSError("the store did not answer")
+        return bundled(self, square)
+
+    monkeypatch.setattr(Post, "bundled", failing)
+    store = f"memory://fault-{retries}"
+    if not retries:
+        with make_run(store=store, retries=0) as run, pytest.raises(RunError, match="did not answer"):
+            exchange(9, 7)
+    with make_run(store=store, retries=retries) as run:
+        assert exchange(9, 7).digest == straight
+    assert next(calls, None) is None
+    assert (run.record.stages[-1].partitions_reused > 0) == (not retries)  # the next night goes on where it broke
 
 
 @pytest.mark.parametrize("senders", [1_000, 4_000])
