@@ -31,6 +31,7 @@ NAMES = (
     "looking",
     "worker_memory",
     "at_once",
+    "fleet",
     "simulated_night",
     "one_more_file",
     "chaos",
