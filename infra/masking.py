@@ -313,8 +313,10 @@ _DEFAULTS = ONE_EACH | {
     # Prefect's log lines go to its server, where its UI shows them; the terminal is ours.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
-    # What its server says while its database restarts; 502 and 503 it is asked again for by itself, for a minute.
+    # 500 is what its server says while its database restarts, 503 while that is busy: it is asked again after 2, 4, 8 …
+    # seconds, for two minutes. Prefect's own minute is too short on processors that have other work.
     "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
+    "PREFECT_CLIENT_MAX_RETRIES": "6",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
 

@@ -34,6 +34,7 @@ class Checkpoints:
 
     def __init__(self, store: str, place: str) -> None:
         self._folder, self._place = Folder(store), place
+        self._due = 0.0
 
     def latest(self) -> tuple[int, dict[str, bytes]] | None:
         """The last step that is saved whole, and its files; None where there is none."""
@@ -55,7 +56,14 @@ class Checkpoints:
         for old in sorted(saved for saved in self._steps() if saved < step)[: -(KEPT - 1)]:
             self._folder.remove(f"{self._step_path(old)}.json")
             self._folder.remove(self._step_path(old))
-        self._folder.write_json(f"{self._place}/progress.json", {"done": step, "total": total})
+        self._due = 0.0
+        self.reached(step, total)
+
+    def reached(self, step: int, total: int) -> None:
+        """Say how far the training is, for the bar; the store hears of it as often as the bar looks."""
+        if time.monotonic() >= self._due:
+            self._folder.write_json(f"{self._place}/progress.json", {"done": step, "total": total})
+            self._due = time.monotonic() + _POLL_SECONDS
 
     def progress(self) -> tuple[int, int] | None:
         """How far the training said it was: done, total."""

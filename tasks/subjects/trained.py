@@ -153,6 +153,9 @@ class Checkpoints(Protocol):
     def save(self, step: int, total: int, files: dict[str, bytes]) -> None:
         """Keeps the files of a step, of so many in all."""
 
+    def reached(self, step: int, total: int) -> None:
+        """Says how far the training is, where nothing is kept."""
+
 
 def weights_of(network: nn.Module) -> bytes:
     """The weights and running statistics of a network as a safetensors file.
@@ -220,6 +223,8 @@ def training_curve(
         if began >= due or number + 1 in kept or isinstance(checkpoints, BestEpoch):
             checkpoints.save(number + 1, options.epochs, learning_files(network, optimizer, list(map(astuple, curve))))
             due = time.monotonic() + WORTH * (time.monotonic() - began)
+        else:
+            checkpoints.reached(number + 1, options.epochs)
     return curve
 
 
@@ -280,6 +285,10 @@ class Snapshots:
         if step in self.epochs:
             self.kept[f"{_EPOCH}{step:05d}"] = files[NETWORK]
         self.checkpoints.save(step, total, {**files, **self.kept})
+
+    def reached(self, step: int, total: int) -> None:
+        """Says how far the training is, where nothing is kept."""
+        self.checkpoints.reached(step, total)
 
 
 @dataclass

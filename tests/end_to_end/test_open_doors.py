@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +21,7 @@ from typing import Any
 
 import psutil
 import pytest
-from command_line import Command, environment, records
+from command_line import ASSAY, Command, environment, records
 from strangers import Door, doors, heard_by_a_page, http_answers, other_answers, shown
 from team_project import team_project
 
@@ -43,6 +44,17 @@ from assay.tasks.labeling.rules import rule
 CLASSES = ("a", "b")
 """
 REFUSED = re.compile(rb"HTTP/1\.1 (401|403|421) ")
+EVERY_BIND = """
+import socket, sys
+
+def note(event, arguments):
+    if event == "socket.bind" and arguments[0].family in (socket.AF_INET, socket.AF_INET6):
+        with open({file!r}, "a") as file:
+            file.write(repr((arguments[1], sys.argv)) + "\\n")
+
+sys.addaudithook(note)
+"""
+"""Python's start-up file of a command and all its children: also a port that is open for a moment is written down."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +170,15 @@ def cannot_be_read_by_another_user(file: Path) -> None:
     assert "Permission denied" in other.stderr
 
 
-def listens_on_nothing(folder: Path, env: dict[str, str], arguments: list[str], sign: str) -> None:
-    """Fails where a command listens on a port before it says the sign."""
-    command = Command.start(arguments, folder=folder, env=env)
-    process, seen = psutil.Process(command.process.pid), set()
+def listens_on_nothing(
+    folder: Path, env: dict[str, str], arguments: list[str], sign: str, program: str = ASSAY
+) -> None:
+    """Fails where a command, or a process that it starts, binds a port before it says the sign."""
+    hooks, bound = folder / "hooks", folder / "bound.txt"
+    hooks.mkdir(exist_ok=True)
+    (hooks / "sitecustomize.py").write_text(EVERY_BIND.format(file=str(bound)))
+    command = Command.start(arguments, folder=folder, env=env | {"PYTHONPATH": str(hooks)}, program=program)
+    process, seen = psutil.Process(command.process.pid), set()  # looked at as well: not every library is Python
     deadline = time.monotonic() + 120
     while command.process.poll() is None and sign not in command.out and time.monotonic() < deadline:
         seen |= doors(process)
@@ -169,6 +186,17 @@ def listens_on_nothing(folder: Path, env: dict[str, str], arguments: list[str], 
     assert sign in command.out, command.err
     command.kill()
     assert seen == set()
+    assert not bound.exists(), bound.read_text()
+
+
+def test_a_port_that_is_open_for_a_moment_is_heard_of(tmp_path: Path) -> None:
+    program = tmp_path / "moment"
+    program.write_text(
+        f"#!{sys.executable}\nimport socket\nsocket.create_server(('127.0.0.1', 0)).close()\nprint('done')"
+    )
+    program.chmod(0o755)
+    with pytest.raises(AssertionError, match=r"127\.0\.0\.1"):
+        listens_on_nothing(tmp_path, dict(os.environ), [], "done", str(program))
 
 
 def test_what_a_run_listens_on_tells_strangers_nothing(start: Callable[..., Held]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ import urllib.request
 from base64 import b64encode
 from pathlib import Path
 
+import httpx
 import pytest
 
 from assay.infra.errors import InputError, RunError
@@ -21,6 +23,33 @@ def is_healthy(server: PrefectServer) -> bool:
     question = urllib.request.Request(f"{server.url}/health", headers={"Authorization": f"Basic {secret}"})
     with urllib.request.urlopen(question, timeout=120) as answer:
         return bool(answer.status == 200)
+
+
+@pytest.mark.parametrize(("busy", "status"), [(6, 200), (7, 503)])
+def test_a_server_whose_database_is_busy_is_asked_again_for_two_minutes(
+    monkeypatch: pytest.MonkeyPatch, busy: int, status: int
+) -> None:
+    from prefect.client import base
+
+    asked, waits = list[int](), list[float]()
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        asked.append(503 if len(asked) < busy else 200)
+        return httpx.Response(asked[-1], json={})
+
+    async def ask() -> int:
+        url = "http://127.0.0.1:1/api"
+        client = base.PrefectHttpxAsyncClient(transport=httpx.MockTransport(answer), raise_on_all_errors=False)
+        async with client:
+            return (await client.get(url)).status_code
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(base.anyio, "sleep", wait)
+    monkeypatch.setattr(base, "clamped_poisson_interval", lambda seconds, _: seconds)
+    assert asyncio.run(ask()) == status
+    assert (len(asked), sum(waits[:6])) == (7, 126)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A training survives its worker and its run, and gives what it would have given undisturbed."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from training_workload import STEPS, Steps, learn
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import RunError
 from assay.infra.settings import Compute
+from assay.infra.stages import trainings
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files
 from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage
@@ -113,6 +115,19 @@ def test_a_worker_killed_in_the_middle_of_a_training_changes_nothing_and_the_bar
     assert marker.exists()
     assert (killed.files.digest, killed.curve.digest) == (undisturbed.files.digest, undisturbed.curve.digest)
     assert (2, STEPS) in seen  # while the worker was being replaced, people saw how far it was
+
+
+def test_the_bar_hears_of_epochs_without_a_checkpoint_as_often_as_it_looks(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(trainings, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    checkpoints, seen = Checkpoints(str(tmp_path), "marks/training"), []
+    for epoch in range(1, 7):
+        clock[0] += 0.2
+        checkpoints.reached(epoch, 20)
+        seen.append(checkpoints.progress())
+    assert seen == [(1, 20), (1, 20), (1, 20), (4, 20), (4, 20), (4, 20)]
+    checkpoints.save(7, 20, {})
+    assert (checkpoints.progress(), checkpoints.last_step()) == ((7, 20), 7)
 
 
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path):

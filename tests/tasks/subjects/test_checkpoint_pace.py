@@ -1,4 +1,4 @@
-"""A training leaves a checkpoint only where the last one is older than ten times what it took."""
+"""A training leaves a checkpoint only where the last one is older than ten times what it took; its bar moves anyway."""
 
 from types import SimpleNamespace
 
@@ -16,14 +16,18 @@ class Timed:
     """Checkpoints that take two seconds each."""
 
     def __init__(self, clock: list[float]) -> None:
-        self.clock, self.steps = clock, list[int]()
+        self.clock, self.steps, self.bar = clock, list[int](), list[tuple[int, int]]()
 
     def latest(self) -> None:
         return None
 
     def save(self, step: int, total: int, files: object) -> None:
         self.steps.append(step)
+        self.bar.append((step, total))
         self.clock[0] += 2
+
+    def reached(self, step: int, total: int) -> None:
+        self.bar.append((step, total))
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,4 @@ def test_a_checkpoint_waits_until_the_last_one_has_paid_for_itself(monkeypatch, 
     optimizer = torch.optim.Adam(network.parameters())
     curve = training_curve(network, optimizer, Training(epochs=EPOCHS), wrapped(timed), learn)
     assert (timed.steps, len(curve)) == (saved, EPOCHS)
+    assert timed.bar == [(step, EPOCHS) for step in range(1, EPOCHS + 1)]
