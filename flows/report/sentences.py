@@ -216,8 +216,12 @@ def _gained(findings: FindingIndex, base: str) -> Lines:
 
 
 def _place(group: str) -> str:
-    """A kind of noise and its severity, as a sentence has them."""
-    return group.replace("-", " ").replace(", severity=", " at severity ")
+    """A kind of noise or a corruption and its severity, as a sentence has them.
+
+    >>> _place("gaussian-noise, severity=3"), _place("dermamnist/brightness-down, severity=1")
+    ('gaussian noise at severity 3', 'brightness down at severity 1')
+    """
+    return group.rpartition("/")[2].replace("-", " ").replace(", severity=", " at severity ")
 
 
 def _worn(findings: FindingIndex, base: str) -> Lines:

@@ -132,7 +132,7 @@ def test_a_finished_network_needs_only_the_names_of_its_classes(tmp_path: Path) 
         (
             "- fgsm",
             "- deepfool",
-            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, ddn, square, sparse-rs, hopskipjump, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
+            '6: attacks.0: "deepfool" — there is no such attack; known here: pgd, fgsm, momentum-pgd, apgd, apgd-t, fab-t, ddn, fmn, square, sparse-rs, hopskipjump, autoattack, gap, a2t, guided, noise, bert-attack, deepwordbug, injection, names, numbers, negation, orbit, paraphrases, example-order, distractors, swap, keyboard, synonymy, xu-pgd-2, xu-pgd-4, xu-pgd-5, xu-pgd-10, xu-gap-7, xu-gap-11, xu-gap-13, textfooler, pwws, autoattack-apart',
         ),
         ("- fgsm", "- fgsm: {steps: 20}", "6: attacks.0.steps — unknown key; did you mean eps?"),
         (

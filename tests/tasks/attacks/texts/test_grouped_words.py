@@ -23,6 +23,7 @@ def attacked(won: np.ndarray, changed: np.ndarray) -> pa.Table:
             "status": np.where(won, "success", "failed"),
             "reason": [""] * n,
             "changed": changed,
+            "originals": [["word"]] * n,
             "modified": changed / 40,
             "similarity": 1 - changed / 100,
             "second_similarity": [None] * n,
